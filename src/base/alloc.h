@@ -1,8 +1,8 @@
-/* alloc.h - memory that is always there.
+/* alloc.h - allocation that never returns NULL.
  *
- * Small requests below a limit we chose: when the system has none left, the
- * process ends and recovery starts it again (crash-only).  Sizes that come from
- * outside go through struct buf, which has a cap and fails politely.
+ * For small requests below a limit we chose: when memory runs out, the process
+ * ends and the next start recovers (crash-only).  Sizes that come from
+ * outside go through struct buf, which has a cap and returns an error.
  */
 #pragma once
 

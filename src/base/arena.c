@@ -42,7 +42,7 @@ static void add_block(struct arena *a, size_t room)
     a->last = b;
 }
 
-/* Several blocks become one that would have taken it all. */
+/* Several blocks become one that would have held everything. */
 void arena_reset(struct arena *a)
 {
     size_t keep = a->keep > 0 ? a->keep : KEEP, used = a->used;

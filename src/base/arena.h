@@ -1,14 +1,14 @@
 /* arena.h - memory of one lifetime, freed at once.
  *
- * Passing a `struct arena *` means "the result lives as long as this".  There is
- * no free of one piece.  arena_reset() keeps one block that takes what was used, up to
- * `keep` bytes, so that a worker that runs one task after the other does not go back to
- * the allocator.
+ * Passing a `struct arena *` means "the result lives as long as this".  A single
+ * piece cannot be freed.  arena_reset() keeps one block that is large enough for what was used,
+ * up to `keep` bytes, so that a worker that runs one task after the other does not call the
+ * allocator again.
  *
  * Invariants
  *   (1) every piece is aligned to 16 bytes.
- *   (2) used never exceeds the cap given to arena_init(): a request over it ends
- *       the process (sizes from outside are checked before they come here).
+ *   (2) used never exceeds the cap given to ARENA_INIT(): a request over it ends
+ *       the process (sizes from outside are checked before).
  *
  * Threads: one at a time.
  */

@@ -58,7 +58,7 @@ static struct str without_padding(struct str s)
     return s;
 }
 
-/* ret_rest: the bits of the last letter that are in no byte. */
+/* *ret_rest: the unused bits of the last character. */
 static bool decode(const char *letters, struct str s, struct buf *to, unsigned *ret_rest,
                    struct err *err)
 {
@@ -86,7 +86,7 @@ static bool decode(const char *letters, struct str s, struct buf *to, unsigned *
 
 bool base64_decode(struct str text, struct buf *to, struct err *err)
 {
-    unsigned rest; /* senders leave anything there */
+    unsigned rest; /* not checked: some senders do not clear the unused bits */
 
     return decode(plain, without_padding(text), to, &rest, err);
 }

@@ -5,16 +5,16 @@
 
 #include "base/buf.h"
 
-/* Appends four letters for each three bytes, with padding. */
+/* Appends four characters for each three bytes, with padding. */
 bool base64_encode(struct str bytes, struct buf *to, struct err *err)
     __attribute__((warn_unused_result));
-/* Appends the bytes.  ERR_PERMANENT: it is not base64, with the place; padding may be left out,
- * blanks and line ends may not. */
+/* Appends the bytes.  ERR_PERMANENT: not base64; the text says where.  Padding is optional; blanks
+ * and line ends are refused. */
 bool base64_decode(struct str text, struct buf *to, struct err *err)
     __attribute__((warn_unused_result));
 
-/* With - and _ in place of + and /, and without padding (RFC 4648, 5).  Decoding takes one text
- * only for the same bytes: bits that are left over must be 0. */
+/* With - and _ in place of + and /, and without padding (RFC 4648, 5).  Decoding accepts
+ * exactly one text for given bytes: unused bits must be 0. */
 bool base64url_encode(struct str bytes, struct buf *to, struct err *err)
     __attribute__((warn_unused_result));
 bool base64url_decode(struct str text, struct buf *to, struct err *err)

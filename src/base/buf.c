@@ -32,7 +32,7 @@ static bool buf_grow(struct buf *b, size_t more)
     if (b->len + more >= b->size) {
         size_t size = (b->len + more) * 2 + 16;
 
-        if (size > b->cap + 1) /* never far over what we said we would use */
+        if (size > b->cap + 1) /* never more than the cap and the terminator */
             size = b->cap + 1;
         b->ptr = xrealloc(b->ptr == buf_empty ? NULL : b->ptr, size);
         b->size = size;
@@ -107,7 +107,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 
     va_end(ap);
     require(n >= 0);
-    bool fits = buf_grow(b, (size_t)n); /* and the terminator */
+    bool fits = buf_grow(b, (size_t)n); /* reserves the terminator too */
 
     require(fits);
     (void)vsnprintf(b->ptr + b->len, (size_t)n + 1, fmt, again);

@@ -1,8 +1,8 @@
-/* chance.h - randomness, the only place that asks the system for it.
+/* chance.h - randomness; the only place that asks the system for random bytes.
  *
  * Rules that need chance take it as an argument, so that they can be simulated.
- * The bytes are the kernel's: good for keys and tokens.  If the kernel has none
- * to give, the process ends.
+ * The bytes are the kernel's: good for keys and tokens.  If the kernel
+ * fails, the process ends.
  */
 #pragma once
 

@@ -50,7 +50,7 @@ static time_t seconds_of(int64_t us, int64_t *ret_rest)
     return (time_t)whole;
 }
 
-/* Every log line has one: the part down to the second is kept per thread. */
+/* Every log line has a time stamp: the part down to the second is cached per thread. */
 const char *clock_utc_text(int64_t wall_us, char text[static CLOCK_TEXT])
 {
     static _Thread_local char known[CLOCK_TEXT];

@@ -1,8 +1,8 @@
-/* clock.h - time, the only place that asks the system for it.
+/* clock.h - time; the only place that reads the clocks of the system.
  *
  * Microseconds in int64_t everywhere: wall time is UTC since 1970, monotonic
  * time never jumps.  Rules that depend on time take it as an argument, so that
- * they can be simulated; only the engine's edges call these.
+ * they can be simulated.
  */
 #pragma once
 
@@ -13,9 +13,9 @@ enum { CLOCK_MS = 1000, CLOCK_S = 1000000 };
 
 int64_t clock_wall_us(void);
 int64_t clock_mono_us(void);
-int64_t clock_cpu_us(void);      /* processor time of the calling thread: budgets that a busy
-                                  * machine does not use up */
-void clock_sleep_us(int64_t us); /* all of it, also through signals; not at all below 1 */
+int64_t clock_cpu_us(void);      /* processor time of the calling thread, for budgets that do not
+                                  * depend on the load of the machine */
+void clock_sleep_us(int64_t us); /* the whole time, despite signals; returns at once below 1 */
 
 enum { CLOCK_TEXT = 40 };
 

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ptr_ must point to exactly the type of that member, const included: anything else does not
- * compile, and neither does a member that was moved or renamed. */
+/* ptr_ must point to exactly the type of that member, const included; anything else does
+ * not compile. */
 #define container_of(ptr_, type_, member_)                                 \
     ((type_ *)((uintptr_t) _Generic((ptr_), typeof(&((type_ *)0)->member_) \
                                     : (ptr_)) -                            \

@@ -6,7 +6,7 @@
 
 #include "base/require.h"
 
-/* Fetching a digest is slow in OpenSSL 3: it is done once. */
+/* Fetched once: fetching an algorithm is slow in OpenSSL 3. */
 static EVP_MD *sha256(void)
 {
     static EVP_MD *md;
@@ -68,7 +68,7 @@ static void digest_make_key(void)
 
 struct sha256 digest_of(struct str bytes)
 {
-    static _Thread_local EVP_MD_CTX *ctx; /* one per thread; the key frees it when that ends */
+    static _Thread_local EVP_MD_CTX *ctx; /* of_thread frees it when the thread ends */
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct sha256 out;
 

@@ -1,7 +1,7 @@
-/* digest.h - SHA-256 over bytes as they come, and its text.
+/* digest.h - incremental SHA-256, and its text.
  *
- * The one digest of the house: payload integrity, keys, configuration versions.
- * A started digest is ended by digest_end() or digest_drop(), once.
+ * The only digest we use: payload integrity, keys, configuration versions.
+ * A started digest must be ended by digest_end() or digest_drop(), once.
  *
  * Threads: a struct digest belongs to one thread at a time.
  */
@@ -27,7 +27,7 @@ void digest_add(struct digest *d, struct str bytes);
 struct sha256 digest_end(struct digest *d);
 void digest_drop(struct digest *d); /* safe after digest_end(), and on a zeroed digest */
 
-struct sha256 digest_of(struct str bytes);                        /* all at once */
+struct sha256 digest_of(struct str bytes);                        /* in one call */
 bool digest_same(const struct sha256 *a, const struct sha256 *b); /* in constant time */
 
 const char *digest_text(const struct sha256 *d, char text[static SHA256_TEXT]);

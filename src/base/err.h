@@ -17,7 +17,7 @@
 enum err_kind {
     ERR_NONE = 0,
     ERR_TRANSIENT, /* not now: retry by the task's schedule         */
-    ERR_PERMANENT, /* never: dead-letter it, a person must look     */
+    ERR_PERMANENT, /* never: dead-letter it, a person must decide   */
     ERR_UNCERTAIN, /* may have happened: retry only if idempotent   */
     ERR_LIMIT,     /* a cap of ours was reached: refuse, say which  */
     ERR_CONFIG,    /* the configuration is wrong: do not start      */
@@ -45,6 +45,7 @@ bool err_set_at(struct err *err, enum err_kind kind, int sys, const char *where,
  * prefix takes at most half of the room, so that the cause is never pushed out. */
 bool err_context(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same for what fails behind a change that is there to stay: the prefix says what was done
- * and what to look at, and the kind becomes ERR_UNCERTAIN, for whoever repeats it does it twice. */
+/* The same for a failure after a change that cannot be undone: the prefix says what was done and
+ * what to check, and the kind becomes ERR_UNCERTAIN, because a repetition would make the change
+ * twice. */
 bool err_behind(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

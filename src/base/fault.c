@@ -35,7 +35,7 @@ enum action { ACT_NONE, ACT_KILL, ACT_ABORT, ACT_ABORT_ON, ACT_ERROR, ACT_DELAY 
 
 static struct {
     enum action action;
-    uint64_t count; /* which pass; for a delay the milliseconds */
+    uint64_t count; /* the pass at which to act; for a delay the milliseconds */
     struct str text;
     _Atomic uint64_t passed;
 } plan[FAULT_COUNT];
@@ -49,7 +49,7 @@ static void plan_one(struct str text)
 
     rest = str_cut(rest, ':', &action);
     if (rest.len > 0 && !str_is(action, "abort_on"))
-        require(str_to_u64(rest, &count)); /* a test wrote it wrong */
+        require(str_to_u64(rest, &count)); /* else the test has a mistake */
     for (int i = 0; i < FAULT_COUNT; i++)
         for (int a = ACT_KILL; a <= ACT_DELAY; a++)
             if (str_is(name, points[i].name) && str_is(action, actions[a])) {

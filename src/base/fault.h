@@ -1,20 +1,20 @@
-/* fault.h - named places where a test makes things go wrong.
+/* fault.h - named points at which a test injects a failure.
  *
  *     fault_point(GROUP_WRITTEN);                   may kill or delay here
- *     if (fault_error(SEGMENT_SYNC)) { ... }        the same, and true when the call shall fail
- *     fault_point_on(ROAD_WALK, bytes);             the same, and may choose by what is worked on
+ *     if (fault_error(SEGMENT_SYNC)) { ... }        the same; true: the call must fail
+ *     fault_point_on(ROAD_WALK, bytes);             the same, and may select by the bytes
  *
- * In test builds (WAYBILL_FAULTS) the environment names what happens:
+ * In test builds (WAYBILL_FAULTS) the environment selects the faults:
  *
  *     WAYBILL_FAULT=name:kill:3            SIGKILL at the third pass
- *     WAYBILL_FAULT=name:abort:3           our own mistake at the third pass: SIGABRT
+ *     WAYBILL_FAULT=name:abort:3           SIGABRT at the third pass, like a failed require()
  *     WAYBILL_FAULT=name:abort_on:text     ... at each pass whose bytes contain the text
  *     WAYBILL_FAULT=name:error[:n]         fail the n-th call (0: every call)
  *     WAYBILL_FAULT=name:delay_ms:n        sleep n ms at each pass
  *
- * Several are separated by commas.  In release builds the points cost nothing
- * and do not exist.  All names are in fault.def: a point that is not listed does
- * not compile, and the crash test kills at each listed one.
+ * Several are separated by commas.  Release builds do not contain the points.  All names are in
+ * fault.def: a point that is not listed does not compile, and the crash test kills at each listed
+ * one.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ enum fault_id {
 };
 
 const char *fault_name(enum fault_id id); /* in the order of fault.def */
-const char *fault_what(enum fault_id id); /* what stands there, for people */
+const char *fault_what(enum fault_id id); /* a description for people */
 
 #ifdef WAYBILL_FAULTS
 void fault_pass(enum fault_id id);

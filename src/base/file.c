@@ -146,7 +146,7 @@ bool publish_file(int dirfd, const char *temp, const char *name, bool replace, s
     return true;
 }
 
-/* A file that a crash left under the name has nothing to say about the mode. */
+/* Removes a leftover of a crash first: its mode may be another. */
 static bool make_temp(int dirfd, const char *temp, struct str bytes, mode_t mode, const char *name,
                       struct err *err)
 {
@@ -172,7 +172,7 @@ bool file_move(int from_dirfd, const char *name, int to_dirfd, struct err *err)
     return true;
 }
 
-/* A file system that cannot refuse to replace (NFS) can refuse a second link. */
+/* For file systems without RENAME_NOREPLACE (NFS): linkat() never replaces a file. */
 static int rename_by_link(int from_dirfd, const char *from, int to_dirfd, const char *to)
 {
     if (linkat(from_dirfd, from, to_dirfd, to, 0) < 0)
@@ -209,7 +209,7 @@ int file_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
 
     for (int tries = 0; fd < 0 && tries < 8; tries++) {
         fd = syscall(SYS_openat2, dirfd, path, &how, sizeof how);
-        if (fd < 0 && errno != EINTR && errno != EAGAIN) /* EAGAIN: a rename on the way */
+        if (fd < 0 && errno != EINTR && errno != EAGAIN) /* EAGAIN: a concurrent rename */
             break;
     }
     return (int)fd;
@@ -224,11 +224,11 @@ bool publish_bytes(int dirfd, const char *name, struct str bytes, mode_t mode, s
     if (make_temp(dirfd, temp, bytes, mode, name, err) &&
         publish_file(dirfd, temp, name, true, err))
         return true;
-    (void)unlinkat(dirfd, temp, 0); /* give the space back */
+    (void)unlinkat(dirfd, temp, 0); /* free the space */
     return false;
 }
 
-/* Also one that is there is synced: who made it may have died before that. */
+/* Syncs an existing folder too: the process that made it may have died before its sync. */
 bool file_make_dir(int dirfd, const char *name, struct err *err)
 {
     struct stat st;
@@ -247,7 +247,7 @@ void file_sync_parent(int dirfd, const char *what)
     AUTO_FD fd = openat(dirfd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct err err = { 0 };
 
-    if (fd >= 0 && !file_try_sync(fd, what, &err)) /* it need not be ours, nor be able to sync */
+    if (fd >= 0 && !file_try_sync(fd, what, &err)) /* the parent may be unable to sync */
         file_fatal(what, err.sys);
 }
 

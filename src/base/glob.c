@@ -1,6 +1,6 @@
 #include "base/glob.h"
 
-/* The bytes of the character that begins here. */
+/* The number of bytes of the character at `at`. */
 static size_t glob_character(struct str s, size_t at)
 {
     size_t n = 1;
@@ -16,7 +16,7 @@ bool glob_match(struct str pattern, struct str name)
 
     while (n < name.len) {
         if (p < pattern.len && pattern.ptr[p] == '*') {
-            star = p++; /* for nothing at first */
+            star = p++; /* matches nothing at first */
             from = n;
         } else if (p < pattern.len && pattern.ptr[p] == '?') {
             n += glob_character(name, n);
@@ -24,7 +24,7 @@ bool glob_match(struct str pattern, struct str name)
         } else if (p < pattern.len && pattern.ptr[p] == name.ptr[n]) {
             n++;
             p++;
-        } else if (star != SIZE_MAX) { /* the last `*` takes one character more */
+        } else if (star != SIZE_MAX) { /* backtrack: the last `*` matches one character more */
             from += glob_character(name, from);
             n = from;
             p = star + 1;

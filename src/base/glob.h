@@ -1,7 +1,7 @@
 /* glob.h - file names with `*` and `?`: pure.
  *
  * `*` stands for any text, also none, `?` for one character (UTF-8); everything else for
- * itself.  The time it takes is bounded by the product of both lengths.
+ * itself.  The time is bounded by the product of both lengths.
  */
 #pragma once
 

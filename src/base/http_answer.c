@@ -1,3 +1,4 @@
+/* http_answer.c - the output side of the HTTP server: answers, refusals, bytes to the socket. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "base/json.h"
 #include "base/require.h"
 
-/* ---- bytes out ---- */
+/* ---- output ---- */
 
 struct out {
     uv_write_t req;
@@ -55,7 +56,7 @@ static void on_written(uv_write_t *req, int status)
     conn_settle(c);
 }
 
-/* What the socket did not take at once is copied and left to libuv. */
+/* Copies the bytes that the socket did not take at once, and queues them in libuv. */
 static void queue(struct http_conn *c, const uv_buf_t *bufs, size_t count, size_t skip, size_t len)
 {
     struct out *o = xmalloc(sizeof *o + len);
@@ -144,7 +145,7 @@ static void conn_send(struct http_conn *c, const struct str *parts, size_t count
     conn_flush_tls(c);
 }
 
-/* When the output is out. */
+/* Closes the connection when the output is sent; clean: without lingering. */
 static void conn_end(struct http_conn *c, bool clean)
 {
     c->ending = true;
@@ -242,8 +243,8 @@ static void put_status(struct writer *w, int status)
 struct head {
     int status;
     struct str fields, content_type;
-    int64_t length;                 /* -1: none is told */
-    bool chunked, close, keep_told; /* keep_told: HTTP/1.0 must hear it */
+    int64_t length;                 /* -1: no Content-Length */
+    bool chunked, close, keep_told; /* keep_told: send keep-alive, for HTTP/1.0 */
 };
 
 static void put_head(struct writer *w, const struct http_io *io, const struct head *h)
@@ -345,8 +346,9 @@ static struct request *checked(struct http_request *pub)
     return r;
 }
 
-/* Whether the rest of the body is worth reading to keep the connection.  A client
- * that was not told to continue may send its body or not: nobody can say which. */
+/* The rest of the body is known to be short enough to read it and keep the connection.  Not for a
+ * client that waits for "100 Continue": it may send its body or not, and the server
+ * cannot tell the body from the next request. */
 static bool drainable(const struct request *r)
 {
     const struct http_parser *p = &r->parser;
@@ -429,7 +431,7 @@ void http_answer_start(struct http_request *pub, int status, struct str fields,
 
     require(r->answer == ANSWER_NONE && length >= -1);
     if (length < 0 && r->parser.http_1_0)
-        r->close = true; /* the end of the connection is the end of the answer */
+        r->close = true; /* the answer ends with the connection */
     struct head h = head_of(r, status, fields, content_type, length);
 
     r->answer = ANSWER_STREAM;
@@ -525,7 +527,7 @@ void http_resume(struct http_request *pub)
         conn_schedule(r->conn);
 }
 
-/* ---- looking at a request ---- */
+/* ---- reading a request ---- */
 
 static const struct request *inside(const struct http_request *pub)
 {

@@ -117,7 +117,7 @@ void request_release(struct request *r)
     io->free_count++;
 }
 
-/* Whether the request waits for its handler, not for bytes. */
+/* The request waits for its handler, not for bytes. */
 static bool held(const struct request *r)
 {
     if (!r->told)
@@ -190,8 +190,8 @@ static void dispatch(struct http_conn *c, struct request *r, enum http_event e, 
     }
 }
 
-/* Parse and tell until the bytes are used up or somebody must be waited for.
- * Returns what is left of the bytes. */
+/* Parses and calls the handler until the bytes are used up or the request waits for
+ * its handler.  Returns the unused bytes. */
 static struct str http_conn_run(struct http_conn *c, struct str in)
 {
     c->running = true;
@@ -199,7 +199,7 @@ static struct str http_conn_run(struct http_conn *c, struct str in)
         struct str piece = { 0 };
 
         if (c->req == NULL) {
-            /* The next answer goes out only after the one before. */
+            /* The next request starts only when the last answer was sent. */
             if (in.len == 0 || c->out_pending > 0)
                 break;
             c->req = request_take(c);
@@ -290,7 +290,7 @@ void conn_doom(struct http_conn *c)
     conn_schedule(c);
 }
 
-/* The client sends no more: true when the connection is over by that. */
+/* The client has closed its side; true: the connection ends. */
 static bool over_by_eof(struct http_conn *c)
 {
     struct request *r = c->req;
@@ -343,8 +343,8 @@ static void http_conn_on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf);
 
 static void settle_reading(struct http_conn *c)
 {
-    /* Who does not read what there is for him is not listened to: also input that is no request is
-     * answered, by TLS. */
+    /* A client that does not read its answers is not read from.  Input that is no request can
+     * cause output too: TLS answers by itself. */
     bool want = !c->eof && c->rest_len == 0 && c->out_pending < HTTP_OUT_HIGH;
 
     if (want == c->reading)
@@ -356,9 +356,9 @@ static void settle_reading(struct http_conn *c)
         conn_doom(c);
 }
 
-/* The output is out and nobody needs the connection: say so, and if the client
- * may still be sending, listen a while; closing at once would make the kernel
- * reset the connection and destroy the answer on its way. */
+/* The output is sent and the connection is not needed any more: shut down our side.  If
+ * the client may still be sending, linger: closing with unread input would make the
+ * kernel reset the connection and destroy the answer on its way. */
 static void http_conn_settle_end(struct http_conn *c)
 {
     uv_os_fd_t fd;
@@ -422,7 +422,7 @@ static void input(struct http_conn *c, struct str bytes)
         keep_rest(c, bytes);
 }
 
-/* True when the handshake is done. */
+/* Goes on with the handshake; true: it is done. */
 static bool shake(struct http_conn *c)
 {
     enum tls_result got = tls_handshake(c->tls);
@@ -524,7 +524,7 @@ void conn_expired(struct deadline *d, enum wait what)
     require(c->magic == HTTP_CONN_MAGIC);
     if (what == WAIT_SEND && !c->doomed)
         send_expired(c);
-    if (c->doomed) { /* out of the lists at once, closed at the end of the round */
+    if (c->doomed) { /* leave the lists now, close at the end of the round */
         conn_wait(c, WAIT_NONE);
         conn_wait_send(c, false);
     }

@@ -1,4 +1,4 @@
-/* http_conn.h - inside the HTTP server: connections, and what a loop keeps of them.
+/* http_conn.h - internals of the HTTP server: connections, and the state of each loop.
  *
  * Only the http_*.c files include this.  http_server.c starts, listens, accepts,
  * ticks and stops; http_conn.c reads, parses and closes; http_answer.c writes.
@@ -10,12 +10,12 @@
  * Invariants
  *   (1) a connection is in at most one list of read deadlines and one of write
  *       deadlines.
- *   (2) it is closed only from conn_wake(), at the end of a round, so that no
- *       frame of ours or of a handler is below.
- *   (3) `rest` holds bytes that were read and not parsed; while it does, nothing
- *       is read.
+ *   (2) a connection is closed only from conn_wake(), at the end of a round, when
+ *       no function of the server or of a handler that uses it is on the stack.
+ *   (3) `rest` holds bytes that were read and not parsed; while it is not empty,
+ *       the socket is not read.
  *
- * Threads        all of it on the loop, but http_server and the counters.
+ * Threads        everything runs on the loop, except struct http_server and the counters.
  */
 #pragma once
 
@@ -30,16 +30,16 @@ enum {
     HTTP_READ_BUF = 64 * 1024,
     HTTP_OUT_BUF = 16 * 1024,   /* answers up to this size are one write */
     HTTP_FIELDS_OUT = 8 * 1024, /* the handler's own fields              */
-    HTTP_OUT_HIGH = 256 * 1024, /* "enough for now"                      */
+    HTTP_OUT_HIGH = 256 * 1024, /* then http_answer_bytes() is false     */
     HTTP_OUT_MAX = 64 * 1024 * 1024,
     HTTP_ADDRESSES = 8,
     HTTP_FREE_REQUESTS = 256,
-    HTTP_REFUSING = 256, /* connections over the limit that hear why */
+    HTTP_REFUSING = 256, /* connections over the limit that get a 503 */
     HTTP_CONN_MAGIC = 0x68747470,
 };
 
-/* Lists by what is waited for; all of one list wait equally long, so that the
- * first is due first. */
+/* One list of deadlines per kind of wait.  All waits of a list are equally long,
+ * so that the list is sorted by insertion. */
 enum wait {
     WAIT_NONE,
     WAIT_HANDSHAKE,
@@ -61,7 +61,7 @@ struct request {
     struct http_conn *conn;
     struct request *next_free;
     enum { ANSWER_NONE, ANSWER_STREAM, ANSWER_DONE } answer;
-    bool told;     /* head was called                        */
+    bool told;     /* the head callback was called           */
     bool reading;  /* http_read_body was called              */
     bool paused;   /* by http_pause                          */
     bool complete; /* the whole message was parsed           */
@@ -77,7 +77,7 @@ struct http_conn {
     unsigned magic;
     uv_tcp_t tcp;
     struct http_io *io;
-    struct http_conn *prev, *next; /* all of the loop */
+    struct http_conn *prev, *next; /* list of the loop */
     struct request *req;           /* NULL: idle      */
     struct tls_conn *tls;
     struct loop_msg wake;
@@ -85,9 +85,9 @@ struct http_conn {
     uint8_t read_wait, write_wait; /* enum wait */
     bool scheduled, running, shaking, eof, doomed, closing, broken;
     bool said_bye;  /* TLS close_notify was sent      */
-    bool ending;    /* close when the output is out   */
+    bool ending;    /* close when the output is sent  */
     bool clean;     /* ... and at once, not lingering */
-    bool lingering; /* discarding what still comes    */
+    bool lingering; /* discards further input         */
     bool refusing;  /* over the limit of connections  */
     bool reading;   /* uv_read_start is on            */
     uint32_t requests;
@@ -95,7 +95,7 @@ struct http_conn {
     size_t rest_len;
     size_t out_pending;  /* handed to libuv, not written        */
     uint64_t window_in;  /* bytes since the body window began   */
-    uint64_t out_total;  /* ever handed to libuv                */
+    uint64_t out_total;  /* bytes handed to libuv, in total     */
     uint64_t window_out; /* written when the send window began  */
     uint64_t discarded;
     union {
@@ -108,7 +108,7 @@ struct http_conn {
 struct http_listener {
     uv_poll_t poll;
     int fd;
-    bool muted; /* until the next tick: there are no descriptors */
+    bool muted; /* until the next tick: out of descriptors */
 };
 
 /* Written by its loop only; atomic so that any thread may read. */
@@ -160,17 +160,18 @@ static inline void http_count(_Atomic uint64_t *counter, uint64_t n)
 /* http_conn.c */
 void conn_open(struct http_io *io, int fd, const struct sockaddr *peer, socklen_t len,
                bool refusing);
-void conn_doom(struct http_conn *c);     /* close it at the end of the round */
+void conn_doom(struct http_conn *c);     /* close at the end of the round    */
 void conn_schedule(struct http_conn *c); /* go on at the end of the round    */
-void conn_settle(struct http_conn *c);   /* after a change: deadlines, reading, end of input */
+/* After a change of the state: updates deadlines and reading, handles the end of input. */
+void conn_settle(struct http_conn *c);
 void conn_wait_send(struct http_conn *c, bool on);
 void conn_expired(struct deadline *d, enum wait what);
-uint64_t conn_written(const struct http_conn *c); /* of out_total */
+uint64_t conn_written(const struct http_conn *c); /* how much of out_total was written */
 void request_release(struct request *r);
 
 /* http_answer.c */
 void conn_flush_tls(struct http_conn *c);
-/* An answer of the server's own, then the end of the connection. */
+/* Sends an error of the server itself, then closes the connection. */
 void conn_refuse(struct http_conn *c, enum http_refusal why, int status, const char *code,
                  const char *message);
 void request_finish(struct request *r); /* answered and, if wanted, read to its end */

@@ -26,7 +26,7 @@ static const struct str known_names[HTTP_KNOWN] = {
     [HTTP_RANGE] = { "range", 5 },
 };
 
-/* By the length of the name, which no two of them share. */
+/* Indexed by the length of the name: no two known names have the same. */
 static const uint8_t known_by_length[18] = {
     [4] = HTTP_HOST + 1,
     [5] = HTTP_RANGE + 1,
@@ -106,7 +106,7 @@ static bool take_version(struct http_parser *p, struct str v)
     return malformed(p, "the request line does not end in a version");
 }
 
-/* reg-name, IP literal and port of RFC 3986; userinfo is not for us. */
+/* reg-name, IP literal and port of RFC 3986; userinfo is refused. */
 static bool is_authority(struct str s)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -119,8 +119,8 @@ static bool is_authority(struct str s)
     return true;
 }
 
-/* Leaves *path at the "/..." of the target: absolute-form names us by scheme and
- * authority first, and may leave the path out. */
+/* *path is the "/..." of the target.  The absolute form has a scheme and an authority in
+ * front, and may have no path. */
 static bool take_form(struct http_parser *p, struct str target, struct str *path)
 {
     if (target.ptr[0] == '/' ||
@@ -263,7 +263,7 @@ static int on_headers_done(llhttp_t *ll)
         }
         p->content_length = (int64_t)ll->content_length;
     }
-    ll->upgrade = 0; /* we never change protocols, so that the body is ours */
+    ll->upgrade = 0; /* no protocol upgrade: the bytes that follow are the body */
     return 0;
 }
 
@@ -304,7 +304,7 @@ static int on_chunk_done(llhttp_t *ll)
     struct http_parser *p = ll->data;
 
     if ((ll->flags & F_TRAILING) != 0)
-        return 0; /* the end of the message follows without a further byte */
+        return 0; /* the message ends without a further byte */
     p->progress = true;
     return HPE_PAUSED;
 }
@@ -316,7 +316,7 @@ static int on_message_done(llhttp_t *ll)
     if (p->where == HTTP_IN_BODY)
         p->where = HTTP_AT_END;
     else
-        p->no_body = true; /* the head's end is the message's */
+        p->no_body = true; /* the message ends with the head */
     return HPE_PAUSED;
 }
 
@@ -401,7 +401,7 @@ static bool check_fields(struct http_parser *p)
     return true;
 }
 
-/* llhttp's words for our client; a callback of ours may have refused before. */
+/* Refuses with the reason of llhttp, unless a callback has refused already. */
 static bool refused_by_llhttp(struct http_parser *p)
 {
     const char *why = llhttp_get_error_reason(&p->ll);
@@ -538,7 +538,7 @@ static enum http_event take_head(struct http_parser *p, struct str *bytes)
             (void)malformed(p, "empty lines before the request");
             return HTTP_BAD;
         }
-        *bytes = str_from(*bytes, from); /* robustness of RFC 9112, 2.2 */
+        *bytes = str_from(*bytes, from); /* RFC 9112, 2.2: ignore empty lines before the request */
         p->head_len = 0;
         return HTTP_MORE;
     }
@@ -567,7 +567,7 @@ static bool feed(struct http_parser *p, struct str *bytes)
         return true;
     }
     p->framing_bytes += (uint32_t)used;
-    if (p->framing_bytes > HTTP_FRAMING_BYTES) /* leading zeros, trailers */
+    if (p->framing_bytes > HTTP_FRAMING_BYTES) /* leading zeros of a chunk size, or trailers */
         return http_parse_refuse(p, 431, "head_too_large", "too many bytes between the chunks");
     if (p->progress)
         p->framing_bytes = 0;

@@ -2,18 +2,18 @@
  *
  * The head is gathered whole in memory of the parser, checked here for what
  * llhttp leaves to its user, and then given to llhttp in one piece; the body is
- * never copied.  How the bytes were cut on their way makes no difference, but for
- * which reason is named when there are two to refuse them.
+ * never copied.  How the bytes were split into reads makes no difference, except
+ * for which of two reasons to refuse them is named.
  *
  * Refused: bare LF, obs-fold, blank before the colon, Content-Length beside
  * Transfer-Encoding, either of them twice, a coding other than chunked, no Host
  * or two, chunk extensions over 64 bytes, control bytes, targets that are not
- * ours to serve, HTTP other than 1.0 and 1.1.
+ * for this server, HTTP other than 1.0 and 1.1.
  *
  * Invariants
  *   (1) events come as HEAD BODY* END, or end in BAD; after END and BAD only
  *       http_parser_reset() is allowed.
- *   (2) no byte after the message's last is taken out of *bytes.
+ *   (2) no byte after the end of the message is taken from *bytes.
  *   (3) head_len never exceeds limits->head_bytes.
  *
  * Ownership      views of the head live until http_parser_reset(); the view of a
@@ -33,8 +33,8 @@
 #define HTTP_HEAD_FIELDS 100
 
 enum {
-    HTTP_FIELDS_MAX = 128,         /* what limits->fields may be at most        */
-    HTTP_HEAD_MAX = 64 * 1024 - 1, /* and limits->head_bytes: spans are 16 bit  */
+    HTTP_FIELDS_MAX = 128,         /* the upper bound of limits->fields         */
+    HTTP_HEAD_MAX = 64 * 1024 - 1, /* ... and of head_bytes: spans are 16 bit   */
     HTTP_CHUNK_EXTENSION_BYTES = 64,
     HTTP_FRAMING_BYTES = 8 * 1024, /* chunk lines and trailers without progress */
 };
@@ -116,8 +116,8 @@ void http_parser_init(struct http_parser *p, const struct http_head_limits *limi
 void http_parser_done(struct http_parser *p);
 void http_parser_reset(struct http_parser *p); /* ready for the next request */
 
-/* The next event; takes what it used from the front of *bytes.  Call again until
- * it returns HTTP_MORE: an event may follow without further bytes. */
+/* The next event; removes the bytes it used from the front of *bytes.  Call again
+ * until it returns HTTP_MORE: an event may follow without further bytes. */
 enum http_event http_parser_next(struct http_parser *p, struct str *bytes, struct str *ret_piece);
 
 /* Views of the head. */

@@ -42,7 +42,7 @@ static const char overload_answer[] =
     "Content-Length: 91\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" OVERLOAD_BODY;
 _Static_assert(sizeof OVERLOAD_BODY - 1 == 91, "the length above is that of the body");
 
-/* Without an object for it: say why if one packet is enough, and close. */
+/* Closes a connection without an object for it; sends a 503 if it is not TLS. */
 static void turn_away(struct http_io *io, int fd)
 {
     char seen[4096];
@@ -55,7 +55,8 @@ static void turn_away(struct http_io *io, int fd)
     (void)close(fd);
 }
 
-/* How many over the limit may stay for a moment to hear why: they cost descriptors too. */
+/* How many connections over the limit may stay until their 503 is sent: they use descriptors too.
+ */
 static size_t refusing_most(const struct http_server *s)
 {
     size_t part = s->o.limits.connections / 16 + 1;
@@ -71,7 +72,7 @@ static void http_server_take(struct http_io *io, int fd, const struct sockaddr *
     uint32_t before = atomic_fetch_add_explicit(&s->connections, 1, memory_order_relaxed);
     bool refusing = before >= s->o.limits.connections;
 
-    if (refusing) /* those that only hear why take no place from others */
+    if (refusing) /* a connection that only gets a 503 does not count */
         atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
     if (refusing && (s->o.tls != NULL || io->refusing_count >= refusing_most(s))) {
         turn_away(io, fd);
@@ -85,8 +86,8 @@ static int spare_descriptor(void)
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Out of descriptors: without this trick the connection would stay in the queue
- * and wake us for ever.  False: not even that worked. */
+/* Out of descriptors: closes the spare descriptor to accept the connection and refuse it.
+ * Otherwise it would stay in the backlog and wake the loop for ever.  False: failed. */
 static bool take_without_descriptor(struct http_io *io, int listen_fd)
 {
     if (io->spare_fd < 0)
@@ -124,7 +125,7 @@ static void on_connection(uv_poll_t *h, int status, int events)
             continue;
         if ((errno == EMFILE || errno == ENFILE) && take_without_descriptor(io, l->fd))
             continue;
-        l->muted = true; /* the tick listens again */
+        l->muted = true; /* the tick starts to listen again */
         (void)uv_poll_stop(&l->poll);
         return;
     }
@@ -171,7 +172,7 @@ static void on_tick(uv_timer_t *h)
             conn_doom(c);
 }
 
-/* ---- the end of a loop's part ---- */
+/* ---- stopping on a loop ---- */
 
 static void on_tick_closed(uv_handle_t *h)
 {
@@ -239,7 +240,7 @@ static void http_server_on_stop(struct loop_msg *m)
     for (struct http_conn *c = io->conns; c != NULL; c = c->next) {
         if (c->shaking)
             conn_doom(c);
-        conn_settle(c); /* idle ones go now */
+        conn_settle(c); /* closes an idle connection */
     }
     end_if_done(io);
 }
@@ -283,7 +284,7 @@ static bool bind_socket(int fd, const struct addrinfo *a, uint16_t port, bool sh
     int one = 1;
 
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* Linux passes it on */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* inherited on Linux */
     if (shared)
         (void)setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
     if (a->ai_family == AF_INET6)
@@ -313,8 +314,8 @@ static bool bind_one(const struct addrinfo *a, uint16_t port, bool shared, int *
     return true;
 }
 
-/* A port that another process shares by SO_REUSEPORT would be shared in silence,
- * and each of two daemons would get half of the requests: ask without it first. */
+/* With SO_REUSEPORT two daemons could share a port unnoticed, and each would get half of
+ * the requests: try to bind without it first. */
 static bool port_is_free(const struct addrinfo *a, uint16_t port, struct err *err)
 {
     AUTO_FD fd = -1;
@@ -333,7 +334,7 @@ static uint16_t bound_port(int fd)
                                          : ((struct sockaddr_in *)&a)->sin_port);
 }
 
-/* One address, one socket per loop. */
+/* Binds one address, with one socket per loop. */
 static bool http_server_bind_all(struct http_server *s, const struct addrinfo *a, struct err *err)
 {
     for (size_t i = 0; i < s->io_count; i++) {
@@ -351,8 +352,8 @@ static bool http_server_bind_all(struct http_server *s, const struct addrinfo *a
     return true;
 }
 
-/* Every address of the name; a machine without IPv6 may know a name's IPv6
- * address all the same. */
+/* Binds every address of the name.  An IPv6 address may fail: a machine without IPv6 can
+ * still resolve one. */
 static bool bind_name(struct http_server *s, struct err *err)
 {
     const char *host = s->o.host != NULL && strcmp(s->o.host, "*") != 0 ? s->o.host : NULL;

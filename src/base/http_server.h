@@ -8,20 +8,20 @@
  *     head ──► http_read_body ──► body* ──► end ──► http_answer
  *       └────► http_answer (any time: 401 before the first body byte is read)
  *
- * What a handler never sees: heads that are malformed, ambiguous, too large or
- * too slow; clients that starve a body or do not take an answer.  They are
- * refused or cut off here, by the limits below.
+ * A handler never sees heads that are malformed, ambiguous, too large or too slow,
+ * nor clients that send a body or read an answer too slowly: the server refuses
+ * them or closes the connection, by the limits below.
  *
  * Invariants
  *   (1) body and end are called only after http_read_body(), and not while the
  *       request is paused; nothing but gone or drained after an answer began.
- *   (2) for each head exactly one of these happens: the answer is handed over
- *       whole (http_answer, http_answer_end, http_answer_abort), or gone is called.
- *       After it the request is dead.
+ *   (2) for each head exactly one of these happens: the answer is complete
+ *       (http_answer, http_answer_end, http_answer_abort), or gone is called.
+ *       After that the request is dead and must not be used.
  *   (3) no callback is called from inside a call of the handler's own into this
  *       interface.
  *   (4) a client that closes its side after a whole request still gets its
- *       answer, unless that is a stream of unknown length: then it is gone.
+ *       answer, unless that is a stream of unknown length: then gone is called.
  *
  * Ownership      a request belongs to the server; its views live until it is
  *                dead, those of body bytes until the callback returns.
@@ -40,9 +40,9 @@
 #include "base/str.h"
 #include "base/tls.h"
 
-#define HTTP_HEAD_MS        10000 /* from its first byte                            */
+#define HTTP_HEAD_MS        10000 /* from the first byte of the head                */
 #define HTTP_IDLE_MS        75000
-#define HTTP_RATE_WINDOW_MS 10000 /* bodies and answers move at this rate over this */
+#define HTTP_RATE_WINDOW_MS 10000 /* the least rate of bodies and answers over this */
 #define HTTP_RATE_BYTES_S   1024
 #define HTTP_HANDSHAKE_MS   10000
 #define HTTP_CONNECTIONS    16384
@@ -58,7 +58,7 @@ struct http_limits {
     uint32_t connections;   /* over all loops                       */
     uint32_t conn_requests; /* on one connection; 0: no limit       */
     uint32_t drain_bytes, linger_ms, linger_bytes;
-    uint32_t tick_ms; /* how exact the times are              */
+    uint32_t tick_ms; /* the resolution of the times          */
 };
 
 #define HTTP_LIMITS_DEFAULT                                                                      \
@@ -85,15 +85,15 @@ struct http_request {
 };
 
 struct http_handler {
-    /* The head is complete and valid, no body byte was given out. */
+    /* The head is complete and valid; body was not called yet. */
     void (*head)(struct http_request *r, void *arg);
     void (*body)(struct http_request *r, struct str bytes);
     /* The whole message has been read: answer now or later. */
     void (*end)(struct http_request *r);
-    /* The client went away, or was cut off, before the answer was handed over. */
+    /* The client disconnected, or was cut off, before the answer was complete. */
     void (*gone)(struct http_request *r);
-    /* What http_answer_bytes() refused to take more of has left; may be NULL for
-     * handlers that do not stream. */
+    /* After http_answer_bytes() returned false: the output was sent, go on.  May be
+     * NULL for handlers that do not stream. */
     void (*drained)(struct http_request *r);
 };
 
@@ -140,8 +140,8 @@ bool http_server_start(const struct http_server_options *o, struct loop **loops,
 uint16_t http_server_port(const struct http_server *s);
 void http_server_stats(const struct http_server *s, struct http_stats *ret_stats);
 
-/* Accept no more, close what is idle, let requests in hand finish, and cut off
- * what is left after grace_ms.  Returns when the last connection is closed. */
+/* Stops accepting, closes idle connections, lets running requests finish, and cuts
+ * off the rest after grace_ms.  Returns when the last connection is closed. */
 void http_server_stop(struct http_server *s, uint32_t grace_ms);
 void http_server_free(struct http_server *s); /* stopped, or NULL */
 
@@ -154,18 +154,18 @@ bool http_field_at(const struct http_request *r, size_t i, struct str *ret_name,
 struct str http_peer(struct http_request *r); /* the address as text, no port */
 bool http_is_tls(const struct http_request *r);
 
-/* Go on with the body; says "100 Continue" if the client waits for it. */
+/* Starts to read the body; sends "100 Continue" if the client waits for it. */
 void http_read_body(struct http_request *r);
-/* Between these the client feels back-pressure and the body's rate is not judged. */
+/* In between the socket is not read (back-pressure), and the rate of the body is not checked. */
 void http_pause(struct http_request *r);
 void http_resume(struct http_request *r);
 
-/* ---- answering: the request is dead when the answer is handed over ---- */
+/* ---- answering: the request is dead when the answer is complete ---- */
 
 /* `fields` are complete "Name: value\r\n" lines, at most 8 KiB (http_put_field()
- * writes them safely); Content-Length, Content-Type, Date and Connection are the
- * server's.  An empty content_type leaves the field out.  What may be larger than
- * a few MiB goes in pieces. */
+ * writes them safely); the server adds Content-Length, Content-Type, Date and
+ * Connection.  An empty content_type leaves the field out.  A body of more than a
+ * few MiB is sent in pieces. */
 void http_answer(struct http_request *r, int status, struct str fields, struct str content_type,
                  struct str body);
 
@@ -174,12 +174,12 @@ void http_put_error(struct buf *to, const char *code, const char *message);
 void http_answer_error(struct http_request *r, int status, struct str fields, const char *code,
                        const char *message);
 
-/* An answer in pieces; length -1 when it is not known.  With a length, exactly so
- * many bytes are given before the end. */
+/* An answer in pieces; length -1: unknown.  With a length, exactly that many bytes
+ * must be given before the end. */
 void http_answer_start(struct http_request *r, int status, struct str fields,
                        struct str content_type, int64_t length);
-/* False: enough for now, wait for drained.  The bytes are taken in either case. */
+/* False: the output is full, wait for drained.  The bytes are taken in either case. */
 bool http_answer_bytes(struct http_request *r, struct str bytes);
 void http_answer_end(struct http_request *r);
-/* The rest cannot be sent: close, so that the client knows. */
+/* The rest cannot be sent: closes the connection, so that the client notices. */
 void http_answer_abort(struct http_request *r);

@@ -5,7 +5,7 @@ static bool http_target_is_control(char c)
     return (unsigned char)c < ' ' || c == 0x7f;
 }
 
-/* One character of the raw text at *at; *ret_escaped when it was written %XX. */
+/* Decodes the character at *at; *ret_escaped: it was written as %XX. */
 static bool decode_one(struct str raw, size_t *at, char *ret_c, bool *ret_escaped, struct err *err)
 {
     char c = raw.ptr[*at];

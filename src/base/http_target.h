@@ -1,7 +1,7 @@
-/* http_target.h - the parts of a request target, decoded with care.
+/* http_target.h - strict decoding of the parts of a request target.
  *
- * The server hands out the raw path and query; these turn them into text.  What
- * could mean two things to two readers is refused, never cleaned: bad escapes,
+ * The server hands out the raw path and query; these functions decode them.  Anything
+ * that two readers could understand differently is refused, not repaired: bad escapes,
  * escaped slashes, dot segments, control bytes, bytes that are not UTF-8.
  */
 #pragma once
@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* Append the decoded path.  Fails with ERR_PERMANENT for what is refused and
- * ERR_LIMIT at the cap of `to`; `to` may then hold a part of it. */
+/* Append the decoded path.  ERR_PERMANENT: refused; ERR_LIMIT: the cap of `to`.
+ * On failure `to` may hold a part of the path. */
 bool http_decode_path(struct str raw, struct buf *to, struct err *err);
 
 /* Append the decoded value of the first parameter of that name ("+" is a blank);
@@ -21,7 +21,7 @@ bool http_decode_path(struct str raw, struct buf *to, struct err *err);
 bool http_decode_query(struct str query, struct str name, struct buf *to, bool *ret_found,
                        struct err *err);
 
-/* What RFC 9110 calls a token: the name of a field, a method. */
+/* A token of RFC 9110: the name of a field, a method. */
 bool http_is_token(struct str s);
 
 /* Append "Name: value\r\n".  Refuses values that would end the line. */

@@ -47,7 +47,7 @@ void json_z(struct json_out *j, const char *z)
         json_str(j, str_of(z));
 }
 
-/* By hand: every log line has several. */
+/* Without printf, for speed: every log line has several numbers. */
 void json_int(struct json_out *j, int64_t v)
 {
     char digits[24], *at = digits + sizeof digits;
@@ -77,7 +77,7 @@ void json_raw(struct json_out *j, struct str value)
     buf_put(j->to, value);
 }
 
-/* How many bytes from the start of s can be copied as they are. */
+/* The number of leading bytes of s that need no escape. */
 static size_t plain_run(struct str s)
 {
     size_t n = 0;

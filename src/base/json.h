@@ -1,7 +1,7 @@
-/* json.h - writing JSON, the one way.
+/* json.h - writes JSON.
  *
- * A writer over a struct buf that puts the commas and escapes the text; it never
- * builds a tree.  Reading JSON of the control plane is jansson's business.
+ * A writer over a struct buf that adds the commas and escapes the text; it never
+ * builds a tree.  Reading is done by jansson, or by core/json_scan.h.
  *
  *     struct json_out j = { .to = &buf };
  *     json_open(&j, '{');
@@ -9,7 +9,7 @@
  *     json_close(&j, '}');
  *
  * Bytes that are not UTF-8 become U+FFFD, so that what we write always parses.
- * The buffer must be large enough (buf_put: a cap of ours).
+ * The cap of the buffer must be large enough (buf_put()).
  */
 #pragma once
 
@@ -31,8 +31,8 @@ void json_str(struct json_out *j, struct str s);
 void json_z(struct json_out *j, const char *z); /* NULL writes null */
 void json_int(struct json_out *j, int64_t v);
 void json_bool(struct json_out *j, bool v);
-void json_none(struct json_out *j);                  /* null; jansson has taken json_null */
+void json_none(struct json_out *j); /* null; the name json_null is taken by jansson */
 void json_raw(struct json_out *j, struct str value); /* already JSON */
 
-/* The text between the quotes: the escaped form of s. */
+/* Appends s escaped, without the quotes. */
 void json_escape(struct buf *to, struct str s);

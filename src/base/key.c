@@ -12,7 +12,7 @@ _Static_assert(KEY_TEXT > sizeof "wbk__" + NAME_LETTERS + KEY_SECRET, "a key fit
 
 static void random_letters(char *to, size_t len)
 {
-    /* 64 of them, so that six random bits make one: two stand there twice. */
+    /* 64 characters, so that six random bits select one; a and b are there twice. */
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789ab";
 

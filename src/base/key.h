@@ -1,7 +1,7 @@
-/* key.h - the secrets that we make for others: keys, tokens, sessions, links.
+/* key.h - the secrets that we generate: keys, tokens, sessions, links.
  *
- * Letters and digits only, so that they survive headers, addresses, shells and a double click.
- * Whoever makes one shows it once and keeps its SHA-256.
+ * Letters and digits only, so that they are safe in headers, URLs and shells, and selected by a
+ * double click.  The caller shows a secret once and stores its SHA-256.
  */
 #pragma once
 
@@ -16,6 +16,7 @@ enum {
 
 void key_secret(char ret[static KEY_SECRET]);
 
-/* A key that is looked up: wbk_NAME_SECRET.  NAME finds it, the digest of the whole proves it. */
+/* A key with a name: wbk_NAME_SECRET.  NAME is the lookup key; the digest of the whole text is
+ * compared. */
 struct sha256 key_make(char ret_name[static KEY_NAME], char ret_text[static KEY_TEXT]);
-struct str key_name(struct str text); /* empty: it is no such key */
+struct str key_name(struct str text); /* empty: not a key of this form */

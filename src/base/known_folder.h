@@ -1,11 +1,12 @@
-/* known_folder.h - a folder of other people, and whether it is still the same one.
+/* known_folder.h - a folder outside of our storage, and whether it is still the same one.
  *
- * A folder that is a mount point looks like an empty folder while nothing is mounted: what is
- * written there vanishes from sight later, and what should be read seems to be gone.  So a
- * folder is remembered by its inode when it is first met, opened by its path each time, and
- * refused when another one stands there.  It is not kept open: it can be unmounted.
+ * A mount point looks like an empty folder while nothing is mounted: files that are written there
+ * are hidden by the next mount, and files that should be read seem to be deleted.  So the inode of
+ * a folder is remembered when it is first seen; the folder is opened by its path each time, and
+ * refused when its inode is another.  It is not kept open, so that it can be unmounted.
  *
- * The same inode on another device is the same file system, mounted again.
+ * The device is not compared: the same inode on another device is the same file system, mounted
+ * again.
  *
  * Threads: any, after known_folder_meet().
  */
@@ -21,9 +22,9 @@ struct known_folder {
     uint64_t ino;
 };
 
-/* Remember the folder.  One that is missing is made when its parent is there.  ERR_CONFIG when
- * something else stands there, ERR_TRANSIENT when it cannot be reached. */
+/* Remembers the folder.  A missing folder is created if its parent exists.  ERR_CONFIG: the path
+ * is not a folder; ERR_TRANSIENT: the folder cannot be reached. */
 bool known_folder_meet(struct known_folder *f, const char *path, struct err *err);
 
-/* ERR_TRANSIENT: it cannot be opened now, or another one stands there. */
+/* ERR_TRANSIENT: the folder cannot be opened now, or it is another one. */
 bool known_folder_open(const struct known_folder *f, int *ret_fd, struct err *err);

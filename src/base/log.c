@@ -24,10 +24,10 @@ static const char *const level_names[] = { "debug", "info", "warn", "error" };
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t filled, ended;
-    char *ring; /* two halves: one is filled while the other is written */
+    char *ring; /* filled by callers, while `writing` is written; then swapped */
     char *writing;
     size_t used;
-    bool running; /* the thread lives, and takes every line */
+    bool running; /* the log thread runs, and takes all lines */
     bool stopping, sleeping, gathering;
     int fd;
 } self = { .mutex = PTHREAD_MUTEX_INITIALIZER,
@@ -73,8 +73,8 @@ static uint64_t lines_in(struct str text)
     return n;
 }
 
-/* The log has nowhere to complain: lines that cannot be written are counted.
- * *torn tells that the last one stands there in part. */
+/* The log cannot log its own failures: lines that cannot be written are counted.
+ * *torn: the last line was written in part. */
 static bool log_write_out(int fd, struct str text, bool *torn)
 {
     while (text.len > 0) {
@@ -93,16 +93,16 @@ static bool log_write_out(int fd, struct str text, bool *torn)
     return true;
 }
 
-/* Of the log's own thread.  Lines that it logs itself are written at once. */
+/* State of the log thread.  Lines that it logs itself are written at once. */
 static _Thread_local struct {
     bool is_log, torn, ok;
 } own;
-static uint64_t told; /* of those dropped, in the log itself */
+static uint64_t told; /* how many of the dropped lines the log has reported */
 
 static void log_write_batch(struct str text)
 {
     if (own.torn && !log_write_out(self.fd, STR("\n"), &own.torn)) {
-        atomic_fetch_add(&dropped, lines_in(text) - 1); /* the line end counted as one */
+        atomic_fetch_add(&dropped, lines_in(text) - 1); /* the failed "\n" was counted as a line */
         return;
     }
     own.ok = log_write_out(self.fd, text, &own.torn);
@@ -115,8 +115,8 @@ static void log_write_batch(struct str text)
         told = now;
 }
 
-/* With the mutex held: wait for the first line, then a moment for others, so that busy
- * times cost one write for many lines. */
+/* With the mutex held: waits for the first line, then a moment for others, so that
+ * under load one write takes many lines. */
 static void wait_for_lines(void)
 {
     while (self.used == 0 && !self.stopping) {
@@ -173,14 +173,14 @@ void log_start(int fd)
     self.writing = xmalloc(RING);
     self.used = 0;
     self.stopping = false;
-    (void)sigfillset(&all); /* a broken pipe is the log's trouble, not the process's */
+    (void)sigfillset(&all); /* SIGPIPE must not end the process */
     (void)pthread_sigmask(SIG_SETMASK, &all, &was);
     (void)pthread_attr_init(&attr);
     (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     self.running = pthread_create(&thread, &attr, log_main, NULL) == 0;
     (void)pthread_attr_destroy(&attr);
     (void)pthread_sigmask(SIG_SETMASK, &was, NULL);
-    if (!self.running) { /* lines are then written directly */
+    if (!self.running) { /* without the thread lines are written directly */
         free(self.ring);
         free(self.writing);
     }
@@ -195,7 +195,7 @@ void log_stop(void)
     (void)pthread_mutex_lock(&self.mutex);
     self.stopping = true;
     (void)pthread_cond_signal(&self.filled);
-    while (self.running && /* in the end its disk hangs: leave it alone */
+    while (self.running && /* after the time-out the disk hangs: give up */
            wait_until(&self.ended, &self.mutex, until_us)) {
     }
     (void)pthread_mutex_unlock(&self.mutex);
@@ -231,7 +231,7 @@ static void log_put_line(struct str line)
         (void)pthread_cond_signal(&self.filled);
 }
 
-/* At most FIELD bytes, and no half of a character. */
+/* At most FIELD bytes, cut at a character boundary. */
 static struct str cut(struct str s)
 {
     size_t n = FIELD;
@@ -260,11 +260,11 @@ static void log_put_field(struct json_out *j, const struct log_field *f)
     }
 }
 
-/* The line is built in memory of the thread's own, so that a line costs no
- * allocation; a field that does not fit into LINE is taken out again. */
+/* The line is built in thread-local memory, without an allocation; a field that does
+ * not fit into LINE is removed again. */
 void log_emit(enum log_level level, const char *name, const struct log_field *fields)
 {
-    static _Thread_local char room[LINE + FIELD * 6 + 256]; /* a byte becomes six at most */
+    static _Thread_local char room[LINE + FIELD * 6 + 256]; /* an escaped byte takes at most six */
     struct buf line = { .ptr = room, .size = sizeof room, .cap = sizeof room - 1 };
     struct json_out j = { .to = &line };
     char when[CLOCK_TEXT];

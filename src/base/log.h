@@ -2,8 +2,8 @@
  *
  *     log_event(LOG_WARN, "store.retry", kv_int("group", n), kv_z("why", err.text));
  *
- * Lines are formatted by the caller, put into a bounded ring, and written by a
- * thread of the log's own: a slow or full log disk stops nothing.  When the ring
+ * Lines are formatted by the caller, put into a bounded ring, and written by the
+ * log thread: a slow or full log disk blocks nothing.  When the ring
  * is full the line is dropped and counted; the count is logged when there is
  * room again, and is a metric.  A value is cut to 2 KiB, a line to 16 KiB.
  *
@@ -46,7 +46,7 @@ void log_emit(enum log_level level, const char *name, const struct log_field *fi
 bool log_wants(enum log_level level);
 void log_set_level(enum log_level level);
 
-void log_start(int fd); /* lines go to fd from now on; it stays the caller's */
-void log_stop(void);    /* writes what is queued, waits for it at most a second */
+void log_start(int fd); /* lines go to fd from now on; the caller still owns it */
+void log_stop(void);    /* writes the queued lines; waits at most a second */
 
 uint64_t log_dropped(void); /* lines lost since the start */

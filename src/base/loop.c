@@ -26,7 +26,7 @@ struct loop {
     pthread_mutex_t lock; /* guards posted */
     struct list posted;
 
-    struct list deferred; /* of the loop's thread */
+    struct list deferred; /* only used on the thread of the loop */
     struct loop_hook *hooks;
     struct loop_msg stop;
 };
@@ -49,7 +49,7 @@ static void list_run(struct list *from)
 
     *from = (struct list){ 0 };
     while (m != NULL) {
-        struct loop_msg *next = m->next; /* (1): m is the caller's again */
+        struct loop_msg *next = m->next; /* (1): fn may post m again or free it */
 
         m->fn(m);
         m = next;
@@ -69,8 +69,8 @@ static void on_wake(uv_async_t *h)
     list_run(&mine);
 }
 
-/* Deferred work may make more of it, and hooks may defer; a loop that never gets
- * to the bottom still looks at its events now and then. */
+/* Deferred messages and hooks may defer more.  After PASSES passes the loop polls its events
+ * before it goes on, so that endless deferred work does not starve them. */
 static void on_before_wait(uv_prepare_t *h)
 {
     struct loop *l = h->data;
@@ -85,7 +85,7 @@ static void on_before_wait(uv_prepare_t *h)
         if (l->deferred.first == NULL)
             return;
     }
-    (void)uv_async_send(&l->wake); /* so that the wait does not block */
+    (void)uv_async_send(&l->wake); /* poll without blocking */
 }
 
 static void loop_on_stop(struct loop_msg *m)

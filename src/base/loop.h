@@ -1,20 +1,21 @@
 /* loop.h - a thread that owns a libuv loop, and the way to talk to it.
  *
- * Everything of a loop happens on its thread.  Other threads post messages; the
+ * Everything of a loop runs on its thread.  Other threads post messages; the
  * loop runs them in the order of posting.  Code on the loop's own thread may
- * defer work to the end of the round, where the stack is clean, and may hook
- * into the end of each round to hand batches over to other threads.
+ * defer work to the end of the round, where no callback is on the stack, and may
+ * hook into the end of each round to hand over work to other threads in groups.
  *
  * Invariants
  *   (1) a message is in at most one list, and is no longer in it when fn runs:
  *       fn may post it again or free it.
  *   (2) messages posted by one thread run in the order it posted them.
  *   (3) deferred messages and then the hooks run before the loop waits for
- *       events; a hook never misses work that was made in its round.
+ *       events; a hook never misses work of its round.
  *
  * Ownership      messages and hooks are embedded in the caller's objects.
- * Threads        loop_post() from any; loop_start() and loop_stop() from a thread that is no loop;
- * the rest on the loop. All signals are blocked on loop threads, SIGPIPE with them.
+ * Threads        loop_post() from any; loop_start() and loop_stop() from a thread
+ *                that is no loop; the rest on the loop.  All signals are blocked on
+ *                loop threads, also SIGPIPE.
  */
 #pragma once
 
@@ -35,11 +36,11 @@ struct loop_hook {
     void (*fn)(struct loop_hook *hook);
 };
 
-/* The name is that of the thread, at most 15 bytes of it are shown. */
+/* `name` is the name of the thread; at most 15 bytes of it are shown. */
 bool loop_start(const char *name, struct loop **ret_loop, struct err *err);
 
-/* Run what was posted, wait until the last handle of the loop's users is closed,
- * end the thread.  Nobody may post any more.  Accepts NULL. */
+/* Runs the posted messages, waits until the last handle of the loop's users is closed,
+ * and ends the thread.  No message may be posted afterwards.  Accepts NULL. */
 void loop_stop(struct loop *l);
 
 void loop_post(struct loop *l, struct loop_msg *msg);

@@ -57,7 +57,7 @@ static void print_labels(struct buf *to, const struct metric *m)
         buf_printf(to, "{%s}", m->labels);
 }
 
-/* All digits: a sum that grows for months must still show the last second. */
+/* Prints all digits, so that a sum that grew for months still shows its last second. */
 static void print_seconds(struct buf *to, int64_t us)
 {
     buf_printf(to, " %lld.%06lld\n", (long long)(us / 1000000), (long long)(us % 1000000));

@@ -1,9 +1,9 @@
 /* metrics.h - counters, gauges and histograms, as Prometheus reads them.
  *
- * A metric is a static variable in the file that counts; it registers itself by
- * being listed in a table that the owner hands to metrics_register().  Counting
- * is one relaxed atomic addition.  Series with labels are made ahead by their
- * owner (a gateway's counters are made when the gateway is), never per event.
+ * A metric is a static variable in the file that counts; its owner registers it
+ * with metrics_register().  Counting
+ * is one relaxed atomic addition.  Series with labels are created in advance by
+ * their owner (with the gateway, for example), never per event.
  *
  * Threads: counting from any; register and print take a lock.
  */
@@ -16,16 +16,16 @@
 
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
-enum { METRIC_BUCKETS = 12 }; /* 100 us, 250 us, 500 us, 1 ms ... 1 s; the last is everything */
+enum { METRIC_BUCKETS = 12 }; /* 100 us, 250 us, 500 us, 1 ms ... 1 s; the last is unbounded */
 
 struct metric {
     const char *name;   /* "waybill_documents_accepted_total" */
     const char *help;   /* one line */
     const char *labels; /* "gateway=\"orders\"", or NULL; lives as long as the metric */
     enum metric_type type;
-    int64_t (*read)(void *arg); /* a gauge or counter that somebody else keeps; or NULL */
+    int64_t (*read)(void *arg); /* for a value that is kept elsewhere; or NULL */
     void *arg;
-    void *arg2; /* the owner's */
+    void *arg2; /* for the owner */
 
     _Atomic int64_t value; /* counter, gauge; count of a histogram */
     _Atomic int64_t sum_us;
@@ -33,10 +33,10 @@ struct metric {
     struct metric *next;
 };
 
-void metrics_register(struct metric *m); /* m is lent until metrics_forget(); twice is once */
+void metrics_register(struct metric *m); /* m is lent until metrics_forget(); idempotent */
 void metrics_forget(struct metric *m);
 void metrics_print(struct buf *to); /* families in the order of registration */
-/* Every counter and gauge with its value; `see` registers and forgets nothing. */
+/* Calls `see` for every counter and gauge; `see` must not register or forget metrics. */
 void metrics_each(void (*see)(void *arg, const struct metric *m, int64_t value), void *arg);
 
 static inline void metric_add(struct metric *m, int64_t n)

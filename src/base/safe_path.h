@@ -1,11 +1,10 @@
-/* safe_path.h - names that came from outside, before they become files.
+/* safe_path.h - checks names from outside before they are used as file names.
  *
- * A name that a sender, a document or a server made is checked here once, whatever it is for: a
- * file in a folder, an upload, a download.  What passes is a relative path that stays below the
- * folder it is used in, as far as its text can tell; that links do not lead out of it is up to
- * file_open_beneath() (file.h).
+ * A name from a sender, a document or a server is checked here, whatever it is for: a file in a
+ * folder, an upload, a download.  A path that passes is relative and stays below the folder it is
+ * used in, as far as its text can tell; symbolic links are up to file_open_beneath() (file.h).
  *
- * The error says what is wrong and never repeats the name: it may hold anything.
+ * The error says what is wrong and never quotes the name, which may hold any byte.
  */
 #pragma once
 

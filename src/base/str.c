@@ -31,7 +31,7 @@ struct str str_trim(struct str s)
 
 struct str str_from(struct str s, size_t at)
 {
-    if (s.len == 0) /* ptr may be NULL, to which nothing may be added */
+    if (s.len == 0) /* ptr may be NULL: NULL + 0 is undefined in C */
         return s;
     if (at > s.len)
         at = s.len;

@@ -47,22 +47,22 @@ struct str str_trim(struct str s); /* blanks and tabs at both ends */
 struct str str_from(struct str s,
                     size_t at);           /* s without its first `at` bytes; empty when shorter */
 int str_cmp(struct str a, struct str b);  /* bytes, then length */
-ptrdiff_t str_find(struct str s, char c); /* -1: not there */
+ptrdiff_t str_find(struct str s, char c); /* -1: not found */
 
-/* Cut s at the first `sep`: *ret_head gets what stands before it, the result is
- * what follows; without a `sep` the head is all and the result empty. */
+/* Cuts s at the first `sep`: *ret_head is what precedes it, the result what follows.
+ * Without a `sep` the head is all of s and the result is empty. */
 struct str str_cut(struct str s, char sep, struct str *ret_head);
 
 bool str_to_u64(struct str s, uint64_t *ret); /* decimal digits only, whole view */
 bool str_to_i64(struct str s, int64_t *ret);
 
 bool str_is_utf8(struct str s);
-/* The bytes of a character, at most four; the result is how many. */
+/* Encodes a character; returns the number of bytes, at most four. */
 size_t str_put_utf8(uint32_t character, char to[static 4]);
-/* Below a blank, or DEL. */
+/* Contains a byte below 0x20, or DEL. */
 bool str_has_control(struct str s);
-int str_hex_digit(char c); /* its value; -1: it is none */
-/* Its first `most` bytes, or up to three fewer so that no character is cut in two. */
+int str_hex_digit(char c); /* its value; -1: not a hex digit */
+/* The first `most` bytes of s, or up to three fewer, so that no character is cut. */
 struct str str_first(struct str s, size_t most);
 
 /* The edit distance of two short words, for suggestions; words over 64 bytes

@@ -1,8 +1,8 @@
-/* thread.h - a thread with a name: as tools show it, and a reader of a crash finds it. */
+/* thread.h - threads with a name, which tools and core dumps show. */
 #pragma once
 
 #include <pthread.h>
 
-/* At most 15 bytes of the name are shown.  A thread that cannot be made ends the process:
- * it happens at start, or not at all. */
+/* At most 15 bytes of the name are shown.  If the thread cannot be created, the process ends:
+ * that happens at start, or not at all. */
 void thread_start(pthread_t *ret, const char *name, void *(*run)(void *arg), void *arg);

@@ -52,7 +52,7 @@ static bool is_pem(const char *value)
     return str_starts(str_trim(str_of(value)), STR("-----BEGIN "));
 }
 
-/* The text itself, where a value is not a path: first our certificate, then the chain. */
+/* The value is PEM text, not a path: first our certificate, then the chain. */
 static bool use_cert_text(SSL_CTX *ssl, const char *text)
 {
     BIO *bio = BIO_new_mem_buf(text, -1);
@@ -66,7 +66,7 @@ static bool use_cert_text(SSL_CTX *ssl, const char *text)
             ok = false;
         }
     if (ok)
-        ERR_clear_error(); /* the end of the text is no failure */
+        ERR_clear_error(); /* the end of the text is reported as an error */
     BIO_free(bio);
     return ok;
 }
@@ -177,7 +177,7 @@ static BIO *memory(void)
     BIO *b = BIO_new(BIO_s_mem());
 
     require(b != NULL);
-    (void)BIO_set_mem_eof_return(b, -1); /* empty means "more later", not the end */
+    (void)BIO_set_mem_eof_return(b, -1); /* an empty buffer means "retry later", not EOF */
     return b;
 }
 

@@ -1,6 +1,6 @@
-/* varint.h - whole numbers in as few bytes as they need: seven bits each, lowest first.
+/* varint.h - unsigned integers of variable length: seven bits per byte, lowest first (LEB128).
  *
- * For records of our own that are kept as bytes.  Reading is strict: no more than
+ * For binary records that we store.  Reading is strict: no more than
  * VARINT_MOST bytes, no bits beyond 64.
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 enum { VARINT_MOST = 10 };
 
-/* Returns what stands after it; `to` has room for VARINT_MOST bytes. */
+/* Returns the end of the number; `to` has room for VARINT_MOST bytes. */
 static inline char *varint_put(char *to, uint64_t n)
 {
     for (; n >= 0x80; n >>= 7)
@@ -22,7 +22,7 @@ static inline char *varint_put(char *to, uint64_t n)
     return to;
 }
 
-/* Takes it off the front of *s; false: there is none, and *s is as it was. */
+/* Takes a number off the front of *s; false: there is none, and *s is unchanged. */
 static inline bool varint_take(struct str *s, uint64_t *ret)
 {
     uint64_t n = 0;
@@ -42,7 +42,7 @@ static inline bool varint_take(struct str *s, uint64_t *ret)
     return false;
 }
 
-/* A text with its length in front. */
+/* Writes a text with its length in front. */
 static inline char *varint_put_text(char *to, struct str text)
 {
     to = varint_put(to, text.len);
@@ -51,7 +51,7 @@ static inline char *varint_put_text(char *to, struct str text)
     return to + text.len;
 }
 
-/* The text stays where it is: *ret points into *s. */
+/* Takes such a text off the front of *s; *ret is a view into *s. */
 static inline bool varint_take_text(struct str *s, struct str *ret)
 {
     struct str rest = *s;

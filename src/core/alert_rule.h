@@ -1,13 +1,13 @@
 /* alert_rule.h - when an alert is raised, and when it is cleared.
  *
- * A value is looked at now and then.  Looks that agree decide, one alone never does: two at or over
- * `high` raise, two at or under `low` clear, and what lies between changes nothing.  So a value
- * that dances around a mark makes one alert.  With `after_us` the value must have been there for so
- * long, with `calm_us` it must be gone for so long.
+ * A value is sampled periodically, and one sample alone never decides: two in a row at or over
+ * `high` raise the alert, two in a row at or under `low` clear it.  Because of this hysteresis a
+ * value that swings around a threshold raises one alert.  With `after_us` the value must also have
+ * been high for so long, with `calm_us` low for so long.
  *
- * What is bad when it is little (free space, days left) is looked at with its sign turned.
+ * A value that is bad when it is small (free space, days left) is passed with its sign inverted.
  *
- * Pure: time is an argument, monotonic.  A watch of zeros is one that nothing was seen of.
+ * Pure: time is an argument, monotonic.  A zeroed watch has seen no sample.
  */
 #pragma once
 
@@ -33,26 +33,26 @@ enum alert_code {
 
 extern const char *const alert_codes[ALERT_CODES + 1]; /* ends with NULL */
 
-/* ALERT_CODES: there is none of that name. */
+/* ALERT_CODES: no code has that name. */
 enum alert_code alert_code_of(struct str name);
 
 struct alert_rule {
     bool off;
     int64_t high, low;         /* low < high */
-    int64_t after_us, calm_us; /* 0: two looks are enough */
+    int64_t after_us, calm_us; /* 0: two samples are enough */
 };
 
 struct alert_watch {
     bool on;
-    bool leaning;     /* the last look spoke for a change */
-    int64_t since_us; /* leaning: the first look that did */
-    unsigned looks;   /* leaning: how many */
+    bool leaning;     /* the last sample spoke for a change */
+    int64_t since_us; /* leaning: time of the first such sample */
+    unsigned looks;   /* leaning: how many such samples in a row */
 };
 
 enum alert_change { ALERT_SAME, ALERT_RAISED, ALERT_CLEARED };
 
 enum { ALERT_LOOKS = 2 };
 
-/* One look.  A rule that is off clears at once. */
+/* Takes one sample.  A rule that is off clears the alert at once. */
 enum alert_change alert_watch_look(struct alert_watch *w, const struct alert_rule *r, int64_t value,
                                    int64_t now_us);

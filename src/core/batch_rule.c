@@ -6,7 +6,8 @@ enum { LOOKS_MOST = 20000, DAY_S = 86400 };
 
 #define DAY_US (INT64_C(86400) * CLOCK_S)
 
-/* *ret_end_us: the last instant of that day. */
+/* The local day of at_us is in one of the calendars; *ret_end_us is the last instant of that day.
+ */
 static bool is_excepted(const struct batch_schedule *s, int64_t at_us, int64_t *ret_end_us)
 {
     int64_t local = zone_local(s->zone, at_us / CLOCK_S);
@@ -24,7 +25,8 @@ int64_t batch_next(const struct batch_schedule *s, int64_t after_us)
 {
     int64_t at = after_us, end_us;
 
-    /* A look for each day: of every minute those of two weeks would be as many. */
+    /* Each step skips a whole excluded day, so that LOOKS_MOST steps reach decades; minute by
+     * minute they would reach two weeks. */
     for (int i = 0; i < LOOKS_MOST; i++) {
         at = cron_next(&s->cron, s->zone, at);
         if (at == 0 || !is_excepted(s, at, &end_us))
@@ -35,7 +37,8 @@ int64_t batch_next(const struct batch_schedule *s, int64_t after_us)
     return 0;
 }
 
-/* From where the latest time is looked for: near now, when there is one. */
+/* Where the search for the latest slot starts.  Not at last_us if a slot lies closer to now: an
+ * every-minute schedule that was not served for months would take too many steps. */
 static int64_t near_now(const struct batch_schedule *s, int64_t last_us, int64_t now_us)
 {
     static const int64_t back[] = { DAY_US / 24, DAY_US, 32 * DAY_US, 400 * DAY_US };

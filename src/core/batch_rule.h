@@ -1,8 +1,9 @@
 /* batch_rule.h - when a batch closes by its schedule.
  *
- * A schedule is cron in a zone, without the days of some calendars.  A time is served once: the
- * last one that was served is stored, and what is due is a function of that and of now.  So a time
- * that was missed is caught up with, and a clock that goes back serves nothing twice.
+ * A schedule is a cron expression in a time zone, except on the days of some calendars.  Each time
+ * of the schedule (slot) closes the batch once: the last slot that was served is stored, and the
+ * slot that is due follows from it and from the clock.  So a missed slot is caught up with, and a
+ * clock that is set back serves no slot twice.
  *
  * Threads: pure; from any.
  */
@@ -23,13 +24,13 @@ struct batch_schedule {
     size_t except_count;
 };
 
-/* The first time after this one; 0: none that is worth waiting for. */
+/* The first slot after after_us; 0: none was found within the bound on the search. */
 int64_t batch_next(const struct batch_schedule *s, int64_t after_us);
 
-/* The time to serve now, when `last_us` was the last one; 0: none.  Of several that were missed the
- * first with `each`, else the latest. */
+/* The slot to serve now, when last_us is the last slot that was served; 0: none is due.  Of several
+ * missed slots the first with `each`, else the latest. */
 int64_t batch_due(const struct batch_schedule *s, bool each, int64_t last_us, int64_t now_us);
 
-/* Whether what was served is so far ahead of the clock that this one, or that one, was wrong: a day
- * and more.  Then it goes on from now; less is waited out. */
+/* The last served slot is over a day ahead of the clock: one of the two readings was wrong, and the
+ * caller goes on from now.  A smaller difference is waited out. */
 bool batch_slot_is_wrong(int64_t last_us, int64_t now_us);

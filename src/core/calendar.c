@@ -6,8 +6,8 @@
 #include "core/units.h"
 
 struct calendar {
-    uint32_t every_year[13]; /* by month: bits of its days */
-    int64_t *days;           /* of one year, sorted */
+    uint32_t every_year[13]; /* by month, from 1: bits of its days */
+    int64_t *days;           /* dates of one year, as in civil.h, sorted */
     size_t count;
 };
 

@@ -1,20 +1,20 @@
 #include "core/civil.h"
 
-/* Days are counted from 0000-03-01, so that the day of a leap year stands at the end of its
- * year, in the cycle of 400 years after which the calendar repeats itself. */
+/* Days are counted from 0000-03-01, so that 29 February is the last day of its year.  The calendar
+ * repeats after a cycle of 400 years. */
 enum {
     CYCLE_YEARS = 400,
     CYCLE_DAYS = 146097,
     EPOCH = 719468, /* 1970-01-01 */
 };
 
-/* Of a year that starts in March: the days before its month (0 is March). */
+/* Days before `month` in a year that starts in March (0 is March). */
 static int days_before(int month)
 {
     return (153 * month + 2) / 5;
 }
 
-/* Of a cycle: the days before its year. */
+/* Days before `year` in its cycle. */
 static int64_t days_before_year(int64_t year)
 {
     return year * 365 + year / 4 - year / 100;

@@ -1,7 +1,7 @@
 /* civil.h - days of the calendar as numbers.
  *
- * A day is the number of days since 1970-01-01 in the Gregorian calendar, which is taken to
- * have been in use for ever.  Nothing here knows of time zones (zone.h).
+ * A day is the number of days since 1970-01-01 in the proleptic Gregorian calendar.  Time zones
+ * are in zone.h.
  *
  * Threads: pure; from any.
  */
@@ -22,7 +22,7 @@ struct civil_date civil_date(int64_t day);
 int civil_weekday(int64_t day); /* 0 is Monday */
 int civil_month_days(int64_t year, int month);
 
-/* Downwards also below 0, where C would round up. */
+/* Division that rounds down; C rounds negative quotients up. */
 static inline int64_t civil_floor(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);

@@ -9,7 +9,7 @@
 #include "core/config_check.h"
 #include "core/grammar.h"
 
-/* What the checks need at most beside the tree: a few words per node. */
+/* The most memory that the checks need beside the tree: a few pointers per node. */
 #define SCRATCH_MOST ((size_t)256 * 1024 * 1024)
 
 void config_report_done(struct config_report *report)
@@ -20,8 +20,8 @@ void config_report_done(struct config_report *report)
 
 /* ---- reading checked values ---- */
 
-/* The text of a key, or its default.  A number that is written as ${...} and was
- * not expanded is not known here: its default stands in. */
+/* The text of a key, or its default.  The value of a number that is written as ${...}
+ * and was not expanded is unknown: the default is used. */
 static struct str config_read_text(const struct yaml_node *map, const struct option *o)
 {
     const struct yaml_node *node = yaml_get(map, o->name);
@@ -72,7 +72,7 @@ static int64_t read_duration(const struct yaml_node *map, const struct option *k
     return us;
 }
 
-/* The position of a word among the allowed ones; `none` when nothing is given. */
+/* The index of a word among the allowed ones; `none` when the key has no value. */
 static unsigned config_read_word(const struct yaml_node *map, const struct option *keys,
                                  const char *name, unsigned none)
 {

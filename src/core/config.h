@@ -10,7 +10,7 @@
  *   (2) every reference in it (endpoint to system, route to endpoint) resolves.
  *   (3) no text of a report contains a value that may be secret.
  *
- * Ownership: everything hangs on the snapshot and lives until the last
+ * Ownership: everything belongs to the snapshot and lives until the last
  * config_unref().  Texts are terminated.  A report owns its problems.
  * Threads: a snapshot may be shared; ref and unref are safe from any thread.
  */
@@ -27,7 +27,7 @@
 #include "core/units.h"
 #include "core/yaml.h"
 
-/* ---- how it is checked ---- */
+/* ---- options of the check ---- */
 
 struct connectors;
 
@@ -35,8 +35,8 @@ struct config_options {
     const struct connectors *connectors; /* the kinds that this build runs (connector.h) */
     bool expand_node;                    /* replace ${env:} and ${file:} in the node section */
     bool ask_zones; /* a time zone that this machine does not know is a problem */
-    /* Asked last, for what only the caller can know; may be NULL.  The tree may be wrong in
-     * any way that was told already. */
+    /* Called last, for checks that only the caller can make; may be NULL.  The tree may have any
+     * mistake that is in `problems` already. */
     void (*also)(void *arg, const struct yaml_node *root, struct problem_list *problems);
     void *also_arg;
 };
@@ -79,7 +79,7 @@ struct config_gateway {
     const struct yaml_node *extract; /* NULL: none */
     const struct yaml_node *node;
 
-    /* Of kinds that take in grammar_senders. */
+    /* Only for kinds whose options include grammar_senders. */
     enum config_auth auth;
     int64_t idempotency_us;
     const struct config_user *users;
@@ -102,7 +102,7 @@ struct config_route {
     const struct yaml_node *node;
 };
 
-/* Of the sections without a struct of their own. */
+/* An entry of a section that has no struct of its own. */
 struct config_entry {
     const char *name;
     const char *kind; /* of a job; else NULL */
@@ -117,7 +117,7 @@ struct config {
     const struct config_route *routes;
     const struct config_entry *systems, *types, *jobs;
     size_t gateway_count, endpoint_count, route_count, system_count, type_count, job_count;
-    const struct yaml_node *root; /* the whole tree, also what nothing runs yet */
+    const struct yaml_node *root; /* the whole tree, with the planned keys */
     const char *file;             /* as given to config_load() */
     bool has_node;                /* the text has a node section */
 
@@ -126,7 +126,7 @@ struct config {
 };
 
 struct config_report {
-    struct problem_list problems; /* any: there is no snapshot */
+    struct problem_list problems; /* if there is one, there is no snapshot */
     struct problem_list warnings;
 };
 
@@ -145,12 +145,12 @@ struct config *config_load(struct str text, const char *file, const struct confi
 struct config *config_ref(struct config *config);
 void config_unref(struct config *config);
 
-/* NULL when there is none of this name. */
+/* NULL: no gateway has this name. */
 const struct config_gateway *config_gateway_find(const struct config *config, struct str name);
 
-/* What of `config` does not fit a node that is not described in its text, such
- * as a stored version on the node that runs it: `auth: none` away from loopback.
- * True when everything fits; config_load() has asked this for its own node. */
+/* Checks `config` against a node that its text does not describe, such as a stored
+ * version on the node that runs it: `auth: none` is refused away from loopback.
+ * config_load() has made this check for the node section of its own text. */
 bool config_fits_node(const struct config *config, const struct config_node *node,
                       struct problem_list *problems);
 
@@ -175,17 +175,17 @@ bool config_is_pem(const char *value);
 /* "secret:NAME" as a whole value: its NAME, else an empty view. */
 struct str config_secret_name(struct str value);
 
-/* ---- what stands outside of the text ---- */
+/* ---- references to values outside of the text ---- */
 
 enum config_outside { CONFIG_SECRET, CONFIG_ENV, CONFIG_FILE };
 
 struct config_reference {
     enum config_outside kind;
-    struct str name; /* of the secret or variable; the path as it is written */
+    struct str name; /* of the secret or variable, or the path as written */
     struct place place;
 };
 
-/* Where a walk stands; starts zeroed. */
+/* Position of a walk; starts zeroed. */
 struct config_outside_walk {
     const struct yaml_node *at, *above[YAML_DEPTH];
     size_t depth;
@@ -194,7 +194,7 @@ struct config_outside_walk {
 };
 
 /* Every secret:NAME, ${secret:NAME}, ${env:NAME} and ${file:PATH} outside of the node
- * section, in the order of the text; false at the end.  Only who has the secrets, the
- * environment and the files can say whether they are there. */
+ * section, in the order of the text; false at the end.  Whether the values exist is for the
+ * caller to check: the secrets, the environment and the files are those of a node. */
 bool config_outside_next(const struct yaml_node *root, struct config_outside_walk *walk,
                          struct config_reference *ret);

@@ -1,4 +1,5 @@
-/* Batches: who joins them, and keys that depend on each other. */
+/* config_batches.c - checks of batches: the routes into them, and keys that depend on each other.
+ */
 #include "core/config_check.h"
 #include "core/grammar.h"
 
@@ -43,7 +44,8 @@ static void config_batches_say_unknown(struct check *c, const struct yaml_node *
                 "there is no batch `%s`", problem_quote(quoted, name));
 }
 
-/* A document that joins is sent with its batch: what it does before that is bound. */
+/* A document that joins a batch is delivered with it: no `deliver` may precede `batch`, and with
+ * `join: each` no step at all. */
 static void check_join(struct check *c, const struct yaml_node *steps, const struct yaml_node *step)
 {
     const struct yaml_node *batch = batch_named(c, joined(step));
@@ -78,7 +80,7 @@ static void check_chain(struct check *c, const struct yaml_node *steps)
             check_join(c, steps, n);
 }
 
-/* A key that has no meaning with what `join` says. */
+/* Refuses a key that has no meaning with the value of `join`. */
 static void config_batches_check_key(struct check *c, const struct yaml_node *batch,
                                      const char *key, const char *const *joins, const char *hint)
 {
@@ -94,7 +96,7 @@ static void config_batches_check_key(struct check *c, const struct yaml_node *ba
                 (int)(word.len < 20 ? word.len : 20), word.ptr);
 }
 
-/* Names may begin with a digit, elements may not. */
+/* `root` becomes an XML element, whose name may not begin with a digit. */
 static void check_root(struct check *c, const struct yaml_node *batch)
 {
     const struct yaml_node *root = yaml_get(batch, "root");

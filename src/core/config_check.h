@@ -5,7 +5,7 @@
  *     check_cross     names, references, keys that depend on
  *                     each other                              (config_cross.c)
  *     check_routes    routes that tie                         (config_routes.c)
- *     check_batches   batches, and who joins them             (config_batches.c)
+ *     check_batches   batches, and the routes into them       (config_batches.c)
  *
  * The walk collects what the later checks need: references and attributes.
  */
@@ -14,7 +14,7 @@
 #include "core/config.h"
 #include "core/option.h"
 
-/* Something that was seen, in the order of the file. */
+/* A value that the walk found, in the order of the file. */
 struct check_seen {
     struct yaml_node *node;
     enum option_type type; /* of a reference: what it points to */
@@ -37,7 +37,7 @@ struct check {
     struct check_list references;
     struct check_list attributes; /* names that extract, search and split define */
     struct check_list unknown;    /* keys of `when` that may be attributes        */
-    struct check_list words;      /* of templates                                 */
+    struct check_list words;      /* words of templates: ${word}                  */
 };
 
 /* The sorted names of a section. */
@@ -58,26 +58,27 @@ void check_grammar(struct check *c);
 void check_cross(struct check *c);
 void check_routes(struct check *c);
 void check_batches(struct check *c);
-extern const char *const check_batch_words[]; /* attributes of what a batch becomes; NULL ends */
+extern const char *const check_batch_words[]; /* attributes of a batch document; NULL ends */
 
-/* One value that is not null; `label` is what messages call it. */
+/* Checks one value that is not null; `label` is its name in messages. */
 void check_value(struct check *c, struct yaml_node *node, const struct option *option, bool in_node,
                  struct str label);
 
-/* `auth: none` in a tree whose node listens on `host` (empty: not known). */
+/* Refuses `auth: none` unless `host`, where the node listens, is loopback; an empty host is
+ * unknown and not checked. */
 void check_open_gateways(const struct yaml_node *root, const char *host,
                          struct problem_list *problems);
 
 void check_names_sort(struct check_names *names);
 
-/* Hints: "did you mean `x`? allowed: a, b, c".  The text lives in a buffer of the
- * caller; candidates come one by one. */
+/* Builds a hint: "did you mean `x`? allowed: a, b, c".  Candidates are added one by one; the text
+ * is written to a buffer of the caller. */
 struct check_hint {
     struct option_guess guess;
     char names[1024];
     size_t used, left_out;
-    bool plan; /* the next one is the first that is only planned */
-    bool off;  /* the list of problems is full: nobody will read it */
+    bool plan; /* the next candidate is the first planned one */
+    bool off;  /* the list of problems is full: the hint is not shown */
 };
 
 void check_hint_start(struct check_hint *hint, const struct check *c, struct str word);
@@ -85,7 +86,7 @@ void check_hint_add(struct check_hint *hint, struct str candidate);
 void check_hint_add_names(struct check_hint *hint, const struct check_names *names);
 void check_hint_add_kinds(struct check_hint *hint, const struct connectors *connectors,
                           enum option_role role);
-/* All that is added from here on is planned: "allowed: a, b; planned: c". */
+/* Candidates added after this call are planned: "allowed: a, b; planned: c". */
 void check_hint_plan(struct check_hint *hint);
 /* `lead` is "allowed" or "defined". */
 const char *check_hint_text(struct check_hint *hint, const char *lead, char text[static 1400]);

@@ -1,3 +1,5 @@
+/* config_cross.c - checks across sections: references, zones, attributes, keys that depend on each
+ * other. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -103,7 +105,7 @@ static void check_references_resolve(struct check *c)
             if (t->type != s->type || check_names_find(&t->names, s->name) != NULL)
                 continue;
             if (t->type == OPT_DOCTYPE && check_names_find(&t->names, STR("*")) != NULL)
-                continue; /* every type is allowed */
+                continue; /* `types` has "*": every type is allowed */
             say_unresolved(c, s, t);
         }
 }
@@ -114,7 +116,7 @@ static const char *zone_hint(const struct check *c, struct str name, char text[s
     struct option_guess guess = { .word = name };
     struct str one;
 
-    if (c->problems->count < PROBLEM_MOST) /* else nobody will read it */
+    if (c->problems->count < PROBLEM_MOST) /* a full list shows no further hint */
         zone_names(&names);
     for (struct str rest = buf_view(&names); rest.len > 0;) {
         rest = str_cut(rest, '\n', &one);
@@ -127,7 +129,7 @@ static const char *zone_hint(const struct check *c, struct str name, char text[s
     return text;
 }
 
-/* Most files name few zones, many times. */
+/* Loads each zone once: most files name few zones, many times. */
 static void check_zones(struct check *c)
 {
     struct zone_shelf known = { .arena = c->scratch };
@@ -142,7 +144,7 @@ static void check_zones(struct check *c)
     }
 }
 
-/* The attributes that something defines. */
+/* The sorted names of all attributes that the configuration defines. */
 static struct check_names attribute_names(struct check *c)
 {
     struct check_names names = { 0 };
@@ -157,7 +159,7 @@ static struct check_names attribute_names(struct check *c)
     return names;
 }
 
-/* Keys of `when` beside sender, receiver and type are attributes. */
+/* Keys of `when` other than sender, receiver and type must be defined attributes. */
 static void check_attributes(struct check *c, const struct check_names *names)
 {
     const struct option *routes = option_find(grammar_sections, STR("routes"));
@@ -179,7 +181,7 @@ static void check_attributes(struct check *c, const struct check_names *names)
     }
 }
 
-/* What a batch becomes has these attributes. */
+/* The word is an attribute of batch documents, and there are batches. */
 static bool is_of_batch(const struct check *c, struct str word)
 {
     const struct yaml_node *batches = yaml_get(c->root, "batches");
@@ -192,7 +194,7 @@ static bool is_of_batch(const struct check *c, struct str word)
     return false;
 }
 
-/* A word of a template that no document can have would be a dead letter each time. */
+/* A word that no document can have would make every document a dead letter. */
 static void check_words(struct check *c, const struct check_names *names)
 {
     for (const struct check_seen *s = c->words.first; s != NULL; s = s->next) {
@@ -217,7 +219,7 @@ static void check_words(struct check *c, const struct check_names *names)
 
 /* ---- systems ---- */
 
-/* Names and ids share one space: what a document says must mean one system. */
+/* Names and ids share one namespace: a text in a document must mean one system. */
 static void check_ids(struct check *c)
 {
     const struct yaml_node *systems = yaml_get(c->root, "systems");
@@ -256,7 +258,7 @@ static void check_ids(struct check *c)
     }
 }
 
-/* Minutes from midnight to midnight; a value that is not valid says nothing here. */
+/* Times are minutes after midnight.  An invalid time was reported already and is skipped. */
 static void check_window(struct check *c, const struct yaml_node *window)
 {
     const struct yaml_node *open = yaml_get(window, "open"), *close = yaml_get(window, "close");
@@ -266,7 +268,7 @@ static void check_window(struct check *c, const struct yaml_node *window)
     if ((open != NULL && !units_time(yaml_text(open), &from, &err)) ||
         (close != NULL && !units_time(yaml_text(close), &to, &err)))
         return;
-    if (from == to || from - to == 1440) /* from 24:00 to 00:00 is no time either */
+    if (from == to || from - to == 1440) /* 24:00 to 00:00 is empty too */
         problem_add(c->problems, (close != NULL ? close : open)->place,
                     "leave both out for the whole day", "the window closes when it opens");
 }
@@ -355,7 +357,7 @@ void check_open_gateways(const struct yaml_node *root, const char *host,
     }
 }
 
-/* With the address of this file; one that is not known or not valid says nothing. */
+/* Checks the address in the text itself; one that is missing or invalid is skipped. */
 static void check_listen(struct check *c)
 {
     const struct yaml_node *listen = yaml_get(yaml_get(c->root, "node"), "listen");

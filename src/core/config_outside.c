@@ -1,4 +1,4 @@
-/* What a configuration takes from outside of itself: secrets, variables, files. */
+/* config_outside.c - finds references to secrets, environment variables and files. */
 #include "core/config.h"
 
 #include "base/require.h"
@@ -13,7 +13,7 @@ static const struct {
     { "${file:", CONFIG_FILE },
 };
 
-/* What is no name was told by the check of the value. */
+/* References without a valid name are skipped: the check of the value has reported them. */
 static bool config_outside_is_named(const struct config_reference *r)
 {
     struct err err;
@@ -32,7 +32,7 @@ static bool starts_reference(struct str at, struct str *ret_mark, enum config_ou
     return false;
 }
 
-/* The next reference of the scalar the walk stands at; false at its end.  Once over the text. */
+/* The next reference in the present scalar; false at its end.  Linear in the text. */
 static bool next_in_text(struct config_outside_walk *w, struct config_reference *ret)
 {
     for (ptrdiff_t dollar; (dollar = str_find(w->rest, '$')) >= 0;) {
@@ -58,7 +58,8 @@ static bool next_in_text(struct config_outside_walk *w, struct config_reference 
     return false;
 }
 
-/* Down, else on, else up and on; no path is longer than YAML_DEPTH. */
+/* Pre-order: the first child, else the next sibling, else that of an ancestor.  Skips the node
+ * section; no path is longer than YAML_DEPTH. */
 static const struct yaml_node *config_outside_step(struct config_outside_walk *w)
 {
     const struct yaml_node *n = w->at;

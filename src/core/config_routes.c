@@ -1,10 +1,10 @@
-/* Routes that tie.
+/* config_routes.c - finds routes that tie.
  *
  * Two routes tie when receiver, type and sender are each exact in both or any in
  * both, and both name equally many attributes.  They can match the same document
- * when every field has a value that both accept.  So each route is spelled out
- * as the combinations of its exact values; equal combinations are neighbours
- * once they are sorted, and only neighbours are compared further. */
+ * when every field has a value that both accept.  So each route is expanded
+ * to the combinations of its exact values; sorting makes equal combinations
+ * neighbours, and only neighbours are compared further. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ struct route {
     const struct yaml_node *node, *when;
     struct str name;
     size_t attributes; /* exact ones */
-    bool tied;         /* said already */
+    bool tied;         /* reported already */
 };
 
 struct combination {
@@ -58,7 +58,7 @@ static bool share_value(struct check *c, const struct yaml_node *a, const struct
     return false;
 }
 
-/* No attribute keeps the two apart. */
+/* A document can meet the attribute conditions of both routes. */
 static bool attributes_meet(struct check *c, const struct route *a, const struct route *b)
 {
     struct route_when_walk walk = { 0 };
@@ -98,7 +98,7 @@ static void config_routes_spell_out(struct combinations *all, struct route *rout
             value[i] = NULL;
         at[i] = value[i] != NULL ? route_value_first(value[i]) : NULL;
     }
-    while (!all->full) { /* as an odometer counts: the last field turns first */
+    while (!all->full) { /* counts like an odometer: the last field changes fastest */
         for (size_t i = 0; i < ROUTE_FIELDS; i++)
             one.values[i] = at[i] != NULL ? yaml_text(at[i]) : (struct str){ 0 };
         config_routes_add(all, one);
@@ -152,7 +152,7 @@ static void say_tie(struct check *c, const struct combination *x, const struct c
                 problem_quote(two, y->route->name), y->route->node->place.line);
 }
 
-/* `from` to `to` have the same combination. */
+/* Compares the routes of `from` to `to`, which have the same combination. */
 static void check_alike(struct check *c, const struct combination *from,
                         const struct combination *to)
 {
@@ -211,7 +211,7 @@ static void check_route_names(struct check *c, const struct route *routes, size_
     }
 }
 
-/* Beside `type` and in `attributes`: a document has one value, so one of them is meant. */
+/* Refuses an attribute that stands both directly in `when` and in its `attributes`. */
 static void check_doubles(struct check *c, const struct yaml_node *when)
 {
     const struct yaml_node *inner = yaml_get(when, "attributes");

@@ -1,3 +1,4 @@
+/* config_text.c - ${env:} and ${file:} in a value, paths, and a text without its node section. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -105,7 +106,7 @@ bool config_expand(struct str value, const char *file, struct buf *out, struct e
             value = str_from(value, (size_t)close + 1);
             continue;
         }
-        /* Copy up to where the next reference may start. */
+        /* Copy up to the next `$`, where a reference may start. */
         ptrdiff_t next = str_find(str_from(value, 1), '$');
         size_t n = next < 0 ? value.len : (size_t)next + 1;
 
@@ -142,8 +143,8 @@ static size_t line_after(struct str text, size_t at)
     return at < text.len ? at + 1 : at;
 }
 
-/* A line that still belongs to a block whose key is indented by `indent`: blank,
- * or further in (a comment below the last value). */
+/* The line at `at` belongs to a block whose key is indented by `indent`: it is blank, or indented
+ * further (a comment below the last value). */
 static bool belongs(struct str text, size_t at, size_t indent)
 {
     size_t n = 0;
@@ -157,12 +158,12 @@ struct range {
     size_t from, to; /* bytes */
 };
 
-/* In a block: whole lines, with the blank lines that follow. */
+/* The section in block style: whole lines, and the blank lines that follow. */
 static struct range range_in_block(struct str text, const struct yaml_node *node)
 {
     size_t from = line_start(text, yaml_byte_of(text, node->key->at));
     size_t end = yaml_byte_of(text, node->end);
-    /* A block scalar ends at the start of the next line. */
+    /* The end mark of a block scalar is the start of the next line. */
     size_t to = end > from && line_start(text, end) == end ? end : line_after(text, end);
 
     while (to < text.len && belongs(text, to, node->key->place.column - 1))
@@ -170,7 +171,7 @@ static struct range range_in_block(struct str text, const struct yaml_node *node
     return (struct range){ from, to };
 }
 
-/* In brackets: with the comma that follows, or the one before. */
+/* The section in flow style: with the comma that follows, or else the one before. */
 static struct range range_in_brackets(struct str text, const struct yaml_node *root,
                                       const struct yaml_node *node)
 {
@@ -215,7 +216,7 @@ bool config_without_node(struct str text, struct buf *out, struct err *err)
     require(cut.from <= cut.to && cut.to <= text.len);
     buf_put(&rest, str_mem(text.ptr, cut.from));
     buf_put(&rest, str_from(text, cut.to));
-    /* Whatever odd layout the file has: what is left must be all the rest. */
+    /* Verify the cut, whatever the layout was: only the node section may be missing. */
     const struct yaml_node *again = load_quietly(buf_view(&rest), &arena, err);
 
     if (again == NULL || again->count != root->count - 1 || yaml_get(again, "node") != NULL)

@@ -1,3 +1,4 @@
+/* config_value.c - checks one scalar against its option, and builds the hints of messages. */
 #include <stdio.h>
 
 #include "base/auto.h"
@@ -46,7 +47,7 @@ void check_hint_plan(struct check_hint *hint)
 
 void check_hint_add_names(struct check_hint *hint, const struct check_names *names)
 {
-    enum { MOST = 1000 }; /* of a long list the first are enough */
+    enum { MOST = 1000 }; /* bounds the work on a long list */
 
     for (size_t i = 0; i < names->count && i < MOST; i++)
         check_hint_add(hint, names->items[i].text);
@@ -80,7 +81,7 @@ const char *check_hint_text(struct check_hint *hint, const char *lead, char text
     return text;
 }
 
-/* ---- references to what stands outside of the file ---- */
+/* ---- references to values outside of the file ---- */
 
 static const char *const schemes[] = { "env", "file", "secret", NULL };
 
@@ -104,7 +105,7 @@ bool check_has_reference(struct str text)
     return false;
 }
 
-/* Each ${ of ours is closed and names something; in a template every one is. */
+/* Each ${env:, ${file: and ${secret: is closed and has a name; in a template every ${ is. */
 static bool check_references(struct str text, bool template, struct err *err)
 {
     if (str_starts(text, STR("secret:")))
@@ -151,7 +152,7 @@ static bool check_bounds(const struct option *o, uint64_t value, struct err *err
     return true;
 }
 
-/* A word in the place of a value. */
+/* The text is one of the words that may replace a value. */
 static bool is_word(const struct option *o, struct str text)
 {
     for (size_t i = 0; o->words != NULL && o->words[i] != NULL; i++)
@@ -293,7 +294,8 @@ static void check_word(struct check *c, const struct yaml_node *node, const stru
               "it is not among the allowed words");
 }
 
-/* How one is written, the nearest word before the colon, or how a fixed text is written. */
+/* The hint for an expression: an example of its source, the nearest source, or how to write a
+ * fixed text. */
 static const char *expr_hint(const struct check *c, struct str text, char out[static 1400])
 {
     struct check_hint hint;
@@ -334,7 +336,7 @@ static bool expand_here(struct check *c, struct yaml_node *node, struct str labe
     return true;
 }
 
-/* The words of a template that are filled in per document. */
+/* Collects the words of a template that are filled in per document. */
 static void see_words(struct check *c, struct yaml_node *node)
 {
     struct str rest = node->text;
@@ -379,7 +381,7 @@ void check_value(struct check *c, struct yaml_node *node, const struct option *o
             see_words(c, node);
         if (!in_node || !c->options->expand_node || !expand_here(c, node, label) ||
             check_has_reference(node->text))
-            return; /* what it will be is not known here */
+            return; /* the value after expansion is unknown here */
     } else if (option->type == OPT_TEMPLATE) {
         if (!check_references(node->text, true, &err))
             say_wrong(c, node, option, label, form, err.text);

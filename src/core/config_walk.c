@@ -1,5 +1,6 @@
-/* The walk of the tree along the tables.  A stack of frames, one per map or list
- * that is open, takes the place of recursion: YAML_DEPTH bounds it. */
+/* config_walk.c - checks the tree against the option tables.
+ *
+ * A stack of frames, one per open map or list, replaces recursion; YAML_DEPTH bounds it. */
 #include <stdio.h>
 
 #include "base/require.h"
@@ -16,10 +17,10 @@ struct frame {
     const struct option *option;
     const struct option_kind *kind; /* of OPT_KIND and OPT_STEP */
     const struct yaml_node *node;
-    struct yaml_node *child; /* the next one to look at */
+    struct yaml_node *child; /* the next one to visit */
     struct str label;        /* its key, or the name of a list item */
     size_t index;            /* of the item, from 1 */
-    bool quiet;              /* inside a part that was already named in a warning */
+    bool quiet;              /* inside something planned, which was named in a warning */
 };
 
 struct walk {
@@ -27,7 +28,7 @@ struct walk {
     struct frame frames[YAML_DEPTH + 2];
     size_t depth;
     const char *section;
-    struct check_list warned; /* by what was said */
+    struct check_list warned; /* warnings so far, by their text */
 };
 
 void check_see(struct check *c, struct check_list *list, struct yaml_node *node,
@@ -71,7 +72,7 @@ static const char *whereabouts(const struct walk *w, size_t depth, char text[sta
 
 /* ---- warnings about what is planned ---- */
 
-/* Once, however often it stands there; nothing inside of what was named already. */
+/* Warns once per text; not at all inside of something that was named already. */
 static void warn(struct walk *w, bool quiet, const struct yaml_node *node, const char *what)
 {
     struct check *c = w->c;
@@ -86,7 +87,7 @@ static void warn(struct walk *w, bool quiet, const struct yaml_node *node, const
                 "%s not run by this build; checked and kept", what);
 }
 
-/* What is inside of a planned kind is quiet from here on. */
+/* Warns about a planned kind, and suppresses warnings inside of it. */
 static void warn_kind(struct walk *w, struct frame *f, const struct yaml_node *node)
 {
     char what[120];
@@ -112,7 +113,7 @@ static const char *key_owner(const struct walk *w, const struct frame *f, char t
     return text;
 }
 
-/* A key, or the word that it has. */
+/* Warns about a planned key, or a planned word as its value. */
 static void warn_key(struct walk *w, const struct frame *f, const struct yaml_node *node,
                      const struct option *option)
 {
@@ -129,7 +130,7 @@ static void warn_key(struct walk *w, const struct frame *f, const struct yaml_no
     warn(w, f->quiet, node, what);
 }
 
-/* Where an expression, or a bare word in the place of several, looks. */
+/* Warns about a planned source of an expression, or a planned standard. */
 static void warn_source(struct walk *w, const struct yaml_node *node)
 {
     struct str word;
@@ -202,7 +203,8 @@ static void check_one_of(struct walk *w, const struct option *keys, const struct
                     whereabouts(w, w->depth, where));
 }
 
-/* The keys of a map that run, or those that are planned; each by the table that decides. */
+/* Adds the keys of a map that run, or the planned ones.  A key of the kind overrides a common
+ * key. */
 static void hint_keys(struct check_hint *hint, const struct frame *f, bool planned)
 {
     const struct option *tables[] = { kind_common(f->option->role),
@@ -273,7 +275,7 @@ static struct frame *config_walk_push(struct walk *w, enum frame_mode mode,
     return f;
 }
 
-/* The kind that a map names; NULL, and a problem, when there is none such. */
+/* The kind that a map names; NULL, and a problem, if it does not exist. */
 static const struct option_kind *read_kind(struct walk *w, const struct option *option,
                                            const struct yaml_node *named)
 {
@@ -298,7 +300,7 @@ static const struct option_kind *read_kind(struct walk *w, const struct option *
     return NULL;
 }
 
-/* Without its kind nothing can be said about the keys, but a slip in `kind` itself can. */
+/* Without a kind the keys cannot be checked, but a misspelt `kind` can be found. */
 static bool say_slip_of_kind(struct walk *w, const struct frame *f)
 {
     for (const struct yaml_node *n = f->node->first; n != NULL; n = n->next) {
@@ -313,7 +315,7 @@ static bool say_slip_of_kind(struct walk *w, const struct frame *f)
     return false;
 }
 
-/* What is left to say of a map whose kind is known: its own keys. */
+/* Checks the keys of a map whose kind is known. */
 static void enter_kind(struct walk *w, struct frame *f, const struct yaml_node *node,
                        const struct option *keys)
 {
@@ -341,13 +343,13 @@ static void open_kind(struct walk *w, const struct option *option, struct yaml_n
     if (f->kind != NULL)
         enter_kind(w, f, node, f->kind->keys);
     else
-        f->child = NULL; /* nor about those of a kind that does not exist */
+        f->child = NULL; /* the keys of a kind that does not exist are not checked */
 }
 
 static void config_walk_visit(struct walk *w, struct yaml_node *node, const struct option *option,
                               struct str label, bool in_list);
 
-/* The options of a service, or a bare value that is its first one. */
+/* The options of a service, or a bare value, which is that of its first key. */
 static void open_service(struct walk *w, const struct option *option,
                          const struct option_kind *kind, struct yaml_node *value)
 {
@@ -383,7 +385,7 @@ static void open_step(struct walk *w, const struct option *option, struct yaml_n
         open_service(w, option, kind, value);
         return;
     }
-    check_see(c, &c->references, value, OPT_STEP, value->key->text); /* a step of their own? */
+    check_see(c, &c->references, value, OPT_STEP, value->key->text); /* perhaps one of `services` */
 }
 
 static void open_map(struct walk *w, const struct option *option, struct yaml_node *node,
@@ -436,7 +438,7 @@ static void open_list(struct walk *w, const struct option *option, struct yaml_n
     (void)config_walk_push(w, FRAME_ITEMS, option, node, label);
 }
 
-/* Look at one value; maps and lists are opened and walked by the loop. */
+/* Checks one value; maps and lists are pushed, and walked by the loop. */
 static void config_walk_visit(struct walk *w, struct yaml_node *node, const struct option *option,
                               struct str label, bool in_list)
 {
@@ -523,7 +525,7 @@ static void child_of_names(struct walk *w, struct frame *f, struct yaml_node *ch
     config_walk_visit(w, child, f->option->each, name, false);
 }
 
-/* What messages call an item: its own name, or its number. */
+/* The name of an item in messages: its own `name`, or its number. */
 static struct str item_label(struct walk *w, struct frame *f, const struct yaml_node *item)
 {
     struct str name = yaml_text(yaml_get(item, "name"));

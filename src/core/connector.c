@@ -1,4 +1,4 @@
-/* Finding connectors and kinds by name. */
+/* connector.c - finds connectors and kinds by name. */
 #include "core/connector.h"
 
 #include "core/template.h"
@@ -27,7 +27,7 @@ const struct endpoint_type *connector_endpoint(const struct connectors *all, str
     FIND(all->endpoints, kind);
 }
 
-/* Each call gives the next kind of a role, NULL at the end. */
+/* Position of a walk over the kinds of a role. */
 struct kind_walk {
     const struct connectors *all;
     enum option_role role;

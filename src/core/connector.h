@@ -25,16 +25,16 @@ struct deposit_port;
 struct gateway_type {
     struct option_kind kind; /* its name, summary and options */
 
-    /* A gateway that lives on the node's HTTP server: requests below `path` are its own.  Its
-     * options take in grammar_senders; `self` is what open() gave. */
+    /* Either a gateway on the HTTP server of the node, which handles the requests below `path`.
+     * Its options include grammar_senders; open() returns `self`. */
     const char *path;
     const struct http_handler *handler;
     void *(*open)(struct intake *in, const struct intake_port *port);
     void (*close)(void *self);
 
-    /* Or one that looks for documents now and then, on a thread that may block.  make()
-     * reads the options; look() takes what is there, through the port (core/deposit.h), and
-     * says how many documents it took.  One look at a time per gateway, over all nodes. */
+    /* Or a gateway that polls, on a thread that may block.  make() reads the options; look() is
+     * one poll: it hands in the documents that it finds, through the port (core/deposit.h), and
+     * returns how many.  At most one poll of a gateway runs at a time, over all nodes. */
     bool (*make)(const struct settings *s, void **ret_self, struct err *err);
     bool (*look)(void *self, const struct deposit_port *port, void *deposit, int64_t *ret_taken,
                  struct err *err);
@@ -50,13 +50,13 @@ struct service_failure {
     char message[VERDICT_MESSAGE_MOST];
 };
 
-/* A pure step: bytes and facts in, bytes out.  It keeps nothing between two documents, asks
- * nobody, and stays within its budget. */
+/* A pure step: bytes and facts in, bytes out.  It keeps no state between two documents, makes no
+ * outside calls, and stays within its budget. */
 struct service_type {
     struct option_kind kind; /* its name is the step's */
     bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
     void (*unmake)(void *self);
-    /* Append what goes on to `out`.  False: *ret_failure says why. */
+    /* Appends the result to `out`.  False: *ret_failure says why. */
     bool (*run)(void *self, struct str in, const struct facts *facts, struct buf *out,
                 struct service_failure *ret_failure);
 };
@@ -76,8 +76,8 @@ struct sending {
     int64_t attempt; /* from 1 */
 
     int64_t size;
-    struct str bytes; /* all of them; or ptr NULL, and then piece by piece: */
-    bool (*next)(void *arg, struct str *ret, struct err *err); /* empty at the end */
+    struct str bytes; /* the whole payload; ptr NULL: read it piece by piece with next() */
+    bool (*next)(void *arg, struct str *ret, struct err *err); /* *ret empty: the end */
     void *next_arg;
 };
 
@@ -97,7 +97,7 @@ struct http_out_request {
     size_t field_count;
 };
 
-/* What does not change from one request to the next. */
+/* The settings of an endpoint that are the same for all its requests. */
 struct http_out_options {
     int64_t timeout_us, connect_timeout_us;
     struct str user, password; /* basic; empty: none */
@@ -107,9 +107,9 @@ struct http_out_options {
 
 enum http_out_reach {
     HTTP_OUT_ANSWERED, /* a whole answer came */
-    HTTP_OUT_NOT_SENT, /* it failed before the first byte of the request left */
-    HTTP_OUT_UNCLEAR,  /* bytes left, and no whole answer came */
-    HTTP_OUT_BAD_BODY  /* our own bytes could not be read: see `failure` */
+    HTTP_OUT_NOT_SENT, /* failed before the first byte of the request was sent */
+    HTTP_OUT_UNCLEAR,  /* bytes were sent, and no whole answer came */
+    HTTP_OUT_BAD_BODY  /* our own payload could not be read: see `failure` */
 };
 
 struct http_out_answer {
@@ -117,20 +117,23 @@ struct http_out_answer {
     int64_t status;
     struct str retry_after, ctype; /* fields of the answer; empty: none */
     struct str body;               /* its first VERDICT_ANSWER_MOST bytes */
-    const char *failure;           /* in words, when it is not ANSWERED */
+    const char *failure;           /* for people, unless ANSWERED */
     int64_t now_us;                /* for a Retry-After that is a date */
 };
 
 struct endpoint_http {
-    /* The request of one sending; strings hang on the arena. */
+    /* Builds the request of one attempt; its strings live in the arena. */
     bool (*prepare)(void *self, const struct sending *s, struct arena *a,
                     struct http_out_request *ret, struct verdict *ret_failed);
     void (*judge)(void *self, const struct http_out_answer *answer, struct verdict *ret);
     const struct http_out_options *(*options)(void *self);
-    /* Both or none: ask whether a document arrived whose sending had no clear end.  Nothing is
-     * sent; the verdict is DELIVERED: it has it; RETRY: it does not, so that it may be sent
-     * again under the same id; UNREACHED or CREDENTIAL: nobody could be asked; DOUBT: the
-     * answer is unclear; FAILED: it can never be asked. */
+    /* Both or none: query the receiver whether a delivery in doubt arrived, without sending it.
+     * ask() builds the query, hear() judges the answer:
+     *   DELIVERED              the receiver has the document
+     *   RETRY                  it does not; the document may be sent again under the same id
+     *   UNREACHED, CREDENTIAL  the receiver could not be queried now
+     *   DOUBT                  the answer is unclear
+     *   FAILED                 the query can never be made */
     bool (*ask)(void *self, const struct sending *s, struct arena *a, struct http_out_request *ret,
                 struct verdict *ret_failed);
     void (*hear)(void *self, const struct http_out_answer *answer, struct verdict *ret);
@@ -141,16 +144,16 @@ struct endpoint_type {
     bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
     void (*unmake)(void *self);
 
-    /* Either over HTTP, by the engine's client: */
+    /* Either over HTTP, by the client of the engine: */
     const struct endpoint_http *http;
-    /* or by a call that may block, on a thread of its own.  It is told by *stop that the
-     * node is stopping. */
+    /* or by a call that may block, on a thread of the pool.  *stop becomes true when the node is
+     * stopping. */
     void (*send)(void *self, const struct sending *s, const _Atomic bool *stop,
                  struct verdict *ret);
-    /* The same question by a call that may block; may be NULL. */
+    /* The query of endpoint_http.ask as a call that may block; may be NULL. */
     void (*ask)(void *self, const struct sending *s, const _Atomic bool *stop, struct verdict *ret);
-    /* Bytes that a crash may have left half written are looked after once, at start and
-     * when the endpoint appears; may be NULL. */
+    /* Cleans up what a crash may have left half written; called at start and when the endpoint is
+     * new in the configuration.  May be NULL. */
     void (*recover)(void *self);
 };
 
@@ -162,27 +165,28 @@ struct endpoint_type {
 #undef SERVICE
 #undef ENDPOINT
 
-/* All there are, each list ending with NULL; app/registry.c makes it of connectors.def. */
+/* All connectors of this build, each list ending with NULL; app/registry.c builds it from
+ * connectors.def. */
 struct connectors {
     const struct gateway_type *const *gateways;
     const struct service_type *const *services;
     const struct endpoint_type *const *endpoints;
 };
 
-/* NULL: this build has none of that name. */
+/* NULL: this build has no connector of that name. */
 const struct gateway_type *connector_gateway(const struct connectors *all, struct str kind);
 const struct service_type *connector_service(const struct connectors *all, struct str kind);
 const struct endpoint_type *connector_endpoint(const struct connectors *all, struct str kind);
 
 /* ---- kinds: what a configuration may name ---- */
 
-/* The kinds of a role, from 0: first what this build runs, in the order of connectors.def, then
- * the steps of the engine itself, then what is planned (planned.h).  NULL at the end. */
+/* The kinds of a role, from 0: first the connectors of this build, in the order of connectors.def,
+ * then the steps of the engine itself, then the planned ones (planned.h).  NULL at the end. */
 const struct option_kind *kind_at(const struct connectors *all, enum option_role role, size_t i);
 const struct option_kind *kind_find(const struct connectors *all, enum option_role role,
                                     struct str name);
-/* Keys of every kind; NULL: none. */
+/* The keys that every kind of the role has; NULL: none. */
 const struct option *kind_common(enum option_role role);
-/* The key of a kind, or NULL: a kind may say a common key anew. */
+/* A key of a kind, or NULL.  A kind may override a common key. */
 const struct option *kind_key(enum option_role role, const struct option_kind *kind,
                               struct str name);

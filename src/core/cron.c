@@ -5,7 +5,7 @@
 
 enum { EVERY_HOUR = (1 << 24) - 1, CYCLE_DAYS = 146097, DAY_MINUTES = 1440 };
 
-/* The years 1 to 9999: what is asked beyond is asked there. */
+/* The years 1 to 9999; times beyond are clamped. */
 #define LEAST_S (INT64_C(-719162) * CIVIL_DAY_S)
 #define MOST_S  (INT64_C(2932896) * CIVIL_DAY_S)
 
@@ -14,7 +14,7 @@ enum { EVERY_HOUR = (1 << 24) - 1, CYCLE_DAYS = 146097, DAY_MINUTES = 1440 };
 struct cron_field {
     const char *name;
     unsigned least, most;
-    const char *const *words; /* the first stands for `least` */
+    const char *const *words; /* names; the first means `least` */
     unsigned words_count;
 };
 
@@ -47,7 +47,7 @@ static bool cron_read_value(const struct cron_field *f, struct str text, unsigne
     return true;
 }
 
-/* *, 5, 1-5; with a step a single number goes on to the end. */
+/* *, 5, 1-5; a single number with a step extends to the end of the field. */
 static bool read_range(const struct cron_field *f, struct str text, bool stepped,
                        unsigned *ret_from, unsigned *ret_to)
 {
@@ -67,7 +67,7 @@ static bool read_range(const struct cron_field *f, struct str text, bool stepped
     if (!cron_read_value(f, last, ret_to))
         return false;
     if (f == &fields[WEEKDAY] && *ret_to == 0 && *ret_from > 0)
-        *ret_to = 7; /* fri-sun */
+        *ret_to = 7; /* fri-sun: Sunday as 7 */
     return *ret_from <= *ret_to;
 }
 
@@ -102,13 +102,14 @@ static bool cron_read_field(const struct cron_field *f, struct str text, uint64_
     }
 }
 
-/* Either of the two is enough: only when both are given. */
+/* Day and weekday are both restricted: a match of either is enough. */
 static bool is_either(const struct cron *c)
 {
     return !c->any_day && !c->any_weekday;
 }
 
-/* Some month has one of the days; then each weekday meets it in time, also on 29 February. */
+/* Some month has one of the days.  A restricted weekday does not matter: each date, also
+ * 29 February, falls on every weekday sooner or later. */
 static bool is_possible(const struct cron *c)
 {
     if (is_either(c))
@@ -176,7 +177,7 @@ static bool day_fits(const struct cron *c, int64_t day, const struct civil_date 
     return is_either(c) ? by_day || by_weekday : by_day && by_weekday;
 }
 
-/* The first minute of a day, from `from` on; DAY_MINUTES: none. */
+/* The first minute of a day that matches, from `from` on; DAY_MINUTES: none. */
 static int minute_from(const struct cron *c, int from)
 {
     for (int m = from; m < DAY_MINUTES; m++) {
@@ -188,10 +189,10 @@ static int minute_from(const struct cron *c, int from)
     return DAY_MINUTES;
 }
 
-/* The first local time that fits, from `from_s` on and before `until_s`. */
+/* The first local time that matches, from `from_s` on and before `until_s`. */
 static bool next_local(const struct cron *c, int64_t from_s, int64_t until_s, int64_t *ret_s)
 {
-    int64_t minutes = -civil_floor(-from_s, 60); /* up */
+    int64_t minutes = -civil_floor(-from_s, 60); /* rounded up */
     int64_t day = civil_floor(minutes, DAY_MINUTES);
     int from = (int)(minutes - day * DAY_MINUTES);
 
@@ -212,7 +213,7 @@ static bool next_local(const struct cron *c, int64_t from_s, int64_t until_s, in
     return false;
 }
 
-/* As the clock shows it, from one change to the next. */
+/* For schedules that name every hour: follows the local clock, one offset after the other. */
 static int64_t next_on_clock(const struct cron *c, const struct zone *z, int64_t after_s)
 {
     int64_t end_s = after_s + INT64_C(1) * CYCLE_DAYS * CIVIL_DAY_S;
@@ -229,7 +230,8 @@ static int64_t next_on_clock(const struct cron *c, const struct zone *z, int64_t
     return 0;
 }
 
-/* Each local time once.  None up to the one that the clock shows now comes later than now. */
+/* For all other schedules: each local time once.  The search may start at the present local time:
+ * zone_utc() is monotonic, so no earlier local time maps to an instant after now. */
 static int64_t next_named(const struct cron *c, const struct zone *z, int64_t after_s)
 {
     int64_t local_s = zone_local(z, after_s);

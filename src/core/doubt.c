@@ -2,13 +2,13 @@
 
 #include "base/require.h"
 
-/* It never arrived.  While the breaker is open it waits and uses up nothing. */
+/* The delivery did not arrive.  While the breaker is open it waits and uses up no attempt. */
 static enum doubt_next after_unreached(bool breaker_open)
 {
     return breaker_open ? DOUBT_WAIT : DOUBT_SEND_LATER;
 }
 
-/* It may have arrived. */
+/* The delivery may have arrived. */
 static enum doubt_next by_policy(const struct doubt_facts *f)
 {
     bool found = f->source == DOUBT_INTENT;
@@ -46,7 +46,7 @@ static enum doubt_next after_sending(const struct doubt_facts *f)
     unreachable("a verdict is one of seven");
 }
 
-/* That it cannot be reached is no answer, and does not count as an unclear one. */
+/* A receiver that cannot be reached gave no answer: that does not count as an unclear one. */
 static enum doubt_next after_asking(const struct doubt_facts *f)
 {
     switch (f->verdict) {

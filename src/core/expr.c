@@ -70,7 +70,7 @@ static bool check_regex(struct str s, struct err *err)
     return true;
 }
 
-/* Digits at *at; at least one, the first not 0. */
+/* A number of one to four digits at *at, without a leading 0. */
 static bool expr_take_number(struct str s, size_t *at)
 {
     size_t from = *at;
@@ -88,7 +88,7 @@ static bool expr_take(struct str s, size_t *at, char c)
     return true;
 }
 
-/* A repetition in brackets, if there is one. */
+/* An optional repetition in brackets. */
 static bool take_index(struct str s, size_t *at)
 {
     return !expr_take(s, at, '[') || (expr_take_number(s, at) && expr_take(s, at, ']'));

@@ -4,9 +4,9 @@
  *     json:/order/buyer  xml:/Order/ShipTo/@id  hl7:MSH-4  x12:ISA06
  *     edifact:UNB-2  csv:buyer
  *
- * The bare words hl7, x12 and edifact mean that standard's own field.  A path is read
- * (xml_path.h) and a regular expression compiled (regex.h), so that their mistakes are
- * found where a configuration is checked.
+ * The bare words hl7, x12 and edifact mean the field that the standard itself defines.  The
+ * check parses a path (xml_path.h) and compiles a regular expression (regex.h), so that a mistake
+ * is found when the configuration is checked.
  *
  * Threads: pure; from any.
  */
@@ -40,10 +40,10 @@ struct expr {
 /* The words before the colon, in the order of the enum; ends with NULL. */
 extern const char *const expr_sources[];
 
-/* One of each, in the same order. */
+/* An example of each, in the same order. */
 extern const char *const expr_examples[];
 
-/* What follows the colon alone, as in `split: { xml: /Envelope/Doc }`. */
+/* Checks the text after the colon alone, as in `split: { xml: /Envelope/Doc }`. */
 bool expr_check(enum expr_source source, struct str rest, bool relative, struct err *err);
 
 /* `relative` allows paths that start at a part of a document, as in split.

@@ -7,7 +7,7 @@
 
 enum { FORMAT = 1, SENDER = 1, RECEIVER = 2, TYPE = 4, NAMES = 7, BEGIN = 8, BATCHES = 16 };
 
-/* What an attribute and a whole record take beside their texts, at most. */
+/* The most bytes that an attribute and a whole record need beside their texts. */
 enum { ATTRIBUTE_MORE = 2 * VARINT_MOST, RECORD_MORE = 3 + 9 * VARINT_MOST };
 
 struct str facts_attribute(const struct facts *f, struct str name)
@@ -48,7 +48,7 @@ static struct str name_or_none(bool unknown, struct str name)
     return unknown ? str_first(name, FACTS_VALUE_MOST) : STR("");
 }
 
-/* The sizes of what facts_write() writes: how many of the attributes go into it. */
+/* What facts_write() writes: texts cut to their limits, and how many attributes fit. */
 struct plan {
     struct str sender, receiver, type;
     struct facts_begin begin;
@@ -130,7 +130,7 @@ void facts_write(const struct facts *f, struct buf *to)
     struct err err;
     bool room = buf_reserve(to, p.size, &err);
 
-    require(room); /* its cap is FACTS_BYTES_MOST or more */
+    require(room); /* the cap of `to` is FACTS_BYTES_MOST or more */
     char *start = to->ptr + to->len, *at = start;
 
     *at++ = FORMAT;

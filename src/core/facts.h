@@ -1,20 +1,20 @@
 /* facts.h - what is known about a document beside its bytes.
  *
- * Extraction fills it in, the router reads it, steps and templates use it, endpoints
- * send it along.  Sender and receiver are names of systems once they were looked up;
- * what could not be looked up stays as it was found, and `unknown` says so.  A type may be
- * unknown and all right: `types` has a line "*".
+ * Extraction fills in the facts, the router reads them, steps and templates use them, endpoints
+ * send them along.  Sender and receiver are names of systems once they were looked up; a text that
+ * is no configured name stays as it was found, and its `_unknown` flag is set.  A type may be
+ * unknown without harm: `types` may have a line "*".
  *
- * A step may change them on the way.  Whoever starts the document again starts with what its way
- * began with (`begin`): else the steps before that one would be left out.
+ * A step may change the facts.  A document that starts again starts with the facts from before the
+ * first such step (`begin`): with the changed ones it could take another route and miss steps.
  *
- * As bytes (`facts_write`): what the store keeps beside the words of the configuration,
- * namely the attributes, the texts of unknown names, the beginning, and the number of batches.
+ * facts_write() encodes what the store does not keep as name ids: the attributes, the texts of
+ * unknown names, the original facts, and the number of batches.
  *
- * Format      u8 format; u8 which names are unknown, whether there is a beginning, whether it was
- *             in a batch; their texts; of the beginning u8 which names it has, their texts, varint
- *             number of its attributes; varint number of batches; varint number of attributes; name
- *             and value of each.  Texts have their length in front.
+ * Format      u8 format; u8 flags: which names are unknown, has original facts, was in a batch;
+ *             the texts of the unknown names; of the original facts u8 which names they have, their
+ *             texts, varint number of their attributes; varint number of batches; varint number of
+ *             attributes; name and value of each.  A text has its length in front.
  */
 #pragma once
 
@@ -26,8 +26,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-/* All attributes together have FACTS_ATTRIBUTES_BYTES; beside them there is room for every name and
- * the beginning, so that no attribute is lost to a name that comes later. */
+/* All attributes together have FACTS_ATTRIBUTES_BYTES; names and original facts have room of their
+ * own, so that a name that is set later never pushes out an attribute. */
 enum {
     FACTS_ATTRIBUTES_MOST = 64,
     FACTS_VALUE_MOST = 1024,
@@ -40,9 +40,9 @@ struct fact {
 };
 
 struct facts_begin {
-    bool is; /* a step has changed them since */
+    bool is; /* a step has changed the facts since */
     struct str sender, receiver, type;
-    size_t attribute_count; /* the first ones */
+    size_t attribute_count; /* the first so many of facts.attributes */
 };
 
 struct facts {
@@ -51,26 +51,26 @@ struct facts {
     struct fact *attributes;
     size_t attribute_count;
     struct facts_begin begin;
-    /* That let it go on, one after the other; of what was gathered the most of its members, and
-     * those that they were. */
+    /* How many batches the document passed through, one after the other.  A batch document has the
+     * maximum over its members; a member that is a batch document itself counts one more. */
     unsigned batches;
 };
 
-/* Before a step changes them; only the first counts. */
+/* Call before a step changes the facts; only the first call keeps them. */
 void facts_keep_begin(struct facts *f);
-/* As they were then; as they are when nothing changed them. */
+/* Restores the facts of the first facts_keep_begin(); without one nothing changes. */
 void facts_begin_again(struct facts *f);
 
 /* The attribute of this name, or an empty view with ptr NULL. */
 struct str facts_attribute(const struct facts *f, struct str name);
 
-/* Everything is within the limits above, so that facts_write() leaves nothing out. */
+/* True: everything is within the limits above, so that facts_write() leaves nothing out. */
 bool facts_fit(const struct facts *f);
 
-/* Attributes, unknown names and the beginning; nothing is appended when there are none.  Never more
- * than FACTS_BYTES_MOST: attributes for which there is no room are left out, names are cut. */
+/* Appends attributes, unknown names, original facts and the number of batches; nothing when there
+ * are none.  Never more than FACTS_BYTES_MOST: attributes without room are left out, names are
+ * cut. */
 void facts_write(const struct facts *f, struct buf *to);
-/* Adds what was written to *ret, strings lent from `bytes`: unknown names, and attributes and the
- * beginning in the place of those that *ret had.  False: not written by us, and *ret is as it was.
- */
+/* Decodes into *ret; the strings are views into `bytes`.  Known names of *ret stay, attributes and
+ * original facts are replaced.  False: the bytes are damaged, and *ret is unchanged. */
 bool facts_read(struct str bytes, struct arena *a, struct facts *ret);

@@ -1,9 +1,9 @@
-/* forecast.h - when what waits for a system will be gone, from how fast it went lately.
+/* forecast.h - when the backlog of a system will be gone, from its recent throughput.
  *
- * A rate is measured over the last minutes in which the system was being sent to; one that is
- * held keeps the rate that it had.
+ * The throughput is measured over the last samples in which the system was sent to; a system that
+ * is held keeps its last throughput.
  *
- * Pure: time is an argument.  All zero has measured nothing.
+ * Pure: time is an argument.  A zeroed struct has no sample.
  */
 #pragma once
 
@@ -18,14 +18,14 @@ struct forecast {
         int64_t count, span_us;
     } samples[FORECAST_SAMPLES];
     size_t next;
-    int64_t count, span_us; /* their sums */
-    int64_t seen, seen_us;  /* the counter at the last look, and when that was; monotonic */
+    int64_t count, span_us; /* sums over the samples */
+    int64_t seen, seen_us;  /* the counter at the last sample, and its time; monotonic */
     bool looked;
 };
 
-/* The counter of what has gone says `total`.  idle: nothing could go since the last look. */
+/* Takes a sample: `total` deliveries so far.  idle: none was possible since the last sample. */
 void forecast_note(struct forecast *f, int64_t total, int64_t mono_us, bool idle);
-/* How many go in an hour; 0: that is not known, or none. */
+/* Deliveries per hour; 0: unknown, or none. */
 int64_t forecast_per_hour(const struct forecast *f);
-/* When `backlog` is gone, if it begins to go at begin_us; 0: that is not known. */
+/* When `backlog` is gone if sending starts at begin_us; 0: unknown. */
 int64_t forecast_gone_us(const struct forecast *f, int64_t backlog, int64_t begin_us);

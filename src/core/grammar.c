@@ -131,7 +131,7 @@ static const struct option system_each = {
     .noun = "system",
 };
 
-/* On a type and on a route; the route's own wins. */
+/* Keys of a type and of a route; those of the route override. */
 static const struct option handling[] = {
     OPTION("priority", OPT_WORD, "who goes first when there is a queue", .words = priorities,
            .fallback = "normal"),

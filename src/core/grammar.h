@@ -1,7 +1,7 @@
 /* grammar.h - everything a configuration file may contain, as tables.
  *
- * grammar_sections is the top level; everything hangs below it but the keys of one kind of
- * gateway, endpoint or service: those stand in the file of its connector, or in planned.c.
+ * grammar_sections is the top level, and everything is reached from it except the keys of one kind
+ * of gateway, endpoint or service: those are in the file of the connector, or in planned.c.
  */
 #pragma once
 
@@ -21,18 +21,18 @@ extern const struct option grammar_auth[];
 extern const struct option grammar_oidc[];       /* auth: oidc */
 extern const struct option grammar_gateway[];    /* keys of every gateway */
 extern const struct option grammar_endpoint[];   /* keys of every endpoint */
-extern const struct option_kind grammar_steps[]; /* those of the engine itself; { 0 } ends */
+extern const struct option_kind grammar_steps[]; /* steps of the engine; { 0 } ends */
 
-/* Parts that several sections share. */
+/* Tables that several sections share. */
 extern const char *const grammar_areas[];
-extern const char *const grammar_standards[]; /* in the place of what is extracted */
+extern const char *const grammar_standards[]; /* may replace the keys of `extract` */
 extern const struct option grammar_extract[]; /* sender, receiver, type, attributes */
 extern const struct option grammar_answer[];
 
-/* Groups that connectors take in, so that a key has one name and one meaning everywhere. */
-extern const struct option grammar_senders[];   /* auth users idempotency: of the HTTP server */
+/* Groups that connectors include, so that a key has one name and one meaning everywhere. */
+extern const struct option grammar_senders[];   /* auth users idempotency: on HTTP */
 extern const struct option grammar_reply[];     /* reply wait */
-extern const struct option grammar_every[];     /* every: how often a gateway looks */
+extern const struct option grammar_every[];     /* every: how often a gateway polls */
 extern const struct option grammar_files[];     /* match min_age after: which files it takes */
 extern const struct option grammar_silence[];   /* timeout */
 extern const struct option grammar_login[];     /* user password */

@@ -1,8 +1,9 @@
+/* grammar_alert.c - the section `alerts`: who is notified, and the rules. */
 #include "base/clock.h"
 #include "core/alert_rule.h"
 #include "core/grammar.h"
 
-/* ---- who is told ---- */
+/* ---- who is notified ---- */
 
 static const struct option retry_keys[] = {
     OPTION("first", OPT_DURATION, "the wait before the first repetition; it doubles from there",
@@ -34,7 +35,7 @@ static const struct option target_each = {
     .noun = "target",
 };
 
-/* ---- about what ---- */
+/* ---- the rules ---- */
 
 static const struct option dead_keys[] = {
     OPTION("count", OPT_INT, "from so many on", .least = 1, .fallback = "1"),

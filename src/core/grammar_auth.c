@@ -1,3 +1,4 @@
+/* grammar_auth.c - the section `auth`: how people log in. */
 #include "core/grammar.h"
 
 static const struct option role_each = { .type = OPT_NAME };

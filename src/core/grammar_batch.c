@@ -1,3 +1,4 @@
+/* grammar_batch.c - the section `batches`. */
 #include "core/grammar.h"
 
 const struct option grammar_batch[] = {

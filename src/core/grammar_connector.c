@@ -1,5 +1,7 @@
-/* What connectors have in common: the keys of every gateway and every endpoint, and the groups
- * of keys that several connectors take in.  The steps of the engine itself stand here too. */
+/* grammar_connector.c - keys that connectors have in common.
+ *
+ * The keys of every gateway and every endpoint, the groups of keys that several connectors include,
+ * and the steps of the engine itself. */
 #include "base/clock.h"
 #include "core/grammar.h"
 #include "core/lease_time.h"
@@ -67,7 +69,7 @@ const struct option grammar_endpoint[] = {
     { 0 },
 };
 
-/* ---- groups: coming in ---- */
+/* ---- groups: gateways ---- */
 
 static const struct option user_each = { .type = OPT_HASH };
 
@@ -120,7 +122,7 @@ const struct option grammar_silence[] = {
     { 0 },
 };
 
-/* ---- groups: reaching the other side ---- */
+/* ---- groups: connections to other systems ---- */
 
 const struct option grammar_login[] = {
     OPTION("user", OPT_TEXT, "the user name, if it is not in the URL"),

@@ -1,7 +1,7 @@
 /* http_user.h - several handlers behind one HTTP server.
  *
- * Whoever takes a request at its head puts a pointer to an object into r->user whose
- * first member is this; the front passes everything that follows on to it.
+ * The handler that accepts a request in its head callback sets r->user to an object whose first
+ * member is a struct http_user; the front passes all later callbacks of the request to it.
  */
 #pragma once
 

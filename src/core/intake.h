@@ -1,18 +1,18 @@
 /* intake.h - how a gateway hands a document in: the engine's port, as gateways see it.
  *
- * A gateway knows who is sending and how the bytes come; everything behind that is
- * behind this port: admission, memory, spooling, the commit.  The life of an arrival:
+ * A gateway knows who is sending and how the bytes arrive; admission, memory, spooling and the
+ * commit are behind this port.  The life of an arrival:
  *
  *     begin ──► add* ──► end ──► done(answer)
  *       │         └────────────► abort (the sender is gone)
- *       └ refused: the answer says why, and nothing was read
+ *       └ refused: the answer says why, and no body was read
  *
  * Invariants
  *   (1) done is called exactly once after end(), unless abort() came first; an aborted
  *       arrival that was already committed stays committed.
  *   (2) an answer of 202 means: bytes, digest and record are on stable storage.
  *
- * Threads: everything about an arrival happens on its loop.
+ * Threads: all calls for an arrival are made on its loop.
  */
 #pragma once
 
@@ -26,22 +26,22 @@
 #include "base/str.h"
 #include "core/config.h"
 
-/* ---- the table: who may send what where, one immutable snapshot ---- */
+/* ---- the table of gateways and callers: one immutable snapshot ---- */
 
-struct intake_gateway_state; /* what lives longer than a snapshot: rate, counters */
+struct intake_gateway_state; /* outlives a snapshot: rate, counters */
 
 struct gateway_type;
 
 struct intake_gateway {
     const struct gateway_type *type;
     const struct config_gateway *config;
-    int64_t word;
+    int64_t word; /* name id */
     struct intake_gateway_state *state;
 };
 
 struct intake_caller {
     struct str name;
-    int64_t id, gateway; /* gateway: word */
+    int64_t id, gateway; /* gateway: name id */
     struct sha256 secret;
 };
 
@@ -62,11 +62,11 @@ struct intake_answer {
     const char *message; /* one sentence for the sender */
     int retry_after_s;   /* 0: none */
     struct id id;        /* of the document, when status is 202 */
-    bool repeated;       /* the answer of an earlier request with this key */
+    bool repeated;       /* repeats the answer to an earlier request with this key */
 };
 
 struct arrival_calls {
-    void (*more)(void *user); /* after add() returned false: go on */
+    void (*more)(void *user); /* after add() returned false: add() may be called again */
     void (*done)(void *user, const struct intake_answer *answer);
 };
 
@@ -75,19 +75,19 @@ struct arrival_head {
     struct intake_table *table; /* the arrival takes a reference of its own */
     const struct intake_gateway *gateway;
     int64_t caller;
-    struct str user;              /* of CALLER_BASIC: which one; else empty */
-    int64_t content_length;       /* -1: not known */
+    struct str user;              /* the user name of CALLER_BASIC; else empty */
+    int64_t content_length;       /* -1: unknown */
     struct str ctype, name, head; /* copied; empty: none */
     bool has_key;
     struct str key;
 };
 
 struct intake_port {
-    struct intake_table *(*table)(struct intake *in); /* a reference */
+    struct intake_table *(*table)(struct intake *in); /* with a reference */
     void (*release)(struct intake_table *t);
-    /* The gateway of that name, or NULL; it lives as long as the table. */
+    /* The gateway of that name, or NULL; valid while the table is held. */
     const struct intake_gateway *(*find)(const struct intake_table *t, struct str name);
-    /* Check a key or the admin token; *ret_caller is who it is. */
+    /* Checks a key or the admin token; *ret_caller is the id of the caller. */
     enum intake_auth (*check_key)(const struct intake_table *t, const struct intake_gateway *g,
                                   struct str key, int64_t *ret_caller);
 
@@ -95,13 +95,13 @@ struct intake_port {
     struct arrival *(*begin)(struct intake *in, const struct arrival_head *head,
                              const struct arrival_calls *calls, void *user,
                              struct intake_answer *ret_refusal);
-    /* The bytes are taken; false: no more until `more`. */
+    /* Takes the bytes in either case.  False: no more calls until `more` is called. */
     bool (*add)(struct arrival *a, struct str bytes);
     void (*end)(struct arrival *a);
     void (*abort)(struct arrival *a);
 
-    /* Verify a password against an argon2id text, off the loop; `verified` is called
-     * on the loop, now or later.  False: too much to do, nothing will be called. */
+    /* Verifies a password against an argon2id hash, off the loop; `verified` is called on the
+     * loop, during this call or later.  False: overloaded, and `verified` is not called. */
     bool (*verify)(struct intake *in, struct loop *loop, struct str user_name, struct str password,
                    const char *hash, void (*verified)(void *user, bool ok), void *user);
     void (*count_refusal)(const struct intake_gateway *g, int status);

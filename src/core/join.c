@@ -27,17 +27,17 @@ struct joiner {
     join_write *write;
     void *arg;
     size_t members;
-    size_t taken, mark; /* bytes of this member; of them, of the mark of the byte order */
+    size_t taken, mark; /* bytes of this member; how many of them are a BOM */
 
     struct json_scan json;
 
     XML_Parser xml;
-    struct buf held;       /* the last bytes that were fed, which are not written yet */
-    int64_t from, to, fed; /* of the outermost element, -1: not seen yet; how many bytes were fed */
+    struct buf held;       /* bytes that were parsed and are not written yet */
+    int64_t from, to, fed; /* offsets of the outermost element, -1: unknown; bytes parsed so far */
     size_t depth;
-    struct err bad; /* set in a handler */
+    struct err bad; /* set in a handler of the parser */
 
-    struct buf directory; /* zip */
+    struct buf directory; /* zip: the central directory */
     uint64_t offset;
 };
 
@@ -146,8 +146,8 @@ static bool parse_xml(struct joiner *j, struct str bytes, bool last, struct err 
                    XML_ErrorString(XML_GetErrorCode(j->xml)), XML_GetCurrentLineNumber(j->xml));
 }
 
-/* Of what is held back the bytes of the outermost element, as far as the parser has come: it may
- * leave tokens for a later call. */
+/* Writes the bytes of the outermost element out of `held`, up to the position of the parser.  The
+ * parser may defer the last token to a later call, so the rest stays in `held`. */
 static bool join_put_element(struct joiner *j, struct err *err)
 {
     int64_t at = j->fed - (int64_t)j->held.len, seen = XML_GetCurrentByteIndex(j->xml);
@@ -165,12 +165,12 @@ static bool join_put_element(struct joiner *j, struct err *err)
     return true;
 }
 
-/* The parser finds out UTF-16 by itself, also where no declaration says so; XML in UTF-8 has no
- * such bytes.  They are the first two, or the second when the first is that of a "<". */
+/* expat detects UTF-16 by itself, even without a declaration, so it must be refused here.  UTF-16
+ * shows in the first two bytes: a BOM, or a NUL beside the "<".  XML in UTF-8 has neither. */
 static bool is_utf16(struct str bytes)
 {
     for (size_t i = 0; i < bytes.len && i < 2; i++)
-        if (strchr("\xfe\xff", bytes.ptr[i]) != NULL) /* a mark, or 0 */
+        if (strchr("\xfe\xff", bytes.ptr[i]) != NULL) /* of a BOM, or NUL */
             return true;
     return false;
 }
@@ -190,7 +190,7 @@ static bool add_xml(struct joiner *j, struct str bytes, struct err *err)
         return false;
     j->fed += (int64_t)bytes.len;
     if (j->to >= 0 && j->fed - (int64_t)j->held.len >= j->to) {
-        buf_clear(&j->held); /* behind the outermost element */
+        buf_clear(&j->held); /* what follows the outermost element is dropped */
         return true;
     }
     return join_put_element(j, err);
@@ -239,7 +239,7 @@ static void put32(char *to, uint32_t v)
     put16(to + 2, v >> 16);
 }
 
-/* As MS-DOS counts: two seconds, from 1980, UTC. */
+/* MS-DOS date and time: a resolution of two seconds, from 1980; in UTC. */
 static void dos_time(int64_t us, uint32_t *ret_time, uint32_t *ret_date)
 {
     char text[CLOCK_TEXT];
@@ -253,7 +253,7 @@ static void dos_time(int64_t us, uint32_t *ret_time, uint32_t *ret_date)
     *ret_date = (uint32_t)((y - 1980) << 9 | mo << 5 | d);
 }
 
-/* The last part of the path, of harmless characters, behind the number of the member. */
+/* The number of the member and the last part of its path, with unsafe characters replaced. */
 static size_t entry_name(const struct joiner *j, const struct join_member *m,
                          char to[static NAME_MOST + 32])
 {
@@ -294,7 +294,7 @@ static bool open_zip(struct joiner *j, const struct join_member *m, struct err *
     put16(head + 26, (uint32_t)len);
     put16(entry + 4, 20);
     put16(entry + 6, 10);
-    memcpy(entry + 12, head + 10, 18); /* time to lengths */
+    memcpy(entry + 12, head + 10, 18); /* from the time to the lengths */
     put32(entry + 42, (uint32_t)j->offset);
     return buf_append(&j->directory, str_mem(entry, CENTRAL), err) &&
            buf_append(&j->directory, str_mem(name, len), err) &&
@@ -312,7 +312,7 @@ static bool end_zip(struct joiner *j, struct err *err)
     return join_put(j, buf_view(&j->directory), err) && join_put(j, str_mem(end, END), err);
 }
 
-/* ---- all ---- */
+/* ---- all formats ---- */
 
 struct joiner *join_new(const struct join_rule *rule, join_write *write, void *arg)
 {
@@ -371,7 +371,7 @@ bool join_open(struct joiner *j, const struct join_member *m, struct err *err)
     unreachable("what goes one by one is not joined");
 }
 
-/* A mark of the byte order at the start is none of the value. */
+/* Skip a leading UTF-8 BOM. */
 static bool skip_mark(struct joiner *j, struct str *in, struct err *err)
 {
     static const char mark[] = "\xef\xbb\xbf";

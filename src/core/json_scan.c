@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-/* What may come next. */
+/* States: what may come next. */
 enum { VALUE, VALUE_OR_END, KEY_OR_END, KEY, COLON, COMMA_OR_END, OVER };
 
-/* Inside of what: nothing, a text, an escape, its hex digits, the rest of a character, a word, a
- * number. */
+/* Tokens: what the scanner is in.  Between tokens, in a string, an escape, its hex digits, a UTF-8
+ * sequence, a literal (true, false, null), or one of the states of a number. */
 enum {
     BETWEEN,
     TEXT,
@@ -58,7 +58,7 @@ bool json_scan_in_object(const struct json_scan *s)
 
 /* ---- values ---- */
 
-/* It ends here; with `quotes` around it. */
+/* Ends the token at s->at; `quotes` bytes on each side are not part of its text. */
 static void end_token(struct json_scan *s, size_t quotes)
 {
     s->token = BETWEEN;
@@ -102,8 +102,7 @@ static enum json_event close_level(struct json_scan *s)
 
 /* ---- texts ---- */
 
-/* Eight bytes at once: none of them is a quote, a backslash, a control character or beyond
- * ASCII. */
+/* None of the eight bytes at s is a quote, a backslash, a control character or beyond ASCII. */
 static bool all_plain(const char *s)
 {
     const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
@@ -115,14 +114,16 @@ static bool all_plain(const char *s)
     return (((v - ones * 0x20) | (quote - ones) | (slash - ones) | v) & highs) == 0;
 }
 
-/* The rest of a character; the second byte shows what is too long, a surrogate, or none at all. */
+/* b may follow the lead byte of a UTF-8 sequence.  The second byte reveals overlong forms,
+ * surrogates and values over U+10FFFF. */
 static bool is_rest(unsigned char lead, unsigned char b)
 {
     return (b & 0xc0) == 0x80 && !(lead == 0xe0 && b < 0xa0) && !(lead == 0xed && b > 0x9f) &&
            !(lead == 0xf0 && b < 0x90) && !(lead == 0xf4 && b > 0x8f);
 }
 
-/* A byte that is not plain, or stands behind one; false: it may not stand there. */
+/* Takes a byte of a string that is special, or inside of an escape or UTF-8 sequence.  False: the
+ * byte is not allowed there. */
 static bool take_odd(struct json_scan *s, unsigned char b)
 {
     static const char escape[] = "after a backslash stands something else";
@@ -242,7 +243,7 @@ static enum json_event scan_number(struct json_scan *s)
     }
 }
 
-/* It has ended when something else follows, or nothing. */
+/* A literal ends when another byte follows, or the last piece ends. */
 static enum json_event scan_word(struct json_scan *s)
 {
     for (; s->at < s->end && *s->word != '\0'; s->at++, s->word++)
@@ -296,7 +297,7 @@ static void skip_blanks(struct json_scan *s)
         s->at++;
 }
 
-/* A colon or comma that must stand here. */
+/* Takes a colon or comma that is required here. */
 static bool take_mark(struct json_scan *s, unsigned char b)
 {
     if (s->state == COLON) {
@@ -354,7 +355,7 @@ enum json_event json_scan_next(struct json_scan *s)
     }
 }
 
-/* ---- only checking ---- */
+/* ---- validation only ---- */
 
 static bool core_json_scan_check(struct json_scan *s, struct err *err)
 {

@@ -58,7 +58,7 @@ static size_t option_index_of(enum option_type type)
     for (size_t i = 0; i < n; i++)
         if (types[i].type == type)
             return i;
-    require(type == OPT_END); /* every type has its line above */
+    require(type == OPT_END); /* every type has a row above */
     return n - 1;
 }
 
@@ -109,7 +109,7 @@ bool option_word_is_planned(const struct option *option, struct str word)
     return false;
 }
 
-/* Two neighbours that changed places: the most common slip of all. */
+/* Two adjacent characters are swapped: the most common typing error. */
 static bool is_swap(struct str a, struct str b)
 {
     size_t i = 0;

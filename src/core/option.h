@@ -1,15 +1,15 @@
 /* option.h - the keys of a configuration, described as data.
  *
- * One table entry says what a key is called, what it takes, what it is when left
- * out and what it is for.  The checker (config_walk.c), the reference page
+ * One table entry gives the name of a key, the type of its value, its default and
+ * its purpose.  The checker (config_walk.c), the reference page
  * docs/configuration.md, help texts, the admin API and the console's forms read the
  * same tables, so that they cannot disagree.
  *
- * A table of keys is an array that ends with { 0 }.  Keys that several tables share stand
- * in a table of their own, a group, and are taken in by OPTIONS(group).
+ * A table of keys is an array that ends with { 0 }.  Keys that several tables share are in a
+ * table of their own, a group, which OPTIONS(group) includes.
  *
- * To add a key: one entry in the table of its connector, or in one of grammar*.c, and the
- * reference page made anew (see tests/unit/core/test_config_describe.c).
+ * To add a key: add one entry to the table of its connector, or to one of grammar*.c, and generate
+ * the reference page again (see tests/unit/core/test_config_describe.c).
  */
 #pragma once
 
@@ -43,7 +43,7 @@ enum option_type {
     OPT_DATE,
     OPT_ZONE,
     OPT_CRON,
-    OPT_EXPR, /* where to look in a document: expr.h */
+    OPT_EXPR, /* where a value is in a document: expr.h */
     OPT_XML_PATH,
     OPT_POINTER, /* a JSON Pointer */
     OPT_HASH,    /* an argon2id hash of a password      */
@@ -55,7 +55,7 @@ enum option_type {
     OPT_ENDPOINT,
     OPT_CALENDAR,
 
-    /* Something with parts. */
+    /* A map or a list. */
     OPT_MAP,   /* the keys of `keys`                                   */
     OPT_NAMED, /* names chosen by the user, each with a value `each`   */
     OPT_LIST,  /* values `each`                                        */
@@ -63,7 +63,7 @@ enum option_type {
     OPT_STEP,  /* a map of one key, the name of a kind of `role`       */
     OPT_ANY,   /* anything; kept                                       */
 
-    OPT_GROUP, /* no key: the keys of `keys` stand here, see OPTIONS() */
+    OPT_GROUP, /* no key: includes the keys of `keys`, see OPTIONS() */
 };
 
 enum option_flag {
@@ -71,7 +71,7 @@ enum option_flag {
     OPT_OR_LIST = 2,   /* also a list of such values                         */
     OPT_STAR = 4,      /* also "*" (as a value, or as a name in OPT_NAMED)   */
     OPT_ONE_OF = 8,    /* of the keys with this flag exactly one is given    */
-    OPT_RELATIVE = 16, /* OPT_EXPR: paths may start at the part              */
+    OPT_RELATIVE = 16, /* OPT_EXPR: paths may be relative to a part          */
     OPT_OUTGOING = 32, /* OPT_ADDRESS: a port to connect to, so not 0        */
     OPT_FREE = 64,     /* OPT_NAMED: the names are any text (header names)   */
     OPT_ATTRS = 128,   /* OPT_NAMED: the names become attributes             */
@@ -87,24 +87,24 @@ struct option {
     const char *name;
     enum option_type type;
     unsigned flags;
-    const char *fallback;       /* its text when left out; NULL: nothing */
+    const char *fallback;       /* the default, as text; NULL: none      */
     const char *help;           /* one line, no full stop                */
-    const char *const *words;   /* ends with NULL; for a type with parts: words
-                                 * that may stand in its place           */
+    const char *const *words;   /* ends with NULL; for a map or list: words
+                                 * that may replace it                   */
     const char *const *planned; /* those of `words` that are not run yet */
     const struct option *keys;
     const struct option *each;
     enum option_role role;
-    const char *noun;    /* what one of these is called: "gateway"     */
+    const char *noun;    /* what messages call an entry: "gateway"     */
     int64_t least, most; /* numbers, in bytes or microseconds; most 0: no bound */
 };
 
 struct option_kind {
     const char *name;          /* as written in a configuration: kind: http */
     const char *help;          /* one line, no full stop */
-    const struct option *keys; /* of this kind; in OPT_STEP the first takes a bare value */
-    /* What tables cannot say, of a map that may be wrong in any way that was told already;
-     * may be NULL. */
+    const struct option *keys; /* of this kind; in OPT_STEP a bare value is the first key */
+    /* Checks what tables cannot express; may be NULL.  The map may have any mistake that is in
+     * `problems` already. */
     void (*check)(const struct yaml_node *map, struct problem_list *problems);
     bool ends;    /* OPT_STEP: nothing follows it */
     bool planned; /* checked and kept; this build does not run it */
@@ -112,20 +112,20 @@ struct option_kind {
 
 #define OPTION_WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/* In a table: a key with what every key has; the rest follows by name, as in
+/* In a table: a key with the members that every key has; others follow by name, as in
  *     OPTION("every", OPT_DURATION, "how long from one look to the next", .fallback = "10s") */
 #define OPTION(word, kind, sentence, ...)                               \
     {                                                                   \
         .name = (word), .type = (kind), .help = (sentence), __VA_ARGS__ \
     }
 
-/* In a table: the keys of a group.  A group takes in no other one. */
+/* In a table: includes the keys of a group.  A group includes no other group. */
 #define OPTIONS(group)                      \
     {                                       \
         .type = OPT_GROUP, .keys = (group), \
     }
 
-/* Every key of a table, those of its groups where they were taken in:
+/* Iterates over the keys of a table and of the groups that it includes, in order:
  *
  *     for (struct option_walk w = { keys }; (o = option_next(&w)) != NULL;)
  *
@@ -136,21 +136,21 @@ struct option_walk {
 
 const struct option *option_next(struct option_walk *walk);
 
-/* The key in one table, or NULL. */
+/* The key of that name in a table, or NULL. */
 const struct option *option_find(const struct option *keys, struct str name);
 
-/* Whether a value of the key is one of the words that are not run yet. */
+/* `word` is a value of the key that this build does not run yet. */
 bool option_word_is_planned(const struct option *option, struct str word);
 
-/* "duration", and how one is written: "a whole number and a unit ...". */
+/* The name of a type ("duration"), and its notation ("a whole number and a unit ..."). */
 const char *option_type_name(enum option_type type);
 const char *option_form(enum option_type type);
 
-/* Whether the value may stand in a message; what may hold a secret may not. */
+/* A value of the type may be shown in a message: it cannot hold a secret. */
 bool option_may_show(enum option_type type);
 
-/* The candidate nearest to `word` as far as one can speak of a slip, else an
- * empty view.  Feed candidates one by one. */
+/* Finds the candidate nearest to `word`; candidates are added one by one.  `best` is empty unless
+ * one is close enough to be a typing error. */
 struct option_guess {
     struct str word, best;
     size_t distance;

@@ -1,8 +1,8 @@
 /* planned.h - what a configuration may say and this build does not run yet.
  *
- * It is checked as closely as everything else, kept, and named once in a warning, so that a
- * configuration can be written for what is to come.  Whoever builds one of these takes its row
- * out of planned.c; the keys of a kind move into the file of its connector.
+ * A planned key or kind is checked as strictly as any other, kept, and named once in a warning, so
+ * that a configuration can be written ahead of the code.  When it is implemented, its row is
+ * removed from planned.c, and the keys of a kind move into the file of its connector.
  */
 #pragma once
 

@@ -74,7 +74,7 @@ const char *problem_quote(char text[static PROBLEM_QUOTE], struct str value)
     size_t n = value.len < ROOM ? value.len : ROOM;
 
     while (n > 0 && n < value.len && (value.ptr[n] & 0xc0) == 0x80)
-        n--; /* never half a character */
+        n--; /* do not cut a character */
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)value.ptr[i];
 

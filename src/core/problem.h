@@ -5,10 +5,10 @@
  * useful can be said, a hint.
  *
  * Invariants
- *   (1) count <= PROBLEM_MOST; what comes later is only counted, in left_out.
+ *   (1) count <= PROBLEM_MOST; later ones are only counted, in left_out.
  *   (2) messages and hints are one line each and contain no control characters.
  *
- * Ownership: the list owns its texts; problem_list_done() ends them.
+ * Ownership: the list owns its texts; problem_list_done() frees them.
  */
 #pragma once
 
@@ -46,9 +46,9 @@ void problem_list_done(struct problem_list *list); /* safe on a zeroed list, and
 void problem_add(struct problem_list *list, struct place place, const char *hint, const char *fmt,
                  ...) __attribute__((format(printf, 4, 5)));
 
-/* By place, stable. */
+/* Sorts by place, stable. */
 void problem_sort(struct problem_list *list);
 
-/* The value as it may stand in a message: control characters replaced, long
- * ones cut at a character.  Never for values that may be secret. */
+/* The value as a message may show it: control characters replaced, a long value
+ * cut at a character boundary.  Never for values that may be secret. */
 const char *problem_quote(char text[static PROBLEM_QUOTE], struct str value);

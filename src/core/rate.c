@@ -1,6 +1,55 @@
+/* rate.c - GCRA rate limits: one gate per node, or one schedule of slots for all nodes.
+ *
+ * Problem: at most `count` may begin per period, with a burst, on several nodes that share nothing
+ * but the store.  One transaction per delivery would be too slow, and a fixed share per node would
+ * waste what an idle node does not use.
+ *
+ * Method: the generic cell rate algorithm.  A schedule has slots at least one interval T apart;
+ * T is the period divided by the count, rounded up.  What begins at time u takes the slot
+ * t = max(next, u); it may begin if t - u <= (burst - 1) * T, and then next = t + T.
+ *   Gate      `next` is one atomic number (rate_pass()).
+ *   Schedule  `next` is a row in the store.  A node reserves a piece [next, until) of the schedule
+ *             in one transaction (rate_reserve()) and takes slots from it in memory (rate_take()).
+ *             The row moves on to `until`.
+ *
+ * A piece is used some time after it was reserved, and slots that the clock has passed are lost.
+ * With a burst of 1 a piece that is exactly as long as its slots would then hold one slot less
+ * than planned, and a piece of one slot none.  So a piece is longer than its slots by a slack: one
+ * T for the first piece of a node, later twice the delay that the node measured on its last piece,
+ * never more than RATE_SLACK_NS.
+ *
+ * Invariants
+ *   (1) u <= t <= u + (burst - 1) * T for everything that begins.
+ *   (2) A slot t of a piece satisfies t + T <= until.
+ *   (3) Pieces are disjoint: a piece begins at or after the `until` of the piece before it, except
+ *       after the clock of the store was set back (see below).
+ *   (4) No piece is longer than longest(): max(RATE_PIECE_NS, T) + RATE_SLACK_NS.
+ *
+ * Why the limit holds: by (2) and (3) any two slots are at least T apart, on whichever nodes.  By
+ * (1) the slots of everything that begins in a time span w lie within w + (burst - 1) * T.  So at
+ * most w / T + burst begin.
+ *
+ * Clocks.  A reservation uses the clock of the store.  A take uses the store's clock as of the
+ * reservation plus the monotonic time since; a node whose clock is off by e begins up to e / T
+ * more.  By (4) a row lies at most (burst - 1) * T + longest() ahead of the clock.  A row further
+ * ahead than (burst - 1) * T + 2 * longest() shows that the clock was set back, or that a slower
+ * rule left the row.  The next piece then begins at now + (burst - 1) * T + longest(): behind
+ * everything that may still be reserved, in elapsed time.  So nobody waits for the clock to catch
+ * up, and no slot is used twice.  The row is then up to two longest() ahead, which is why the limit
+ * has two of them: the repair is not repeated.  (A second step back within that time may overlap
+ * with one piece.)  A smaller step back is waited out.
+ *
+ * Crashes.  Before the commit of a reservation nothing was granted.  After it the row has moved: if
+ * the node dies, or does not learn that the commit succeeded, the piece is lost and its slots stay
+ * unused.  A crash costs rate, it never exceeds the limit.
+ *
+ * Races.  Two reservations of one system are serialized by the lock on its row.  A piece belongs
+ * to one node, whose rate limiter guards it with a mutex.  A gate retries its compare-and-swap
+ * until no other thread came between.
+ */
 #include "core/rate.h"
 
-/* So far ahead of the clock may a time lie; 36 years at most, so that no sum overflows. */
+/* Bounds T and (burst - 1) * T: 36 years.  With times before 2116 (2^62) no sum here overflows. */
 static const int64_t ahead_most = INT64_C(1) << 60;
 
 static int64_t ahead_of(const struct rate_rule *r)
@@ -49,8 +98,7 @@ bool rate_pass(struct rate *r, uint64_t count, int64_t per_us, uint64_t burst, i
     return true;
 }
 
-/* A piece is never longer than this: no row lies more than (burst - 1) * T and one of them ahead
- * of the clock, or two just after a clock went back. */
+/* The greatest length of a piece (4): at least one slot, and the slack. */
 static int64_t longest(const struct rate_rule *r)
 {
     return later(RATE_PIECE_NS, r->interval_ns) + RATE_SLACK_NS;
@@ -76,13 +124,14 @@ enum rate_answer rate_take(struct rate_piece *piece, const struct rate_rule *r, 
     return RATE_GO;
 }
 
-/* One time must be left when it is taken as late as the last one was, twice over. */
+/* The piece holds a usable slot even if its first use comes twice as late as on the last piece.
+ * A measured delay, however small, gives a slack of at least T / 64. */
 static int64_t slack_of(const struct rate_piece *last, const struct rate_rule *r)
 {
     int64_t slack = 0;
 
     if (last->until_ns == 0)
-        slack = r->interval_ns; /* nothing is known yet */
+        slack = r->interval_ns; /* the first piece: no delay is measured yet */
     else if (last->late_ns > RATE_SLACK_NS)
         slack = RATE_SLACK_NS;
     else if (last->late_ns > 0)

@@ -1,25 +1,19 @@
-/* rate.h - so many per time, with a burst: the gates of gateways and the timeline of systems.
+/* rate.h - rate limits with a burst: the gates of gateways and the schedules of systems.
  *
- * The rule: there is a timeline of theoretical times, one interval T apart (the period divided
- * by the count, rounded up).  What begins at u takes the time t = max(next, u), and may when
- * t - u <= (burst - 1) * T; then next = t + T.  So u <= t always, and in any time w at most
- * w / T + burst begin: their t lie within w + (burst - 1) * T and are T apart (GCRA).
+ * A limit of `count` per period is a schedule of slots, one interval T apart (the period divided
+ * by the count, rounded up).  In any time span w at most w / T + burst may begin (GCRA); rate.c
+ * says why that holds.
  *
- * A gate is the timeline of one node.  A system has one timeline for all nodes: its row in the
- * store has the next time, a node reserves a piece [next, until) of it and takes the times that
- * lie in it (t + T <= until).  Pieces are disjoint, so no time is given twice, whatever the clocks
- * do.  What the clock has passed of a piece is worthless, and the piece of a dead node is lost.
- * A piece is used a moment after it was reserved: it is longer by twice that moment than the
- * times in it need, or with a burst of 1 no time in it would be left.
+ * A gate is the schedule of one node.  A system has one schedule for all nodes: its row in the
+ * store holds the next slot, and a node reserves a piece [next, until) of the schedule and takes
+ * slots from it.  Slots that the clock has passed are lost, and so is the piece of a dead node.
  *
- * Clocks: `now` of a reservation is the store's.  `now` of a take should be that of the
- * reservation plus the monotonic time since; a node that is off by e begins up to e / T more.
- * When the store's clock goes back, its row lies further ahead than any rule allows: the next
- * piece then begins where it would if everything that may lie ahead had been given just now.  So
- * nothing waits for the clock to come back, and still nothing is given twice.
+ * Clocks: `now` of a reservation is the clock of the store.  `now` of a take should be that clock
+ * as of the reservation plus the monotonic time since; a node that is off by e begins up to e / T
+ * more.
  *
- * Pure: time is an argument, in nanoseconds, up to the year 2116.  A gate may be asked by any
- * thread.
+ * Threads: pure, time is an argument, before the year 2116.  A gate may be used by any thread, a
+ * piece by one at a time.
  */
 #pragma once
 
@@ -33,16 +27,17 @@ struct rate {
     _Atomic int64_t due_ns;
 };
 
-/* May one pass now?  `count` per `per_us`, up to `burst` at once (at least 1).  When
- * not, *ret_wait_us is the time until one may.  count 0: always. */
+/* Takes a slot for one document: `count` per `per_us`, up to `burst` at once (0 counts as 1).
+ * False: the limit is reached, and *ret_wait_us is the time until the next slot.  A count of 0
+ * means no limit. */
 bool rate_pass(struct rate *r, uint64_t count, int64_t per_us, uint64_t burst, int64_t now_us,
                int64_t *ret_wait_us);
 
-/* ---- the timeline of all nodes ---- */
+/* ---- the schedule of all nodes ---- */
 
 enum {
-    RATE_PIECE_NS = 250000000,  /* a piece is so long at most, but always has one time ... */
-    RATE_SLACK_NS = 1000000000, /* ... and as much room before it */
+    RATE_PIECE_NS = 250000000,  /* the most of a piece, unless a slot and its slack are longer */
+    RATE_SLACK_NS = 1000000000, /* the greatest slack */
 };
 
 struct rate_rule {
@@ -53,23 +48,25 @@ struct rate_rule {
 /* `count` per `per_us`, both at least 1. */
 struct rate_rule rate_rule(uint64_t count, int64_t per_us, uint64_t burst);
 
-/* Of the timeline, for one node; all zero: none.  A node whose rule changes drops its piece. */
+/* The part of a schedule that one node has reserved; all zero: none.  A node drops its piece when
+ * the rule of the system changes. */
 struct rate_piece {
     int64_t next_ns, until_ns;
-    int64_t late_ns; /* when its first time was wanted, after it could be used */
-    bool fresh;      /* that has not happened */
+    int64_t late_ns; /* how far the clock had passed next_ns when the first slot was requested */
+    bool fresh;      /* no slot was requested yet */
 };
 
 enum rate_answer {
-    RATE_GO,      /* one may begin now: its time is used up */
-    RATE_WAIT,    /* the next time of the piece may be used from *ret_wait_until_ns on */
-    RATE_RESERVE, /* nothing of the piece is left: reserve another one */
+    RATE_GO,      /* one delivery may begin now; its slot is used */
+    RATE_WAIT,    /* the next slot of the piece may be used from *ret_wait_until_ns on */
+    RATE_RESERVE, /* the piece has no usable slot left: reserve another one */
 };
 
 enum rate_answer rate_take(struct rate_piece *piece, const struct rate_rule *r, int64_t now_ns,
                            int64_t *ret_wait_until_ns);
 
-/* In the transaction that has the row: the next piece, in the place of the last one of this node.
- * False: none may be reserved before *ret_wait_until_ns; row and piece stay as they are. */
+/* Runs in the transaction that holds the lock on the row.  *piece is the last piece of this node
+ * and becomes the new one; *row_next_ns moves to its end.  False: no piece may be reserved before
+ * *ret_wait_until_ns, and row and piece are unchanged. */
 bool rate_reserve(int64_t *row_next_ns, const struct rate_rule *r, int64_t now_ns,
                   struct rate_piece *piece, int64_t *ret_wait_until_ns);

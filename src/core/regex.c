@@ -7,21 +7,21 @@
 #include "base/clock.h"
 #include "base/require.h"
 
-/* The clock is asked each so many steps of a match; between two of them a match can at most
- * run once over the text. */
+/* The processor clock is read every TICKS callouts.  Between two callouts a match scans the text at
+ * most once. */
 enum { TICKS = 64 };
 enum { MATCHES_MOST = 10000000, DEPTH_MOST = 250000, HEAP_MOST_KIB = 32 << 10 };
 
 struct regex {
     pcre2_code *code;
-    /* Without JIT each match checks the rest of the text for bytes that are not UTF-8, which
-     * is quadratic over many matches: this one trusts us, for texts that we checked. */
+    /* Without JIT each match validates the rest of the text as UTF-8, which is quadratic over many
+     * matches.  This one is used without that check, for texts that were validated once. */
     pcre2_code *trusting;
 };
 
 static pcre2_code *core_regex_compile(struct str pattern, uint32_t more, struct err *err)
 {
-    /* The callouts are where tick() looks at the clock. */
+    /* Automatic callouts call tick(), which reads the clock. */
     uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT | more;
     PCRE2_SIZE at = 0, characters = 0;
     unsigned char why[160];
@@ -39,7 +39,7 @@ static pcre2_code *core_regex_compile(struct str pattern, uint32_t more, struct 
     return NULL;
 }
 
-/* (*NO_JIT) makes pcre2_jit_compile() do nothing and call it a success. */
+/* With (*NO_JIT) in the pattern pcre2_jit_compile() does nothing and returns success. */
 static bool has_jit(const pcre2_code *code)
 {
     size_t size = 0;
@@ -89,7 +89,7 @@ unsigned regex_groups(const struct regex *r)
 
 bool regex_group_named(const struct regex *r, struct str name, unsigned *ret)
 {
-    char terminated[64]; /* more than PCRE2 allows a name to be */
+    char terminated[64]; /* longer than PCRE2 allows for a name */
 
     if (name.len >= sizeof terminated || memchr(name.ptr, '\0', name.len) != NULL)
         return false;
@@ -103,7 +103,7 @@ bool regex_group_named(const struct regex *r, struct str name, unsigned *ret)
     return true;
 }
 
-/* PCRE2 calls it before each item of the pattern is tried. */
+/* PCRE2 calls this before it tries each item of the pattern. */
 static int tick(pcre2_callout_block *block, void *user)
 {
     struct regex_search *s = user;

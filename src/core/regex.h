@@ -1,9 +1,9 @@
-/* regex.h - regular expressions (PCRE2) under the limits of the house.
+/* regex.h - regular expressions (PCRE2) under limits.
  *
- * The pattern is the operator's, the text is a stranger's: a search that explodes ends
- * after REGEX_CPU_US of processor time, at a number of matches tried, or at a depth, and
- * says REGEX_OVER; it never ends the process and never runs on.  Texts are UTF-8; bytes
- * that are not match nothing.  `\d` and `\w` are ASCII.
+ * The pattern comes from the operator, the text from outside: a search that backtracks too much
+ * ends after REGEX_CPU_US of processor time, after a number of match attempts, or at a depth, and
+ * returns REGEX_OVER.  Texts are UTF-8; a text with other bytes does not match.  `\d` and `\w` are
+ * ASCII.
  *
  *     struct regex_search s;
  *     regex_search_init(&s, r, text);
@@ -28,41 +28,41 @@ enum { REGEX_PATTERN_MOST = 4096, REGEX_CPU_US = 500 * 1000 };
 
 struct regex;
 
-/* ERR_CONFIG with what is wrong and at which character of the pattern. */
+/* ERR_CONFIG: the text says what is wrong and at which character of the pattern. */
 bool regex_compile(struct str pattern, struct regex **ret, struct err *err);
 void regex_free(struct regex *r); /* NULL is fine */
 
-/* How many groups the pattern has; the whole match, number 0, is not counted. */
+/* The number of groups of the pattern, without group 0, the whole match. */
 unsigned regex_groups(const struct regex *r);
 
-/* The number of the group of this name; false: there is none, or more than one. */
+/* The number of the group of this name; false: no group has it, or more than one. */
 bool regex_group_named(const struct regex *r, struct str name, unsigned *ret);
 
 enum regex_found {
     REGEX_FOUND,
     REGEX_NONE,
-    REGEX_OVER, /* a limit was met: it is not known whether there is a match */
+    REGEX_OVER, /* a limit was reached: whether there is a match is unknown */
 };
 
 struct regex_search {
     const struct regex *regex;
     struct str text;
     size_t at;    /* where the next search starts */
-    bool empty;   /* the match before was empty: not the same one again */
-    bool is_utf8; /* only looked at without JIT */
+    bool empty;   /* the last match was empty: do not find it again */
+    bool is_utf8; /* only used without JIT */
     void *match;  /* pcre2_match_data    */
     void *limits; /* pcre2_match_context */
     unsigned ticks;
-    int64_t cpu_us; /* when it started; 0: it was short so far */
+    int64_t cpu_us; /* processor time at the first check; 0: none yet */
 };
 
-/* In place: the search must not move until it is done. */
+/* The search must not move in memory until regex_search_done(). */
 void regex_search_init(struct regex_search *s, const struct regex *r, struct str text);
 void regex_search_done(struct regex_search *s);
 
-/* The next match, from the left, none overlapping the one before.  The limits are for all
- * matches of one search together. */
+/* The next match from the left that does not overlap the last one.  The limit on processor time is
+ * for all matches of one search together. */
 enum regex_found regex_next(struct regex_search *s);
 
-/* Of the last match that was found; ptr NULL: this group took no part, or there is none. */
+/* A group of the last match; ptr NULL: the group did not take part, or does not exist. */
 struct str regex_group(const struct regex_search *s, unsigned n);

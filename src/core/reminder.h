@@ -1,6 +1,6 @@
-/* reminder.h - something that is said when it begins, and once a day while it lasts.
+/* reminder.h - a condition that is reported when it begins, and once a day while it lasts.
  *
- * Pure: time is an argument.  All zero: it is not so.
+ * Pure: time is an argument.  Zeroed: the condition does not hold.
  */
 #pragma once
 
@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 struct reminder {
-    int64_t said_us; /* 0: it is not so */
+    int64_t said_us; /* the last report; 0: the condition does not hold */
 };
 
-/* A clock that goes back never silences it. */
+/* True: report now.  A clock that was set back does not suppress a report. */
 static inline bool reminder_is_due(struct reminder *r, bool is_so, int64_t now_us)
 {
     const int64_t day_us = INT64_C(86400) * 1000000;

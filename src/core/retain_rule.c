@@ -41,7 +41,7 @@ bool retain_clock_look(struct retain_clock *c, int64_t now_us, int64_t mono_us, 
 
 bool retain_guard_lets(struct retain_guard *g, int64_t now_us, int64_t day, int64_t present)
 {
-    if (now_us < g->since_us) /* it went back: the hour begins anew, what went counts */
+    if (now_us < g->since_us) /* the clock was set back: restart the hour, keep its count */
         g->since_us = now_us;
     if (now_us - g->since_us >= RETAIN_HOUR_US)
         *g = (struct retain_guard){ .since_us = now_us, .present = present };

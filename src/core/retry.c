@@ -1,14 +1,50 @@
+/* retry.c - the back-off of deliveries and the circuit breaker of endpoints.
+ *
+ * Problem: a receiver that fails must be tried again, without a flood of repetitions when it
+ * recovers and without one attempt of every waiting delivery against a dead endpoint.
+ *
+ * Method.  A delivery waits a random time between 0 and min(most, first * 2^(n-1)) after attempt n
+ * (full jitter), until `for` has passed since its first attempt.  An endpoint has a breaker:
+ *
+ *     closed   ──► open      after `failures` failures in a row, or one refused credential
+ *     open     ──► probing   `until_us` has passed: breaker_ask() lets exactly one delivery begin
+ *     probing  ──► closed    the endpoint answered
+ *     probing  ──► open      no answer, or the credential is refused again: the wait doubles, up
+ *                            to WAIT_GROWS times that of the rule
+ *     probing  ──► open      the probe says nothing (breaker_probe_lost()): until_us stays in the
+ *                            past, so that the next delivery may probe at once
+ *
+ * Only the reachability of the endpoint counts.  Apart from a refused credential an answer of any
+ * kind, also a rejection or a request to retry, closes the breaker: the endpoint works.  A send
+ * without an answer (VERDICT_UNREACHED, or VERDICT_DOUBT without a status) is a failure.
+ * VERDICT_FAILED is about our own bytes and changes nothing.
+ *
+ * Invariants
+ *   (1) until_us == 0 means closed; probing implies open.
+ *   (2) At most one delivery is given BREAKER_PROBE until its verdict is judged, it is reported as
+ *       lost, or a late failure takes its place (below).
+ *   (3) wait_us <= WAIT_GROWS * rule->wait_us after every failure that is counted.
+ *
+ * Races.  Attempts that began before the breaker opened report later.  Their failures say nothing
+ * new and are ignored while no probe is on its way.  A late failure during a probe is taken for the
+ * failure of the probe: the wait doubles once, and a failure of the probe itself is then late, too.
+ * A late success closes the breaker, which is right: the endpoint answers.
+ *
+ * Crashes.  The state is in memory; the engine stores an open breaker and restores it at start
+ * (dispatch_learn()).  A breaker that was not stored in time starts closed and opens again after
+ * `failures` attempts.  A step of the clock only moves the next probe.
+ */
 #include "core/retry.h"
 
 #include "core/verdict.h"
 
-/* A number of 0..most, all of them alike. */
+/* Maps 64 random bits to 0..most, uniformly. */
 static int64_t retry_pick(uint64_t chance, int64_t most)
 {
     return (int64_t)((unsigned __int128)chance * ((uint64_t)most + 1) >> 64);
 }
 
-/* a * b and a + b of numbers that are not negative; too large is the largest. */
+/* Saturating a * b and a + b, for numbers that are not negative. */
 static int64_t retry_times(int64_t a, int64_t b)
 {
     int64_t n;
@@ -61,7 +97,7 @@ bool breaker_may_probe(const struct breaker *b, int64_t now_us)
     return breaker_is_open(b) && now_us >= b->until_us && !b->probing;
 }
 
-/* Each returns true when the breaker changed between open and closed. */
+/* These return true when the breaker changed between open and closed. */
 static bool breaker_success(struct breaker *b)
 {
     bool was_open = breaker_is_open(b);
@@ -82,7 +118,7 @@ static bool open_or_stay(struct breaker *b, const struct breaker_rule *rule, int
     bool was_open = breaker_is_open(b);
     int64_t most = retry_times(rule->wait_us, WAIT_GROWS);
 
-    /* One that was sent before it opened says nothing new. */
+    /* The attempt began before the breaker opened: its failure says nothing new. */
     if (was_open && !b->probing)
         return false;
     if (was_open) {
@@ -125,7 +161,7 @@ bool breaker_judge(struct breaker *b, const struct breaker_rule *rule, const str
     case VERDICT_CREDENTIAL:
         return breaker_trip(b, rule, now_us);
     case VERDICT_DOUBT:
-        if (v->status == 0) /* it took the bytes and never answered */
+        if (v->status == 0) /* the endpoint took the bytes and never answered */
             return breaker_failure(b, rule, now_us, chance);
         return breaker_success(b);
     case VERDICT_FAILED:

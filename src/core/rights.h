@@ -1,8 +1,8 @@
-/* rights.h - what somebody may do, and for which systems.
+/* rights.h - what a principal may do, and for which systems.
  *
- * A role is a list of rights, for all systems or for named ones; whoever has several roles may do
- * what any of them allows.  The first rights are about documents: they count where the sender or
- * the receiver is in scope.  The others are about the whole node and count only with all systems.
+ * A role is a list of rights, for all systems or for named ones; several roles together allow what
+ * any of them allows.  The first rights are about documents: they apply where the sender or the
+ * receiver is in scope.  The others are about the whole node and apply only with all systems.
  * Pure: no store, no clock.
  */
 #pragma once
@@ -12,19 +12,19 @@
 
 #include "base/str.h"
 
-/* Their words are those of `enum Right` in schema.graphql. */
+/* The names are those of `enum Right` in schema.graphql. */
 enum right {
-    RIGHT_ANY = 0,   /* whoever is logged in */
-    RIGHT_SEE,       /* history: documents, deliveries, timelines, what waits */
-    RIGHT_PAYLOAD,   /* look into payloads */
-    RIGHT_DOWNLOAD,  /* take them away */
+    RIGHT_ANY = 0,   /* every principal that is logged in */
+    RIGHT_SEE,       /* history: documents, deliveries, timelines, queues */
+    RIGHT_PAYLOAD,   /* view payloads */
+    RIGHT_DOWNLOAD,  /* download payloads */
     RIGHT_RETRY,     /* retry, cancel, discard, resolve */
     RIGHT_EDIT,      /* edit and resubmit, send by hand */
     RIGHT_HOLD,      /* holds of systems */
     RIGHT_OPERATE,   /* pauses, backups, retention */
     RIGHT_CONFIGURE, /* versions, keys of gateways, secrets */
     RIGHT_USERS,     /* users, roles, their sessions and keys */
-    RIGHT_AUDIT,     /* who did what */
+    RIGHT_AUDIT,     /* read the audit log */
     RIGHTS
 };
 
@@ -35,19 +35,19 @@ struct rights {
     struct {
         unsigned bits;
         struct str system;
-    } at[RIGHTS_SYSTEMS_MOST]; /* one for each system that is named */
+    } at[RIGHTS_SYSTEMS_MOST]; /* one entry for each named system */
     size_t count;
 };
 
 const char *right_word(enum right r);
 bool right_find(struct str word, enum right *ret);
-/* It is about documents, so that systems matter. */
+/* The right is about documents, and may be limited to systems. */
 bool right_is_scoped(enum right r);
 
-/* The holder of the node's token. */
+/* All rights, for the holder of the node's token. */
 extern const struct rights rights_all;
 
-/* Roles that need no definition: admin, operator, viewer, auditor; for all systems. */
+/* The built-in roles: admin, operator, viewer, auditor; for all systems. */
 struct rights_role {
     const char *name, *title;
     unsigned bits;
@@ -55,16 +55,16 @@ struct rights_role {
 
 extern const struct rights_role rights_roles[];
 extern const size_t rights_role_count;
-const struct rights_role *rights_role_find(struct str name); /* NULL: there is none */
+const struct rights_role *rights_role_find(struct str name); /* NULL: not a built-in role */
 
-/* The rights in `bits` for one system, or with a NULL pointer for all.  The text is lent.  False:
- * there is no room for another system. */
+/* Adds the rights in `bits` for one system, or for all when system.ptr is NULL.  The text is lent.
+ * False: there is no room for another system. */
 bool rights_add(struct rights *r, unsigned bits, struct str system);
 
-/* For at least one system. */
+/* Has the right for at least one system. */
 bool rights_has(const struct rights *r, enum right right);
-/* For all of them. */
+/* Has the right for all systems. */
 bool rights_everywhere(const struct rights *r, enum right right);
-/* For a document of this sender and receiver, empty when it has none, or for a system. */
+/* Has the right for a document of this sender and receiver (empty: none), or for a system. */
 bool rights_cover(const struct rights *r, enum right right, struct str sender, struct str receiver);
 bool rights_cover_system(const struct rights *r, enum right right, struct str system);

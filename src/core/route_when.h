@@ -19,22 +19,22 @@ enum { ROUTE_FIELDS = 3 };
 /* In the order of precedence: receiver, type, sender. */
 extern const char *const route_fields[ROUTE_FIELDS];
 
-/* One of them, or `attributes`: no attribute's own name. */
+/* One of route_fields, or `attributes`: not a name of an attribute. */
 bool route_is_field(struct str name);
 
-bool route_when_is_any(const struct yaml_node *value); /* NULL is any */
+bool route_when_is_any(const struct yaml_node *value); /* matches anything; NULL does */
 
-/* Where a walk over the conditions of one `when` stands; starts zeroed. */
+/* Position of a walk over the conditions of one `when`; starts zeroed. */
 struct route_when_walk {
     const struct yaml_node *at;
     bool inner;
 };
 
-/* The next attribute that is not any: its key is the name; NULL at the end.  `when` may be
- * NULL. */
+/* The next condition on an attribute that does not match everything; its key is the name.  NULL at
+ * the end.  `when` may be NULL. */
 const struct yaml_node *route_when_next(const struct yaml_node *when, struct route_when_walk *walk);
 size_t route_when_count(const struct yaml_node *when);
 
-/* The values of a field or attribute that is not any: one, or those of its list. */
+/* Iterates over the values of a field or attribute: one, or those of its list. */
 const struct yaml_node *route_value_first(const struct yaml_node *value);
 const struct yaml_node *route_value_next(const struct yaml_node *value, const struct yaml_node *at);

@@ -5,7 +5,7 @@
 #include "core/config.h"
 #include "core/units.h"
 
-/* A value with everything that was put in: several files of config_expand(). */
+/* The most bytes of an expanded value: several files of config_expand(). */
 enum { VALUE_MOST = 1 << 20 };
 
 /* ---- finding a key ---- */
@@ -18,7 +18,7 @@ static const struct option *option_of(const struct settings *s, const char *key)
     return o == NULL && s->common != NULL ? option_find(s->common, name) : o;
 }
 
-/* What was written for the key, or NULL. */
+/* The value in the configuration, or NULL. */
 static const struct yaml_node *settings_value_of(const struct settings *s, const char *key)
 {
     const struct yaml_node *value = s->node;
@@ -58,7 +58,7 @@ static bool put_secret(const struct settings *s, struct str name, struct buf *ou
     return s->secret(s->secret_arg, name, s->arena, &value, err) && buf_append(out, value, err);
 }
 
-/* Each reference once: what was put in for one is not looked at again. */
+/* Replaces each reference once; replaced text is not searched again. */
 static bool expand(const struct settings *s, struct str rest, struct buf *out, struct err *err)
 {
     struct str whole = config_secret_name(rest);

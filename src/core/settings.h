@@ -1,11 +1,11 @@
 /* settings.h - the options of one connector, ready to use.
  *
- * Reads a node of the configuration that was checked already (config.h): values with their
- * ${env:}, ${file:} and ${secret:} replaced, what was left out with the fallback of its
- * option table (option.h).  Everything hangs on the arena given; texts are terminated.
+ * Reads a node of the configuration that was checked already (config.h): ${env:}, ${file:} and
+ * ${secret:} are replaced, and a missing key has the fallback of its option table (option.h).
+ * Results live in the arena; texts are terminated.
  *
- * What was put in for a reference is not looked at again.  An error (ERR_CONFIG, or what
- * secret_find says) names the key, never a value.
+ * Replaced text is not searched for references again.  An error (ERR_CONFIG, or the error of
+ * secret_find) names the key, never a value.
  *
  * Threads: reading ${file:} may block.
  */
@@ -20,13 +20,13 @@
 #include "core/option.h"
 #include "core/yaml.h"
 
-/* The value of a secret; false with ERR_CONFIG when there is none of that name. */
+/* Finds the value of a secret; ERR_CONFIG: no secret has that name. */
 typedef bool secret_find(void *arg, struct str name, struct arena *a, struct str *ret,
                          struct err *err);
 
 struct settings {
-    const struct yaml_node *node;      /* a map; another value: that of the first key of `own`, as
-                                        * in a step; NULL: nothing is set */
+    const struct yaml_node *node;      /* a map; any other value is that of the first key of `own`,
+                                        * as in a step; NULL: no key is set */
     const struct option *common, *own; /* tables of keys; either may be NULL */
     const char *file;                  /* relative paths start in its folder; NULL: as they are */
     secret_find *secret;
@@ -38,7 +38,7 @@ struct settings {
 struct settings settings_below(const struct settings *s, const char *key);
 
 bool settings_has(const struct settings *s, const char *key);
-/* Empty, with ptr NULL, when it is not set and has no fallback. */
+/* Empty, with ptr NULL, when the key is not set and has no fallback. */
 bool settings_text(const struct settings *s, const char *key, struct str *ret, struct err *err);
 /* These leave *ret alone when the key is not set and has no fallback.  settings_int reads sizes
  * too, as bytes. */
@@ -49,7 +49,7 @@ bool settings_duration(const struct settings *s, const char *key, int64_t *ret_u
  * (config_is_pem) stays as it is. */
 bool settings_path(const struct settings *s, const char *key, struct str *ret, struct err *err);
 
-/* A text, or a list of them; none when it is not set and has no fallback. */
+/* A text, or a list of texts; none when the key is not set and has no fallback. */
 bool settings_texts(const struct settings *s, const char *key, const struct str **ret,
                     size_t *ret_count, struct err *err);
 

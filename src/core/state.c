@@ -6,7 +6,7 @@
 
 struct move {
     unsigned from, to;
-    const char *why; /* without : and ; as they end a label in a diagram */
+    const char *why; /* without : and ; which end a label in a diagram */
 };
 
 /* ---- deliveries ---- */
@@ -99,7 +99,7 @@ static const char *const document_meanings[DOCUMENT_STATES] = {
     [DOCUMENT_SUPERSEDED] = "an edited copy took its place",
 };
 
-/* What a document may do while no delivery speaks for it. */
+/* The moves of a document while its state is not derived from deliveries. */
 static const struct move document_moves[] = {
     { DOCUMENT_RECEIVED, DOCUMENT_ACTIVE, "claimed" },
     { DOCUMENT_RECEIVED, DOCUMENT_CANCELLED, "cancel" },
@@ -117,7 +117,7 @@ static const struct move document_moves[] = {
 
 enum { DOCUMENT_MOVES = sizeof document_moves / sizeof document_moves[0] };
 
-/* Worst first: the first line that a delivery of the document fits is its state. */
+/* Worst first: the first row that matches a delivery of the document gives its state. */
 static const struct {
     enum document_state is;
     unsigned when; /* a set of delivery states, as bits */

@@ -1,10 +1,10 @@
 /* state.h - the states of deliveries and documents, as tables.
  *
- * A delivery moves only along the lines of `delivery_moves`; the store refuses any other
- * change.  Whose task is claimed is `sending`, whatever its row says, and `held` is derived
- * from facts about its system and endpoint: neither is written.  A document's state is never stored
- * while it has deliveries: it is derived from theirs, worst first.  docs/states.md draws both and
- * is made from these tables.
+ * A delivery changes state only along `delivery_moves`; the store refuses any other change.  Two
+ * states are never written: a delivery whose task is claimed is `sending`, whatever its row says,
+ * and `held` is derived from facts about its system and endpoint.  The state of a document with
+ * deliveries is not stored either: it is derived from theirs, worst first.  docs/states.md is
+ * generated from these tables.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ enum delivery_state {
 extern const char *const delivery_states[DELIVERY_STATES];
 
 bool delivery_may_move(enum delivery_state from, enum delivery_state to);
-bool delivery_is_over(enum delivery_state s); /* delivered or cancelled: nothing comes after it */
+bool delivery_is_over(enum delivery_state s); /* delivered or cancelled: final */
 
 enum document_state {
     DOCUMENT_RECEIVED,
@@ -48,10 +48,10 @@ enum document_state {
 extern const char *const document_states[DOCUMENT_STATES];
 
 bool document_state_find(struct str word, enum document_state *ret);
-bool document_is_over(enum document_state s); /* it stands in a table of its day */
+bool document_is_over(enum document_state s); /* its row is in a table of its day */
 
-/* From the states of its deliveries, at least one: the worst that there is.  All cancelled
- * is cancelled; delivered and cancelled is delivered. */
+/* The worst state among those of its deliveries, at least one.  All cancelled is cancelled;
+ * delivered and cancelled is delivered. */
 enum document_state document_derive(const enum delivery_state *deliveries, size_t count);
 
 /* Codes of dead letters, as users see them. */
@@ -76,7 +76,7 @@ enum dead_code {
 
 extern const char *const dead_codes[DEAD_CODES];
 
-/* Why a held delivery waits; a set, as bits. */
+/* Why a held delivery waits; a set of bits. */
 enum held_reason {
     HELD_HOLD = 1,
     HELD_WINDOW = 2,
@@ -88,8 +88,8 @@ enum held_reason {
     HELD_RESTORE = 128
 };
 
-/* "breaker, window" */
+/* Appends "breaker, window". */
 void held_reasons_print(unsigned reasons, struct buf *to);
 
-/* The page docs/states.md. */
+/* Appends the page docs/states.md. */
 void state_describe(struct buf *out);

@@ -46,7 +46,7 @@ struct template
     struct piece pieces[];
 };
 
-/* ---- making it ---- */
+/* ---- compiling ---- */
 
 const char *template_word_at(size_t n)
 {
@@ -69,8 +69,8 @@ static size_t find_reference(struct str s)
     return s.len;
 }
 
-/* Takes the first piece off *rest.  The error shows nothing of the text: what was put in for
- * a secret may stand in it. */
+/* Takes the first piece off *rest.  The error does not quote the text, which may contain an
+ * expanded secret. */
 static bool template_take_piece(struct str *rest, struct piece *ret, struct err *err)
 {
     size_t literal = find_reference(*rest);
@@ -115,9 +115,9 @@ bool template_compile(struct str text, struct arena *a, const struct template **
     return true;
 }
 
-/* ---- using it ---- */
+/* ---- rendering ---- */
 
-/* "2026-11-15T02:52:10.123456Z" without what stands between the digits. */
+/* Cuts "2026-11-15T02:52:10.123456Z" down to the date, the time or the basic format. */
 static struct str time_text(enum piece_kind kind, int64_t us, char text[static CLOCK_TEXT])
 {
     char utc[CLOCK_TEXT];
@@ -127,7 +127,7 @@ static struct str time_text(enum piece_kind kind, int64_t us, char text[static C
     if (kind == PIECE_DATE)
         return str_mem(text, 10);
     memcpy(text + 4, utc + 5, 2);
-    memcpy(text + 6, utc + 8, 3); /* and the T */
+    memcpy(text + 6, utc + 8, 3); /* with the T */
     memcpy(text + 9, utc + 11, 2);
     memcpy(text + 11, utc + 14, 2);
     memcpy(text + 13, utc + 17, 2);
@@ -168,7 +168,7 @@ static struct str template_value_of(const struct piece *p, const struct template
     }
 }
 
-/* RFC 3986: what is not unreserved. */
+/* Percent-encodes everything but the unreserved characters of RFC 3986. */
 static bool append_escaped(struct buf *to, struct str value, struct err *err)
 {
     static const char hex[] = "0123456789ABCDEF";

@@ -1,18 +1,18 @@
 /* template.h - texts with ${sender}, ${date}, ${id} and attributes in them.
  *
  *     ${id} ${delivery} ${sender} ${receiver} ${type} ${name} ${gateway} ${endpoint}
- *     ${date} 2026-11-15  ${time} 025210  ${timestamp} 20261115T025210Z   of the moment of
- *     accept, so that a replay gives the same text; any other word is an attribute
+ *     ${date} 2026-11-15  ${time} 025210  ${timestamp} 20261115T025210Z
  *
- * ${delivery} is the id of the delivery, the same in every attempt; a text that is not made for a
- * delivery has none.
+ * Any other word is an attribute.  Date and time are those of accept, so that a replay gives the
+ * same text.  ${delivery} is the id of the delivery, the same in every attempt; a text that is not
+ * rendered for a delivery does not have it.
  *
- * A word that is not known of a document is an error when the text is made, never an empty
- * place.  ${env:} ${file:} ${secret:} are replaced before (settings.h).  The values of a
- * document come from outside: who makes a path or a header of the text checks that.
+ * A word that a document does not have is an error when the text is rendered, never an empty
+ * string.  ${env:} ${file:} ${secret:} are replaced before (settings.h).  The values of a document
+ * come from outside: a caller that uses the text as a path or a header must check it.
  *
- * Ownership: a template lives on the arena that was given, with a copy of its text.
- * Threads: never changed after it was made; may be used from many threads.
+ * Ownership: a template lives in the arena given to template_compile(), with a copy of its text.
+ * Threads: immutable after template_compile(); may be shared.
  */
 #pragma once
 
@@ -29,18 +29,18 @@ struct template;
 
 struct template_values {
     struct str id, delivery, name, gateway, endpoint;
-    bool url; /* the text is a URL: what is put in is written with %XX where it must be */
+    bool url; /* the text is a URL: values are percent-encoded */
     int64_t received_us;
     const struct facts *facts;
 };
 
-/* The words that are no attributes, one by one; NULL behind the last one. */
+/* The n-th word that is not an attribute; NULL behind the last one. */
 const char *template_word_at(size_t n);
 
-/* ERR_CONFIG: a reference is not closed or holds no name. */
+/* ERR_CONFIG: a reference is not closed or has no name. */
 bool template_compile(struct str text, struct arena *a, const struct template **ret,
                       struct err *err);
-/* Appended to `to`; when it fails `to` is as it was.  ERR_PERMANENT: the document does not have
- * a word; ERR_LIMIT: the cap of `to`. */
+/* Appends to `to`, which is unchanged on failure.  ERR_PERMANENT: the document does not have a
+ * word; ERR_LIMIT: the cap of `to`. */
 bool template_render(const struct template *t, const struct template_values *v, struct buf *to,
                      struct err *err);

@@ -19,11 +19,11 @@ const char *const timeline_outcomes[TIMELINE_OUTCOMES] = {
     [TIMELINE_UNKNOWN] = "unknown",
 };
 
-/* A new field, stage or outcome is a new format: older programs then skip the line. */
+/* A new field, stage or outcome needs a new format, so that older programs skip the line. */
 enum { FORMAT = 1, HAS_BYTES = 1 };
 
-/* The length in front; format, stage, outcome, flags; six numbers, two lengths of texts, the
- * place of bytes (four numbers, a digest).  The line that says "full" has no bytes. */
+/* Sizes of a line at most.  HEAD: its length.  FIXED: with format, stage, outcome and flags, six
+ * numbers and the lengths of two texts.  PLACE: four numbers and a digest. */
 enum {
     HEAD = 2,
     FIXED = HEAD + 4 + (6 + 2) * VARINT_MOST,
@@ -70,7 +70,7 @@ static void timeline_append(struct buf *to, const struct timeline_line *line)
     bool room =
         buf_reserve(to, FIXED + what.len + message.len + (line->has_bytes ? PLACE : 0), &err);
 
-    require(room); /* its cap is TRAIL_MOST */
+    require(room); /* the cap is TIMELINE_MOST or more */
     char *start = to->ptr + to->len, *body = start + HEAD;
     size_t len = (size_t)(timeline_put_line(body, line, what, message) - body);
     char *head_end = varint_put(start, len);
@@ -158,7 +158,7 @@ bool timeline_next(struct timeline_reader *r, struct timeline_line *ret, bool *r
         bool whole = varint_take_text(&r->rest, &line) && line.len > 0;
 
         if (whole && line.ptr[0] != FORMAT)
-            continue; /* of a program that came later */
+            continue; /* written by a newer program */
         if (whole && timeline_take_line(line, ret))
             return true;
         r->rest.len = 0;

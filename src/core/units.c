@@ -16,7 +16,7 @@ static bool is_alpha(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Cut the leading digits off; false when there are none or they are too many. */
+/* Cuts off the leading digits; false if there are none or the number overflows. */
 static bool leading_number(struct str text, uint64_t *ret, struct str *ret_rest, struct err *err)
 {
     size_t n = 0;
@@ -261,7 +261,7 @@ bool units_zone(struct str text, struct err *err)
     return true;
 }
 
-/* Two digits, up to `most` and not 00. */
+/* Two digits from 01 to `most`. */
 static bool two_digits(struct str text, int most, int *ret)
 {
     uint64_t number;
@@ -295,7 +295,7 @@ bool units_date(struct str text, struct units_date *ret, struct err *err)
     return true;
 }
 
-/* Which schemes are allowed, for the reason; the URL itself may hold a password. */
+/* The error lists the allowed schemes; it does not quote the URL, which may hold a password. */
 static bool wrong_scheme(const char *const *schemes, struct err *err)
 {
     char list[120];

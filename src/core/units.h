@@ -2,8 +2,8 @@
  *
  * Each function reads one notation strictly: the whole text, no sign, no
  * fraction, overflow refused.  On failure err->text is a short reason ("the unit
- * is missing") that never repeats a whole value, so that it may be shown; what
- * the notation looks like is said by option_form() in core/option.h.
+ * is missing") that never repeats a whole value, so that it may be shown;
+ * option_form() in core/option.h describes each notation.
  *
  * Threads: pure; from any.
  */
@@ -31,7 +31,7 @@ struct units_rate {
 /* 50/s 1000/m 5/h */
 bool units_rate(struct str text, struct units_rate *ret, struct err *err);
 
-/* What may come at once when nothing else is said: one second's worth, at least 1. */
+/* The default burst of a rate: one second's worth, at least 1. */
 uint64_t units_rate_burst(struct units_rate rate);
 
 /* "22:00" as minutes after midnight; "24:00" is the end of the day. */
@@ -54,16 +54,16 @@ bool units_is_loopback(struct str host);
 /* [A-Za-z0-9._-]{1,64}, and not only dots. */
 bool units_name(struct str text, struct err *err);
 
-/* The name of a time zone looks right: UTC, Europe/Berlin.  Whether this machine
- * knows it is asked by who uses it. */
+/* The name of a time zone is well-formed: UTC, Europe/Berlin.  Whether this machine
+ * knows the zone is not checked (zone_load()). */
 bool units_zone(struct str text, struct err *err);
 
 struct units_date {
-    int year; /* 0: each */
+    int year; /* 0: every year */
     int month, day;
 };
 
-/* 2026-12-24, or 12-25 for each year. */
+/* 2026-12-24, or 12-25 for every year. */
 bool units_date(struct str text, struct units_date *ret, struct err *err);
 
 /* scheme://rest; `schemes` ends with NULL, and NULL allows any. */

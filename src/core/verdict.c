@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* What a receiver answered is in it: one line of text, whatever that was. */
+/* The message may quote the answer of a receiver: make it one line of valid text. */
 static void make_plain(char *text, size_t len)
 {
     bool utf8 = str_is_utf8(str_mem(text, len));
@@ -20,7 +20,7 @@ static void make_plain(char *text, size_t len)
 
 enum verdict_kind verdict_say(struct verdict *v, enum verdict_kind kind, const char *fmt, ...)
 {
-    char text[VERDICT_MESSAGE_MOST + 4]; /* so much more that a cut character is seen */
+    char text[VERDICT_MESSAGE_MOST + 4]; /* room to detect a cut character */
     va_list ap;
 
     va_start(ap, fmt);

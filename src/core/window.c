@@ -8,11 +8,11 @@
 
 enum { DAY_MINUTES = 1440 };
 
-/* The years 1 to 9999: what is asked beyond is asked there. */
+/* The years 1 to 9999; times beyond are clamped. */
 #define LEAST_S (INT64_C(-719162) * CIVIL_DAY_S)
 #define MOST_S  (INT64_C(2932896) * CIVIL_DAY_S)
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 struct span {
     int64_t from_s, to_s;
@@ -26,7 +26,7 @@ static bool is_holiday(const struct window *w, int64_t day)
     return false;
 }
 
-/* From when to when it is open as the window of this day; false: not at all. */
+/* When the window of this day opens and closes; false: it does not open. */
 static bool window_span_of(const struct window *w, int64_t day, struct span *ret)
 {
     if ((w->days >> civil_weekday(day) & 1) == 0 || is_holiday(w, day))
@@ -41,7 +41,7 @@ static int64_t day_at(const struct window *w, int64_t at_s)
     return civil_floor(zone_local(w->zone, at_s), CIVIL_DAY_S);
 }
 
-/* The latest end of the windows that are open at this instant; without one the instant. */
+/* The latest end of the windows that are open at this instant; at_s if none is open. */
 static int64_t open_until(const struct window_set *s, int64_t at_s)
 {
     int64_t until_s = at_s;
@@ -51,7 +51,7 @@ static int64_t open_until(const struct window_set *s, int64_t at_s)
         int64_t today = day_at(w, at_s);
         struct span span;
 
-        /* It may end two days after the one it belongs to, and a day may be left out. */
+        /* A window may end two days after its own day, and a zone may skip a whole day. */
         for (int64_t day = today - 3; day <= today + 1; day++)
             if (window_span_of(w, day, &span) && span.from_s <= at_s && span.to_s > until_s)
                 until_s = span.to_s;
@@ -59,7 +59,7 @@ static int64_t open_until(const struct window_set *s, int64_t at_s)
     return until_s;
 }
 
-/* 0: none within the horizon. */
+/* The next opening of any window; 0: none within the horizon. */
 static int64_t next_opening(const struct window_set *s, int64_t after_s)
 {
     int64_t next_s = 0;
@@ -78,7 +78,7 @@ static int64_t next_opening(const struct window_set *s, int64_t after_s)
     return next_s;
 }
 
-/* 0: not within the horizon.  Windows that meet are one. */
+/* When the set closes; 0: not within the horizon.  Adjacent windows count as one. */
 static int64_t next_closing(const struct window_set *s, int64_t now_s, int64_t until_s)
 {
     int64_t end_s = now_s + (int64_t)WINDOW_HORIZON_DAYS * CIVIL_DAY_S;
@@ -117,7 +117,7 @@ bool window_set_fits(const struct window_set *s, int64_t from_us, int64_t takes_
 
     if (!window_set_open(s, from_us, &change_us)) {
         if (change_us == 0)
-            return false; /* it does not open */
+            return false; /* the set never opens */
         from_us = change_us;
         if (!window_set_open(s, from_us, &change_us))
             return false;
@@ -125,7 +125,7 @@ bool window_set_fits(const struct window_set *s, int64_t from_us, int64_t takes_
     return change_us == 0 || takes_us <= change_us - from_us;
 }
 
-/* ---- making ---- */
+/* ---- building ---- */
 
 struct window_calendar {
     struct str name;
@@ -153,7 +153,7 @@ static const struct calendar *find_calendar(struct window_maker *m, struct str n
     return one->calendar;
 }
 
-/* What stands in the map, or the fallback of the grammar. */
+/* The text of a key, or the fallback of the grammar. */
 static struct str window_text_of(const struct yaml_node *map, const char *key)
 {
     const struct option *window = option_find(grammar_system, STR("window"));
@@ -189,7 +189,7 @@ static void read_holidays(struct window_maker *m, const struct yaml_node *node, 
     for (const struct yaml_node *n = list ? node->first : node; n != NULL; n = n->next) {
         w->holidays[w->holiday_count++] = find_calendar(m, n->text);
         if (!list)
-            return; /* `next` is another key */
+            return; /* the sibling of a scalar is another key */
     }
 }
 

@@ -1,15 +1,15 @@
 /* window.h - when a system may be sent to.
  *
- * A window opens on some days of the week at a local time of its zone and closes at another;
- * when that is not later, on the next day.  It belongs to the day on which it opens: `days`
- * and `holidays` are asked about that day only.  A set is open when any of its windows is.
+ * A window opens on some days of the week at a local time of its zone and closes at another; if
+ * that is not later, it closes on the next day.  A window belongs to the day on which it opens:
+ * `days` and `holidays` are checked for that day only.  A set is open when any of its windows is.
  *
- * Whether it is open is a function of the time and nothing else: there is no timer to lose.
+ * Whether a set is open depends on the time alone: there is no timer to lose.
  * Clock changes: both ends follow the rule of zone.h (the first instant at which the clock
- * shows this time or a later one), so a window whose both ends are left out does not open.
+ * shows this time or a later one), so a window whose both ends are skipped does not open.
  *
  * Ownership: sets live in the arena of their maker.
- * Threads: never changed after they were made; making one may block on the disk (zones).
+ * Threads: immutable once built; building one may block on the disk (zones).
  */
 #pragma once
 
@@ -25,7 +25,7 @@
 
 enum {
     WINDOW_MOST = 64,           /* of one system */
-    WINDOW_HORIZON_DAYS = 3653, /* how far ahead a change is looked for: ten years */
+    WINDOW_HORIZON_DAYS = 3653, /* how far ahead a change is searched: ten years */
 };
 
 struct window {
@@ -39,15 +39,14 @@ struct window {
 struct window_set {
     const struct window *windows;
     size_t count;
-    const char *broken; /* why nobody can know when it opens, so that it never does; or NULL */
+    const char *broken; /* why the set never opens: its times are unknown; or NULL */
 };
 
-/* Open at this time?  *ret_change_us: when that changes next; 0: not within ten years.  NULL is
+/* Is the set open at now_us?  *ret_change_us: the next change; 0: none within ten years.  NULL is
  * always open. */
 bool window_set_open(const struct window_set *s, int64_t now_us, int64_t *ret_change_us);
 
-/* Whether what begins to go at from_us, or at the next opening, and takes so long is gone before
- * the window closes again. */
+/* Work of takes_us that starts at from_us, or at the next opening, ends before the set closes. */
 bool window_set_fits(const struct window_set *s, int64_t from_us, int64_t takes_us);
 
 /* Makes the sets of one configuration, which share zones and calendars. */
@@ -60,7 +59,7 @@ struct window_maker {
 
 struct window_maker window_maker(const struct yaml_node *root, struct arena *arena);
 
-/* From the value of `window`, a map or a list, that was checked already.  On failure
- * (ERR_CONFIG: this machine does not know the zone) the set is broken. */
+/* `node` is the value of `window`, a map or a list, that was checked already.  On failure
+ * (ERR_CONFIG: this machine does not know the zone) *ret is a broken set. */
 bool window_set_build(struct window_maker *m, const struct yaml_node *node,
                       const struct window_set **ret, struct err *err);

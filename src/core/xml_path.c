@@ -28,7 +28,7 @@ static bool xml_path_is_name(char c)
     return (unsigned char)c > ' ' && strchr("/[]@'\"=<>&()*|,;!$#%^{}\\`~?+\x7f", c) == NULL;
 }
 
-/* A name, with one prefix at most. */
+/* A name with at most one prefix. */
 static bool xml_path_take_name(struct reader *r, struct str *ret, struct err *err)
 {
     size_t from = r->at, colons = 0;
@@ -106,7 +106,7 @@ static bool take_brackets(struct reader *r, struct xml_step *step, struct err *e
     return true;
 }
 
-/* True when this step is the end of the path: an attribute or text(). */
+/* Takes an attribute or text(); *ret_end: this step is one of them and ends the path. */
 static bool take_end(struct reader *r, bool deep, struct xml_path *path, bool *ret_end,
                      struct err *err)
 {

@@ -7,7 +7,7 @@
  *     /Order/Line[2]/Sku           the second Line of that Order, counted from 1
  *     /Order/Ref[@type='po no']    with that attribute; [@type] with any value
  *     /s:Envelope/Body             a prefix as it is written in the document; without one,
- *                                  whatever prefix there is; a star is any element
+ *                                  any prefix matches; a star is any element
  *     @to   Head/Id   text()       relative: from the outermost element of a part
  *
  * This is a small part of XPath, with the same meaning.
@@ -33,7 +33,7 @@ struct xml_step {
     struct str name; /* empty: any element */
     bool deep;       /* at any depth below the step before it */
     unsigned nth;    /* among its siblings that pass; 0: all  */
-    size_t before;   /* so many of the tests stand before [n] */
+    size_t before;   /* how many of the tests precede [n] */
     struct xml_test tests[XML_PATH_TESTS];
     size_t test_count;
 };
@@ -48,9 +48,9 @@ struct xml_path {
     bool attribute_deep; /* of the last element or of any inside it */
 };
 
-/* ERR_CONFIG with what is wrong.  `relative` allows a path that does not start with a
- * slash; it becomes one whose first step is any element. */
+/* ERR_CONFIG: the text says what is wrong.  `relative` allows a path without a leading slash; its
+ * first step then is any element. */
 bool xml_path_parse(struct str text, bool relative, struct xml_path *ret, struct err *err);
 
-/* Whether the name in a document, prefix and all, is the one that a path means. */
+/* The name in a document, with its prefix, matches the name in a path. */
 bool xml_name_is(struct str in_document, struct str in_path);

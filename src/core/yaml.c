@@ -11,14 +11,14 @@ struct loader {
     struct arena *arena;
     struct problem_list *problems;
     struct yaml_node *root;
-    struct yaml_node *open[YAML_DEPTH]; /* the maps and lists around this place */
+    struct yaml_node *open[YAML_DEPTH]; /* the open maps and lists */
     struct yaml_node *key[YAML_DEPTH];  /* in open maps: the key without a value yet */
     size_t depth, count;
     size_t last_end; /* where the last scalar or bracket ended */
     bool stop;
 };
 
-/* What libyaml says, and what we add to it. */
+/* Messages of libyaml, and ours in their place. */
 static const struct {
     const char *theirs, *ours, *hint;
 } complaints[] = {
@@ -96,7 +96,7 @@ static void yaml_give_up(struct loader *l, struct place place, const char *hint,
     l->stop = true;
 }
 
-/* Hang the node where it belongs; in a map, every second one is a key. */
+/* Attaches the node to its parent; in a map keys and values alternate. */
 static void attach(struct loader *l, struct yaml_node *node)
 {
     if (l->depth == 0) {
@@ -234,7 +234,7 @@ static void on_close(struct loader *l, const yaml_event_t *event)
     require(l->depth > 0);
     struct yaml_node *node = l->open[--l->depth];
 
-    /* A block ends where its last value ended, not where the next line starts. */
+    /* A block ends with its last value; the mark of libyaml is the start of the next line. */
     if (node->flow)
         l->last_end = event->end_mark.index;
     node->end = l->last_end;
@@ -339,7 +339,7 @@ bool yaml_is_null(const struct yaml_node *node)
            (node->text.len == 0 || str_is(node->text, "~") || str_is(node->text, "null"));
 }
 
-/* The value of this key in `map`, with the same text. */
+/* The value in `map` whose key has the same text. */
 static const struct yaml_node *yaml_partner(const struct yaml_node *map,
                                             const struct yaml_node *key)
 {
@@ -352,7 +352,7 @@ static const struct yaml_node *yaml_partner(const struct yaml_node *map,
 bool yaml_same(const struct yaml_node *a, const struct yaml_node *b)
 {
     struct {
-        const struct yaml_node *next, *in, *beside; /* a child of a; b, and its child in a list */
+        const struct yaml_node *next, *in, *beside; /* a child of a; b; in a list, the child of b */
     } above[YAML_DEPTH + 1];
     size_t depth = 0;
 

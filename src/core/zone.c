@@ -20,7 +20,7 @@ bool zone_load(struct str name, struct arena *a, const struct zone **ret, struct
     AUTO(buf_done) struct buf bytes = BUF_INIT(ZONE_BYTES_MOST);
     char path[sizeof FOLDER + UNITS_NAME_MOST];
 
-    if (!units_zone(name, err)) /* and so leads nowhere else */
+    if (!units_zone(name, err)) /* which also keeps the path below FOLDER */
         return false;
     if (str_is(name, "UTC")) {
         *ret = &zone_of_utc;
@@ -35,7 +35,8 @@ bool zone_load(struct str name, struct arena *a, const struct zone **ret, struct
     return true;
 }
 
-/* Their source in one file: lines "Z NAME ..." and, for other names, "L NAME OTHER". */
+/* tzdata.zi is the compact source of tzdata: "Z NAME ..." defines a zone, "L NAME OTHER" an
+ * alias. */
 void zone_names(struct buf *to)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(1 << 20);
@@ -83,9 +84,9 @@ bool zone_shelf_get(struct zone_shelf *shelf, struct str name, const struct zone
     return true;
 }
 
-/* ---- asking ---- */
+/* ---- conversion ---- */
 
-/* How many changes have happened. */
+/* The number of changes up to this instant. */
 static size_t changes_until(const struct zone *z, int64_t utc_s)
 {
     size_t low = 0, high = z->count;
@@ -118,13 +119,13 @@ int64_t zone_local(const struct zone *z, int64_t utc_s)
 
 int64_t zone_utc(const struct zone *z, int64_t local_s)
 {
-    int64_t from_s = local_s - ZONE_OFFSET_MOST; /* no clock has shown it by then */
+    int64_t from_s = local_s - ZONE_OFFSET_MOST; /* no local clock shows local_s before that */
 
     for (;;) {
         int64_t until_s, utc_s = local_s - zone_offset(z, from_s, &until_s);
 
         if (utc_s < from_s)
-            utc_s = from_s; /* left out: the clock went past it */
+            utc_s = from_s; /* skipped: the local clock jumped over local_s */
         if (utc_s < until_s)
             return utc_s;
         from_s = until_s;

@@ -1,5 +1,7 @@
-/* The format of RFC 9636: a header and a block with times of 32 bits, then both again with 64
- * bits, then a rule for the time after the last change.  Numbers are big-endian. */
+/* zone_file.c - reads TZif files (RFC 9636).
+ *
+ * A file is a header and a block with times of 32 bits, then both again with times of 64 bits, then
+ * a rule for the time after the last change.  Numbers are big-endian. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +33,7 @@ static int64_t zone_file_time_at(const char *p, bool wide)
     return (int64_t)((uint64_t)number(p) << 32 | number(p + 4));
 }
 
-/* Cut a header and its counts off. */
+/* Cuts off a header and reads its counts. */
 static bool take_header(struct str *rest, char *ret_version, struct counts *ret)
 {
     if (rest->len < HEADER || !str_starts(*rest, STR("TZif")))
@@ -94,7 +96,7 @@ bool zone_draft_add(struct zone_draft *d, int64_t at_s, int64_t offset_s, struct
     return true;
 }
 
-/* The line between two newlines at the very end. */
+/* The rule: the line between two newlines at the end of the file. */
 static bool take_rule(struct str rest, struct str *ret)
 {
     if (rest.len < 2 || rest.ptr[0] != '\n')

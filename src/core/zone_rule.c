@@ -1,8 +1,8 @@
-/* The rule at the end of a file, in the notation of POSIX:
+/* zone_rule.c - the rule at the end of a TZif file, in the notation of POSIX:
  *
  *     CET-1CEST,M3.5.0,M10.5.0/3      names, offset to the west, when summer begins and ends
  *     <+1030>-10:30<+11>-11,M10.1.0,M4.1.0
- *     IST-1GMT0,M10.5.0,M3.5.0/1      also when "summer" is behind
+ *     IST-1GMT0,M10.5.0,M3.5.0/1      daylight time may be behind standard time
  */
 #include "core/civil.h"
 #include "core/zone_inside.h"
@@ -11,9 +11,9 @@ enum date_kind { DATE_MONTH, DATE_NO_LEAP, DATE_ANY };
 
 struct rule_date {
     enum date_kind kind;
-    int month, week, weekday; /* MONTH; the weekday from Sunday */
-    int day;                  /* of the year: NO_LEAP from 1, ANY from 0 */
-    int64_t time_s;           /* of the day */
+    int month, week, weekday; /* DATE_MONTH; weekday 0 is Sunday */
+    int day;                  /* of the year: DATE_NO_LEAP from 1, DATE_ANY from 0 */
+    int64_t time_s;           /* local time of day */
 };
 
 struct rule {
