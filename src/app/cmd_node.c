@@ -52,7 +52,7 @@ static int cmd_node_run_ls(const struct args *a)
     return list_whole(a, &list, json_object());
 }
 
-/* NULL: --what was not given, and everything is paused or resumed. */
+/* NULL: none of --intake, --delivery and --jobs was given, which means all of them. */
 static json_t *cmd_node_read_what(const struct args *a)
 {
     static const char *const words[] = { "intake", "delivery", "jobs" };

@@ -28,7 +28,7 @@ struct graphql_plan {
     const struct graphql_value *args;  /* one per declared argument   */
     const char *fault;                 /* error text when the arguments are invalid */
     bool active;                       /* false: skipped, not run     */
-    struct graphql_plan *first, *next; /* below it; beside it         */
+    struct graphql_plan *first, *next; /* first field below; next field on the same level */
 
     /* Used while planning. */
     const struct graphql_selection *sel; /* its first selection */
