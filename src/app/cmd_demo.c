@@ -173,8 +173,7 @@ static double metric(struct str text, const char *name)
         ptrdiff_t blank = str_find(line, ' ');
 
         if (str_starts(line, str_of(name)) && blank > 0)
-            sum += strtod(line.ptr + blank + 1,
-                          NULL); /* strtod() stops at the line break or the end */
+            sum += strtod(line.ptr + blank + 1, NULL); /* stops at the line break or the end */
     }
     return sum;
 }
