@@ -63,8 +63,7 @@ static bool add_batch(struct graphql_call *call, const struct api_wanted *w, siz
     for (size_t i = 0; i < *ret_looked; i++) {
         bool fits;
 
-        if (page->count ==
-            first) { /* the next page continues after the last document that was checked */
+        if (page->count == first) { /* the next page continues after the last document checked */
             *io_below = docs[i - 1].source.num;
             return true;
         }

@@ -293,8 +293,7 @@ static bool placed_sending(struct graphql_call *call, struct err *err)
                 seen[count++] = p->sending[i];
         }
         graphql_lend(call,
-                     clock_mono_us() -
-                         from); /* the hold is placed: the answer must not fail by the time limit */
+                     clock_mono_us() - from); /* the hold is placed: the answer must not fail */
     }
     return graphql_set_texts(call, seen, count);
 }

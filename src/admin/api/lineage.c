@@ -13,8 +13,7 @@
 enum {
     DIFF_BYTES = 256 << 10,
     DIFF_MOST = 1 << 20,
-    LOOK_MOST =
-        20000, /* links checked for one page; beyond that the page is short and has a next one */
+    LOOK_MOST = 20000, /* links checked for one page; beyond that the page is short */
     LOOK_ARENA = 64 << 20,
 };
 

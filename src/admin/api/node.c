@@ -220,8 +220,7 @@ static bool doctor(struct graphql_call *call, struct err *err)
 
     if (!doctor_run(api_store(call), call->arena, r, err))
         return false;
-    graphql_lend(call,
-                 clock_mono_us() - from); /* checking a large store may exceed the time limit */
+    graphql_lend(call, clock_mono_us() - from); /* a large store may exceed the time limit */
     return graphql_set_object(call, r);
 }
 
