@@ -292,8 +292,7 @@ static bool placed_sending(struct graphql_call *call, struct err *err)
             if (sees)
                 seen[count++] = p->sending[i];
         }
-        graphql_lend(call,
-                     clock_mono_us() - from); /* the hold is placed: the answer must not fail */
+        graphql_lend(call, clock_mono_us() - from); /* the hold is placed: answer anyway */
     }
     return graphql_set_texts(call, seen, count);
 }

@@ -13,11 +13,10 @@ _Static_assert((int)FRAMES_MAX <= (int)GRAPHQL_PATH_MAX, "a path has a step for 
 
 /* An object or a list that is being written. */
 struct frame {
-    const struct graphql_plan
-        *field;                      /* of an object: the field being written; of a list: its own */
-    const struct graphql_plan *next; /* of an object: the field after it */
-    struct graphql_ref ref;          /* its own type                                         */
-    const void *parent;              /* the object; of a list: the object whose field it is */
+    const struct graphql_plan *field; /* of an object: the one being written; of a list: its own */
+    const struct graphql_plan *next;  /* of an object: the field after it */
+    struct graphql_ref ref;           /* its own type                                         */
+    const void *parent;               /* the object; of a list: the object whose field it is */
     struct graphql_answer list;
     size_t index; /* of the next item, or of the next written field */
     size_t start; /* offset of its text in `out` */
