@@ -26,8 +26,8 @@ bool api_find_right(struct str word, int *ret)
     return true;
 }
 
-/* Types whose objects belong to systems: whether the right counts for this one.  All other objects
- * are only made when they are in scope. */
+/* Types whose objects belong to systems: a right for some systems must cover the object.  Objects
+ * of all other types are made only when they are in scope. */
 static const struct {
     const char *type;
     bool (*covers)(const struct graphql_call *call, enum right right);
@@ -108,8 +108,8 @@ int api_execute(struct api *api, const struct principal *who, struct str content
 {
     struct graphql_limits limits = graphql_limits_default;
 
-    limits.variables = GRAPHQL_BODY_MAX; /* a configuration is one */
-    limits.introspection = true;         /* whoever comes here is known */
+    limits.variables = GRAPHQL_BODY_MAX; /* a configuration is sent as a variable */
+    limits.introspection = true;         /* the caller is authenticated */
     int status = graphql_request_answer(api->schema, content_type, body, who, &limits, out);
 
     api_audit_done();

@@ -1,10 +1,10 @@
 /* api.h - the admin API: resolvers of schema.graphql over the engine.
  *
- * One table of resolvers; nothing here knows HTTP.  What a field needs stands beside it in the
- * schema (@needs) and is asked here, in one place, before its resolver runs; which documents are
- * in the scope of the right, resolvers ask where they load them.
+ * One table of resolvers; nothing here knows HTTP.  The schema names the right that a field needs
+ * (@needs); it is checked here, in one place, before the resolver runs.  Whether a document is in
+ * the scope of the right is checked by the resolver that loads it (api/scope.h).
  *
- * Threads: api_execute() on a desk thread; it may block.
+ * Threads: api_execute() in the background pool; it may block.
  */
 #pragma once
 
@@ -18,6 +18,6 @@ struct principal;
 bool api_new(struct api **ret, struct err *err);
 void api_free(struct api *api);
 
-/* The body of POST /graphql to its answer; the result is the HTTP status. */
+/* Executes the body of POST /graphql and appends the answer; returns the HTTP status. */
 int api_execute(struct api *api, const struct principal *who, struct str content_type,
                 struct str body, struct buf *out);

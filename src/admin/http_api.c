@@ -27,11 +27,11 @@
 enum {
     ANSWER_MOST = 8 << 20,
     ARENA_MOST = 16 << 20,
-    DROPPED_MOST = 64 << 20 /* bytes that are read only to be dropped */
+    DROPPED_MOST = 64 << 20 /* bytes of a body that are read only to be discarded */
 };
 
 struct http_api {
-    struct identify known; /* engine and login are used from here too */
+    struct identify known; /* also the place of engine and login */
     struct api *api;
     struct http_events *events;
     const struct http_server *server;
@@ -39,7 +39,7 @@ struct http_api {
     char labels[HTTP_REFUSAL_COUNT][64];
 };
 
-/* One request, while it waits for the background pool. */
+/* One request, until it is answered. */
 struct visit {
     struct http_visit visit; /* first */
     struct http_api *self;
@@ -47,7 +47,7 @@ struct visit {
     int64_t caller;
     struct arena arena;
     struct buf body, answer;
-    int64_t dropped; /* of a question that is too large */
+    int64_t dropped; /* bytes that were discarded because the body is too large */
     char *content_type;
     int status;
 };
@@ -121,7 +121,7 @@ static void graphql_done(struct loop_msg *msg)
     visit_free(&v->visit);
 }
 
-/* As the specification says it, for clients that know nothing else. */
+/* Answers in the form of the GraphQL specification, which GraphQL clients expect. */
 static void graphql_too_large(struct visit *v)
 {
     struct http_request *r = v->visit.request;
@@ -132,8 +132,8 @@ static void graphql_too_large(struct visit *v)
                     "\"extensions\":{\"code\":\"limit\"}}]}"));
 }
 
-/* What is too large is read and dropped, as far as that is worth it: most clients read no answer
- * before they have written all. */
+/* A body that is too large is read and discarded, up to DROPPED_MOST: most clients read the answer
+ * only after they have written the whole body. */
 static void graphql_bytes(struct visit *v, struct str bytes)
 {
     struct err err;
@@ -146,7 +146,7 @@ static void graphql_bytes(struct visit *v, struct str bytes)
         graphql_too_large(v);
 }
 
-/* False: it was answered why not. */
+/* False: refused, and answered. */
 static bool graphql_admits(struct visit *v)
 {
     if (knows_caller(v))
@@ -208,8 +208,8 @@ static void answer_ready(struct visit *v)
     engine_not_ready(v->self->known.engine, &why);
     bool ready = why.len == 0;
 
-    /* What is wrong elsewhere names partners: it is for the machine itself, and for those who see
-     * all. */
+    /* Troubles beyond readiness name systems: they are for local clients, and for those who see all
+     * systems. */
     if (is_near(v->visit.request) ||
         (knows_caller(v) && rights_everywhere(&v->who.rights, RIGHT_SEE)))
         engine_troubles(v->self->known.engine, &why);
@@ -258,7 +258,7 @@ static void answer_health(struct visit *v)
 
 /* ---- the handler ---- */
 
-/* Bodies of documents come on a way of their own. */
+/* Uploads of documents have a handler of their own, which streams the body. */
 static bool is_manual(const struct http_request *r)
 {
     static const struct str before = { "/documents/", 11 }, behind = { "/edit", 5 };
@@ -318,7 +318,7 @@ static void http_api_on_end(struct http_request *r)
 {
     struct visit *v = r->user;
 
-    /* A body may take long: what was revoked meanwhile does not count any more. */
+    /* Authenticate again: rights may have been revoked while the body arrived. */
     if (v->dropped > 0)
         graphql_too_large(v);
     else if (graphql_admits(v))

@@ -40,7 +40,7 @@ static const struct arg_option no_options[] = { { 0 } };
 
 enum { TABLES = 4 };
 
-/* The tables that a form draws on; its own stands first. */
+/* The option tables of a form: its own first, then the common ones. */
 static void tables_of(const struct arg_form *form, const struct arg_option *ret[static TABLES])
 {
     ret[0] = form->options != NULL ? form->options : no_options;
@@ -156,8 +156,8 @@ static bool args_add_option(struct args *a, struct arg_given g)
     return true;
 }
 
-/* One option at words[0]; the value may stand in words[1].  *ret_used is how many
- * words were taken. */
+/* Reads one option at words[0], whose value may be words[1].  *ret_used is the number of words
+ * consumed. */
 static bool take_option(struct args *a, size_t count, char **words, size_t *ret_used)
 {
     struct str word = str_of(words[0]), name;

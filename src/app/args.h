@@ -1,14 +1,13 @@
-/* args.h - the command line, read from a table.
+/* args.h - parses the command line by tables.
  *
  * A form is one usage line of a verb ("docs ls [filters]"): its options, how many
  * operands it takes, and the function that runs it.  args_parse() sorts the words
- * into options and operands; everything it refuses is told on stderr with the
- * usage line.
+ * into options and operands; errors are printed on stderr with the usage line.
  *
  * Long options are `--name VALUE` or `--name=VALUE`; an option whose name is one
  * letter is `-o VALUE`.  `--` ends the options, `-` is an operand.  Options and
  * operands may be mixed.  A value that starts with `--` needs the form with `=`:
- * otherwise it is a forgotten value.
+ * otherwise the value of the option before counts as missing.
  *
  * Ownership: struct args lends the words of argv and the tables; it owns nothing.
  */
@@ -30,7 +29,7 @@ enum arg_kind {
 struct arg_option {
     const char *name; /* without dashes; NULL ends a table */
     enum arg_kind kind;
-    const char *value; /* what it takes, as in "--limit N" */
+    const char *value; /* placeholder of the value, as in "--limit N" */
     const char *help;
 };
 
@@ -43,7 +42,7 @@ enum {
 
 struct arg_form {
     const char *word;    /* "ls"; NULL: the verb has this form only */
-    const char *usage;   /* what follows, for the usage line        */
+    const char *usage;   /* operands and options, for the usage line */
     const char *summary; /* NULL ends a table                       */
     unsigned least, most;
     const struct arg_option *options; /* NULL: none of its own */
@@ -69,30 +68,31 @@ struct args {
 
 enum args_result { ARGS_READY, ARGS_HELP, ARGS_WRONG };
 
-/* The words after the verb (and after the form's word).  ARGS_WRONG has been told
- * on stderr already. */
+/* Parses the words after the verb (and after the form's word).  Before ARGS_WRONG is returned,
+ * the error is printed on stderr. */
 enum args_result args_parse(const char *verb, const struct arg_form *form, size_t count,
                             char **words, struct args *ret);
 
-/* Asking for an option that the form does not have is a mistake of ours. */
+/* The name must be an option of the form: anything else is a bug and fails an assertion. */
 const char *args_text(const struct args *a, const char *name); /* NULL: not given */
 bool args_flag(const struct args *a, const char *name);
 int64_t args_number(const struct args *a, const char *name, int64_t otherwise);
-/* The n-th value of a repeated option; NULL behind the last one. */
+/* The n-th value of a repeated option; NULL after the last one. */
 const char *args_list_at(const struct args *a, const char *name, size_t n);
 
-/* Tell what is wrong with the usage line; the result is EXIT_USAGE. */
+/* Prints an error with the usage line on stderr; returns EXIT_USAGE. */
 int args_wrong(const struct args *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* An operand that must be a version number; false has been told. */
+/* Reads an operand as a version number; false: it is none, and the error is printed. */
 bool args_version(const struct args *a, size_t operand, int64_t *ret);
 
-/* An operand that names something of a node: at most 255 bytes; false has been told. */
+/* Checks that an operand can be the name of an object of a node: at most 255 bytes; false: the
+ * error is printed. */
 bool args_name(const struct args *a, size_t operand);
 
-/* The options of a form, or the common ones of these FORM_ bits, one line each. */
+/* Prints the options of a form, or the common ones of these FORM_ bits, one line each. */
 void args_print_options(FILE *to, const struct arg_option *options);
 void args_print_common(FILE *to, unsigned common);
 
-/* "waybill docs ls [filters]" */
+/* Prints a line such as "waybill docs ls [filters]". */
 void args_print_usage(FILE *to, const char *verb, const struct arg_form *form);

@@ -1,4 +1,4 @@
-/* ask.h - one question of a verb to a node: what most of them begin with.
+/* ask.h - one query of a verb to a node: most verbs begin with it.
  *
  * Threads: the main thread.
  */
@@ -11,24 +11,25 @@
 #include "app/client.h"
 #include "base/clock.h"
 
-/* Opens the client and asks.  `variables` is taken over; NULL: a word of the command line is no
- * text, which is told.  False: the exit status is in c->exit_code. */
+/* Opens the client and sends the query.  Takes ownership of `variables`; NULL means that a word of
+ * the command line is not UTF-8, and prints that error.  False: the exit status is in
+ * c->exit_code. */
 bool ask_node(struct client *c, const struct args *a, const char *query, json_t *variables,
               json_t **ret_data);
 
-/* As ask_node(), about the first operand, in the variable of that name. */
+/* As ask_node(), with the first operand as the variable of that name. */
 bool ask_named(struct client *c, const struct args *a, const char *query, const char *variable,
                json_t **ret_data);
 
-/* The values of a repeated option; NULL: one is no text. */
+/* The values of a repeated option as a list; NULL: one is not UTF-8. */
 json_t *ask_texts(const struct args *a, const char *option);
 
-/* The value of an option as a time to come, as the API wants it; NULL: it was not given.  False
- * has been told. */
+/* The value of an option as a future time in the form of the API; *ret is NULL if it was not given.
+ * False: it is invalid, and the error is printed. */
 bool ask_time_ahead(const struct args *a, const char *option, char text[static CLOCK_TEXT],
                     const char **ret);
 
-/* `rm`: a mutation with one variable, whose one field says whether there was one. */
+/* The form `rm`: a mutation with one variable, whose answer says whether the object existed. */
 struct ask_removal {
     const char *mutation, *field;
     const char *noun, *variable; /* "secret", "name" */

@@ -36,7 +36,7 @@ static void change_print_result(const struct args *a, const json_t *one)
     (void)fputc('\n', stdout);
 }
 
-/* False: the exit status is in c. */
+/* False: the exit status is in c->exit_code. */
 static bool app_change_portion(struct client *c, const struct args *a, const char *query,
                                const char *field, json_t *variables, bool *io_all)
 {
@@ -94,10 +94,10 @@ struct bulk {
     const struct args *args;
     const struct change_bulk *what;
     json_t *filter;
-    json_t *begin; /* where the count began: what came since is not meant */
+    json_t *begin; /* cursor of the count: documents that arrived later are not changed */
     struct units_rate rate;
-    int64_t portion;    /* how many at once */
-    int64_t started_us; /* of the changes */
+    int64_t portion;    /* documents per request */
+    int64_t started_us; /* when the changes began */
     int64_t count, done, skipped;
     int64_t told_us;
     bool bar;
@@ -123,7 +123,7 @@ static json_t *variables_of(const struct bulk *b, bool dry, json_t *after)
     return v;
 }
 
-/* One call; *io_after is replaced by where the next one begins, NULL behind the last. */
+/* Sends one portion; *io_after is replaced by the cursor of the next one, NULL after the last. */
 static bool call(struct bulk *b, bool dry, json_t **io_after, json_t **ret_data)
 {
     const char *more = b->what->retries ? ", $from: RetryFrom, $again: Boolean" : "";
@@ -172,7 +172,7 @@ static void draw_bar(struct bulk *b, bool last)
     (void)fflush(stderr);
 }
 
-/* A number of things, in English. */
+/* Singular or plural. */
 static const char *things(const struct bulk *b, int64_t n)
 {
     return n == 1 ? b->what->one : b->what->many;
@@ -185,7 +185,7 @@ static bool is_yes(void)
     return fgets(line, sizeof line, stdin) != NULL && (line[0] == 'y' || line[0] == 'Y');
 }
 
-/* True: go on; else *ret_code is the exit status. */
+/* Asks for confirmation.  False: do not continue; *ret_code is the exit status. */
 static bool change_may_go_on(const struct bulk *b, int *ret_code)
 {
     const char *verb = b->what->verb;
@@ -237,7 +237,7 @@ static bool count_first(struct bulk *b)
     return true;
 }
 
-/* Not faster than it was asked for, on the whole. */
+/* Sleeps so that the average rate since the start stays within --rate. */
 static void change_rest(const struct bulk *b)
 {
     int64_t parts = (b->done + b->skipped) / (int64_t)b->rate.count;
@@ -274,7 +274,7 @@ static bool go_on(struct bulk *b)
     return true;
 }
 
-/* One call makes what the rate allows for a second, or one. */
+/* Reads --rate.  A portion is what the rate allows in a second, but at least one document. */
 static bool change_read_rate(struct bulk *b)
 {
     const char *text = args_text(b->args, "rate");

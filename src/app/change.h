@@ -1,8 +1,8 @@
-/* change.h - changing documents: those that are named, and many by the filter.
+/* change.h - changes to documents: to those that are named, or to many by a filter.
  *
- * What is named goes to the node in portions; one line tells what came of each.  A bulk
- * change is counted first and asked about on a terminal; then it goes portion by portion at a
- * rate, with a bar on a terminal, and ending it with Ctrl-C leaves the rest as it was.
+ * Named documents are sent to the node in portions; one line is printed for each.  A bulk
+ * change counts first and, on a terminal, asks for confirmation.  Then it runs in portions
+ * at a limited rate, with a progress bar on a terminal; Ctrl-C leaves the rest unchanged.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 
 #include "app/args.h"
 
-/* `query` takes $ids and gives a list of { id result message } as `field`; `variables`, the
- * rest of them, is taken over.  The result is the exit status: 1 when not all were done. */
+/* `query` takes $ids and answers with a list of { id result message } as `field`.  Takes ownership
+ * of `variables`, the other variables.  Returns the exit status: 1 when not all were changed. */
 int change_documents(const struct args *a, const char *query, const char *field, json_t *variables);
 
 /* A bulk change by the filter.  The form takes filters and CHANGE_OPTIONS. */
@@ -19,17 +19,17 @@ struct change_bulk {
     const char *field;      /* the mutation: deadRetry, documentsCancel, ... */
     const char *filter;     /* the type of its filter */
     const char *verb;       /* "retry" */
-    const char *done;       /* what has been done to them: "on their way again" */
+    const char *done;       /* for the final line: "on their way again" */
     const char *one, *many; /* "document", "documents" */
-    int64_t portion;        /* how many at once, at most */
-    bool retries;           /* it takes from and again: */
-    json_t *variables;      /* taken over; NULL: none */
+    int64_t portion;        /* documents per request, at most */
+    bool retries;           /* the mutation has the arguments `from` and `again` */
+    json_t *variables;      /* owned by the call; NULL: none */
 };
 int change_in_bulk(const struct args *a, const struct change_bulk *what);
 
 enum { CHANGE_BY = 101, CHANGE_RATE = 1000 };
 
-/* Who does it: --by, else the name of the user of this machine. */
+/* The name for the timeline: --by, or else the name of the local user. */
 const char *change_by(const struct args *a, char room[static CHANGE_BY]);
 
 #define CHANGE_BY_OPTION                                         \

@@ -42,7 +42,7 @@ void client_close(struct client *c)
     *c = (struct client){ .exit_code = c->exit_code };
 }
 
-/* One request under way, as the callbacks of libcurl see it. */
+/* One running request, for the callbacks of libcurl. */
 struct transfer {
     unsigned magic;
     struct client *client;
@@ -51,16 +51,16 @@ struct transfer {
 
     int in_fd; /* upload; -1: none */
     const char *in_title;
-    int64_t in_size, in_sent; /* size -1: not known before its end */
+    int64_t in_size, in_sent; /* size -1: a pipe, unknown until its end */
 
-    struct buf answer; /* what is not streamed to a file */
+    struct buf answer; /* the body, unless it is streamed to a file */
     bool to_file;
     const char *out_path; /* NULL: stdout */
     int out_fd;           /* -1: not open yet */
 
     int64_t moved_us; /* when bytes last moved */
     curl_off_t moved; /* how many, both ways   */
-    bool told;        /* a failure of our own, already on stderr */
+    bool told;        /* a failure on our side, printed already */
 };
 
 static void transfer_done(struct transfer *t)
@@ -77,7 +77,7 @@ static void transfer_done(struct transfer *t)
         .answer = BUF_INIT(ANSWER_CAP), .out_fd = -1                              \
     }
 
-/* Our own side failed: tell it once and stop the transfer. */
+/* A failure on our side, such as a read error: prints it once and stops the transfer. */
 static bool transfer_fail(struct transfer *t, const char *what, const char *name, const char *why)
 {
     t->told = true;
@@ -95,7 +95,7 @@ static size_t client_on_read(char *to, size_t size, size_t count, void *arg)
     do
         n = read(t->in_fd, to, room);
     while (n < 0 && errno == EINTR);
-    t->moved_us = clock_mono_us(); /* a slow writer of our pipe is not a slow node */
+    t->moved_us = clock_mono_us(); /* waiting for our own stdin does not count as a stalled node */
     if (n < 0) {
         (void)transfer_fail(t, "cannot read", t->in_title, strerror(errno));
         return CURL_READFUNC_ABORT;
@@ -163,7 +163,7 @@ static size_t client_on_write(char *from, size_t size, size_t count, void *arg)
     return len;
 }
 
-/* Streams have no limit in all, only one on standing still. */
+/* Streams have no overall time-out; they fail when no byte moves for too long. */
 static int on_progress(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
                        curl_off_t up)
 {
@@ -250,7 +250,7 @@ static void set_stream(struct transfer *t)
     (void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, t);
 }
 
-/* Why libcurl came back without an answer, and what the operator can do. */
+/* Prints why there is no answer, and what the operator can do. */
 static bool tell_unreachable(struct transfer *t, CURLcode rc)
 {
     struct client *c = t->client;
@@ -325,7 +325,7 @@ static bool tell_not_now(const struct transfer *t, long status, const char *mess
     return false;
 }
 
-/* An answer that is no 2xx; `body` may be NULL. */
+/* Prints the error of an answer other than 2xx; `body` may be NULL. */
 static bool tell_refused(const struct transfer *t, long status, const json_t *body)
 {
     struct client *c = t->client;
@@ -354,15 +354,15 @@ static bool tell_refused(const struct transfer *t, long status, const json_t *bo
     return false;
 }
 
-/* A node may refuse an upload and hang up before it has read all of it: then what it
- * said counts, not that the connection broke. */
+/* A node may answer with an error and close the connection before it has read the whole upload.
+ * Then the answer counts, not the broken connection. */
 static bool is_refusal(CURLcode rc, long status)
 {
     return status >= 400 &&
            (rc == CURLE_SEND_ERROR || rc == CURLE_RECV_ERROR || rc == CURLE_PARTIAL_FILE);
 }
 
-/* True: there is an answer, whatever its status. */
+/* Runs the request.  True: there is an answer, whatever its status. */
 static bool perform(struct transfer *t, long *ret_status)
 {
     CURLcode rc = curl_easy_perform(t->client->curl);
@@ -376,7 +376,7 @@ static bool perform(struct transfer *t, long *ret_status)
 
 static json_t *client_parse(const struct buf *body)
 {
-    /* One odd name in a list must not hide the whole list. */
+    /* JSON_ALLOW_NUL: a NUL in one name must not make the whole list unreadable. */
     json_t *v = json_loadb(body->ptr, body->len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 
     if (v != NULL && !json_is_object(v)) {
@@ -393,7 +393,7 @@ int client_odd(struct client *c, const char *what)
                "the answer of %s is not that of a Waybill node of this version: %s", c->url, what);
 }
 
-/* What the codes of the API mean for the exit status; any other is a no. */
+/* The exit status for an error code of the API; EXIT_NO for all that are not listed. */
 static int exit_of_code(const char *code)
 {
     static const struct {
@@ -412,7 +412,7 @@ static int exit_of_code(const char *code)
     return EXIT_NO;
 }
 
-/* Errors of GraphQL itself: what was asked cannot be answered. */
+/* Prints the `errors` of a GraphQL answer. */
 static bool tell_errors(struct client *c, const json_t *errors)
 {
     size_t i;
@@ -476,7 +476,7 @@ bool client_graphql(struct client *c, const char *query, json_t *variables, json
     return perform(&t, &status) && judge_graphql(&t, status, ret_data);
 }
 
-/* What is left of a regular file from where the descriptor stands; -1 for a pipe. */
+/* Bytes of a regular file from the current offset to its end; -1 for a pipe. */
 static int64_t size_left(int fd)
 {
     struct stat st;
@@ -517,7 +517,7 @@ bool client_post(struct client *c, const struct client_upload *up, json_t **ret_
     return true;
 }
 
-/* A file that holds half a document is worse than none. */
+/* Removes an incomplete file: it could be mistaken for the document. */
 static void remove_partial(const struct transfer *t)
 {
     struct stat st;

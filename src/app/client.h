@@ -1,11 +1,11 @@
-/* client.h - a node, as the command line talks to it.
+/* client.h - the HTTP client of the command line for a node's admin API.
  *
- * One GraphQL call, one streamed upload, one streamed download.  Every failure is
- * told on stderr here, with its remedy, and leaves the exit status in `exit_code`;
- * callers just return it.  Bodies of documents are never held whole in memory.
+ * GraphQL calls, streamed uploads, streamed downloads.  Every failure is printed on
+ * stderr here, with its remedy, and leaves the exit status in `exit_code`; callers
+ * just return it.  Bodies of documents are never held whole in memory.
  *
  * Only http and https; redirects are not followed; a loopback address is never
- * asked through a proxy; answers have a cap.
+ * reached through a proxy; answers have a maximal size.
  *
  * Ownership: the client owns its url and token; what a call returns is the caller's.
  * Threads: the main thread.
@@ -25,37 +25,37 @@ struct client {
     void *curl; /* CURL * */
     char *url;  /* without a slash at its end */
     char *token;
-    const char *token_from; /* for messages; NULL: there is none */
+    const char *token_from; /* where it was found, for messages; NULL: no token */
     bool loopback;
     int64_t patience_s;
     int exit_code;
 };
 
-/* From --url, --token and --timeout. */
+/* Configures the client from --url, --token and --timeout. */
 bool client_open(struct client *c, const struct args *a);
-void client_close(struct client *c); /* also after a failed client_open() */
+void client_close(struct client *c); /* needed after a failed client_open(), too */
 
-/* `variables` is taken over, NULL for none.  *ret_data is the member `data`. */
+/* Takes ownership of `variables`; NULL: none.  *ret_data is the member `data`. */
 bool client_graphql(struct client *c, const char *query, json_t *variables, json_t **ret_data);
 
 struct client_upload {
     const char *path;           /* "/in/orders", already escaped */
-    const char *title;          /* of the body, for messages: a file name, "stdin" */
+    const char *title;          /* name of the body in messages: a file name, "stdin" */
     int fd;                     /* read to its end */
     const char *const *headers; /* "Name: value"; NULL ends them */
 };
 
-/* POST the bytes of a file or pipe; *ret_answer is the JSON object of a 2xx. */
+/* Sends the bytes of a file or pipe with POST; *ret_answer is the JSON object of a 2xx answer. */
 bool client_post(struct client *c, const struct client_upload *up, json_t **ret_answer);
 
-/* GET into a file, or to stdout when `to` is NULL.  The file is touched only once the
- * node has said yes; what a failure leaves half written is removed. */
+/* Downloads into a file, or to stdout when `to` is NULL.  The file is opened only after a 2xx
+ * answer; after a failure an incomplete file is removed. */
 bool client_get(struct client *c, const char *path, const char *to);
 
-/* A name as one piece of a path; free() it. */
+/* The name percent-encoded, as one segment of a path; free() it. */
 char *client_escape(struct client *c, const char *name);
 
-/* Tell that the answer has not the form of the schema; the result is the exit status. */
+/* Prints that the answer does not match the schema; returns the exit status. */
 int client_odd(struct client *c, const char *what);
 
 /* Members of an answer: NULL (or 0, false) when missing, null or of another type. */

@@ -73,7 +73,7 @@ bool client_setup_url(struct client *c, const struct args *a)
     return true;
 }
 
-/* Printable ASCII without blanks: what can stand in a header. */
+/* Whether the text can be sent in a header field: printable ASCII without blanks. */
 static bool is_token(struct str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -95,7 +95,7 @@ static bool use_token(struct client *c, struct str token, const char *from)
     return true;
 }
 
-/* True with c->token still NULL: there is no such file. */
+/* True with c->token still NULL: the file does not exist. */
 static bool read_token(struct client *c, const char *path, const char *from)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(CLIENT_TOKEN_CAP + 2);

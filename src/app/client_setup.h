@@ -1,4 +1,4 @@
-/* client_setup.h - which node, and with which token. */
+/* client_setup.h - which node the client talks to, and with which token. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,9 +7,9 @@
 
 enum { CLIENT_TOKEN_CAP = 4096 };
 
-/* Check --url and keep it in the client; false has been told. */
+/* Checks --url and stores it in the client; false: the error is printed. */
 bool client_setup_url(struct client *c, const struct args *a);
 
-/* Find the token: --token, $WAYBILL_TOKEN, $WAYBILL_DATA/token, ./data/token.  None
- * is no failure: the node may not want one. */
+/* Finds the token: --token, $WAYBILL_TOKEN, $WAYBILL_DATA/token, ./data/token.  No token is no
+ * failure: the node may not need one. */
 bool client_setup_token(struct client *c, const struct args *a);

@@ -1,4 +1,4 @@
-/* cmd.h - verbs, each a table in its own file: `demo`, and those that ask a running node. */
+/* cmd.h - the verbs: `demo`, and those that talk to a running node; each has a file of its own. */
 #pragma once
 
 #include "app/verb.h"

@@ -1,4 +1,4 @@
-/* cmd_alert.c - `waybill alerts`: what needs a person, and whether somebody was told. */
+/* cmd_alert.c - `waybill alerts`: what needs a person, and whether notices were sent. */
 #include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"

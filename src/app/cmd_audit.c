@@ -1,4 +1,4 @@
-/* cmd_audit.c - `waybill audit`: who did what, and whether the log is whole. */
+/* cmd_audit.c - `waybill audit`: who did what, and whether the hash chain of the log is intact. */
 #include <string.h>
 
 #include "app/client.h"
@@ -9,7 +9,7 @@
 #include "app/print.h"
 #include "base/auto.h"
 
-enum { PAGE = 200, LIMIT = 50, PATIENCE_S = 900 /* a long log takes its time */ };
+enum { PAGE = 200, LIMIT = 50, PATIENCE_S = 900 /* verifying a long log is slow */ };
 
 #define LINE_FIELDS "seq time actor kind address action object before after reason hash"
 
@@ -62,7 +62,7 @@ static int cmd_audit_print_verdict(const json_t *check)
     return EXIT_DONE;
 }
 
-/* "SEQ:HASH", as verify prints it. */
+/* Reads --head, "SEQ:HASH" as verify prints it. */
 static bool read_head(const struct args *a, json_t **ret)
 {
     const char *head = args_text(a, "head");

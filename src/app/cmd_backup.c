@@ -1,4 +1,4 @@
-/* cmd_backup.c - `waybill backup`: a copy of the store of a node that goes on working. */
+/* cmd_backup.c - `waybill backup`: a backup of a store while its node runs. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static int print_end(const struct args *a, const json_t *b)
                       (long long)member_number(b, "damaged"), member_text(b, "damage"));
 }
 
-/* Until it has ended, unless another one took its place. */
+/* Prints the progress until the backup has ended, or another one was started. */
 static int cmd_backup_follow(const struct args *a, struct client *c)
 {
     for (int64_t number = 0;; clock_sleep_us(LOOK_US)) {
@@ -99,7 +99,7 @@ static int cmd_backup_follow(const struct args *a, struct client *c)
     }
 }
 
-/* The node has another folder of its own: it is told the whole path. */
+/* Makes the path absolute, because the node has another working directory. */
 static bool whole_path(const char *given, struct buf *ret)
 {
     char cwd[PATH_MAX];

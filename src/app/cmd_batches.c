@@ -1,4 +1,4 @@
-/* cmd_batches.c - `waybill batches`: what is gathered, and when it goes. */
+/* cmd_batches.c - `waybill batches`: open and closed batches, and when they are sent. */
 #include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
@@ -113,7 +113,7 @@ static void cmd_batches_show(const json_t *b)
     }
 }
 
-/* The newest of that name. */
+/* Shows the newest batch of that name. */
 static int cmd_batches_run_show(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };

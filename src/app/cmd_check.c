@@ -15,7 +15,7 @@ enum { EXIT_VALID = 0, EXIT_INVALID = 1, EXIT_USAGE_ERROR = 2, EXIT_INPUT = 74 }
 static const char usage[] = "usage: waybill check [--json] FILE\n"
                             "Validates a configuration; FILE may be - for standard input.\n";
 
-/* One byte over the limit is read, so that the loader sees that it is too large. */
+/* Reads one byte more than the limit, so that the loader refuses a file that is too large. */
 static bool read_file(const char *file, struct buf *text, struct err *err)
 {
     bool standard = strcmp(file, "-") == 0;

@@ -1,4 +1,4 @@
-/* cmd_check.h - waybill check FILE: is this configuration right? */
+/* cmd_check.h - `waybill check FILE`: is this configuration valid? */
 #pragma once
 
 /* argv[0] is the verb.  Prints every problem with its place on stdout and gives

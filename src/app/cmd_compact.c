@@ -1,4 +1,4 @@
-/* cmd_compact.c - `waybill compact`: give the space that retention freed back to the disk. */
+/* cmd_compact.c - `waybill compact`: returns space that retention freed to the file system. */
 #include "app/cmd.h"
 #include "app/exit_code.h"
 #include "app/print.h"

@@ -17,7 +17,7 @@ enum { HISTORY_MOST = 200 }; /* the API's largest page */
     " problems { line column message hint }" \
     " warnings { line column message hint } }"
 
-/* What configApply and configRevert answer. */
+/* Prints the answer of configApply and configRevert. */
 static int cmd_config_print_result(struct client *c, const struct args *a, const json_t *result,
                                    const char *file)
 {
@@ -84,7 +84,7 @@ static int run_revert(const struct args *a)
     return cmd_config_print_result(&c, a, json_object_get(data, "configRevert"), title);
 }
 
-/* The version named by the first operand, or the live one. */
+/* Fetches the version that the first operand names, or the live one. */
 static bool fetch_version(struct client *c, const struct args *a, json_t **ret_data)
 {
     json_t *variables = json_object();
@@ -185,7 +185,7 @@ static int run_history(const struct args *a)
     return list_whole(a, &list, json_pack("{s:I}", "first", (json_int_t)limit));
 }
 
-/* The variables of configDiff for `A B` or `file FILE`; NULL has been told. */
+/* The variables of configDiff for `A B` or `file FILE`; NULL: the error is printed. */
 static json_t *diff_variables(const struct args *a, int *ret_exit)
 {
     int64_t from, to;

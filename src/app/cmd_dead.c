@@ -1,4 +1,4 @@
-/* cmd_dead.c - `waybill dead`: what could not go on, by itself and in groups. */
+/* cmd_dead.c - `waybill dead`: dead letters, one by one and in groups. */
 #include <string.h>
 
 #include "app/change.h"
@@ -35,7 +35,7 @@ static int list_letters(const struct args *a, struct client *c, json_t *filter)
     return list_pages(a, c, &list, json_pack("{s:O}", "filter", filter));
 }
 
-/* What helps, once for each reason that was shown. */
+/* Prints the remedy of each code that was shown, once. */
 static void print_remedies(const json_t *groups)
 {
     json_auto_t *told = json_object();

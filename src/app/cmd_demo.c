@@ -21,23 +21,23 @@
 #include "base/file.h"
 
 enum {
-    EACH_US = 200 * CLOCK_MS, /* five documents a second */
+    EACH_US = 200 * CLOCK_MS, /* between two documents: five a second */
     STATUS_US = CLOCK_S,
-    STATUS_CALM_US = 10 * CLOCK_S, /* when nobody watches a terminal */
+    STATUS_CALM_US = 10 * CLOCK_S, /* when stdout is not a terminal */
     EARLY_US = 5 * CLOCK_S,
-    EARLY_ENDS_MOST = 3, /* starts in a row that did not last */
+    EARLY_ENDS_MOST = 3, /* consecutive early exits after which the demo gives up */
     METRICS_CAP = 4 << 20,
-    TREE_FILES = 16, /* descriptors for removing the folder */
+    TREE_FILES = 16, /* descriptors that nftw() may use to remove the folder */
 };
 
 struct demo {
     struct arena arena;
-    char made[PATH_MAX]; /* the folder that we made and remove; empty: --dir */
+    char made[PATH_MAX]; /* temporary folder, removed at the end; empty: --dir was given */
     struct demo_mock *mock;
     struct demo_node node;
     sigset_t signals;
-    int64_t began_us;            /* wall; makes the keys of this run its own */
-    uint64_t papers;             /* handed over */
+    int64_t began_us; /* wall clock; part of the idempotency keys, so that runs do not share them */
+    uint64_t papers;  /* documents accepted by the node */
     int64_t spawned_us, told_us; /* monotonic */
     int early_ends;
     bool terminal, line_open;
@@ -83,9 +83,9 @@ static void remove_folder(const struct demo *d)
         (void)print_fail(0, "%s could not be removed: %s", d->made, strerror(errno));
 }
 
-/* ---- what is told ---- */
+/* ---- output ---- */
 
-/* A text as one word of the shell. */
+/* Quotes the text as one word of the shell. */
 static void put_word(struct buf *to, const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -104,7 +104,7 @@ static void put_word(struct buf *to, const char *text)
     buf_putc(to, '\'');
 }
 
-/* "WAYBILL_DATA=DIR/data PROGRAM WORDS [--url URL]" */
+/* A command to copy: "WAYBILL_DATA=DIR/data PROGRAM WORDS [--url URL]". */
 static const char *command(struct demo *d, const char *words)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(32 << 10);
@@ -162,7 +162,7 @@ static void tell_what_runs(struct demo *d)
     (void)fflush(stdout);
 }
 
-/* The sum of the samples of this name, over all labels. */
+/* The sum of a metric over all labels. */
 static double metric(struct str text, const char *name)
 {
     double sum = 0;
@@ -173,7 +173,7 @@ static double metric(struct str text, const char *name)
         ptrdiff_t blank = str_find(line, ' ');
 
         if (str_starts(line, str_of(name)) && blank > 0)
-            sum += strtod(line.ptr + blank + 1, NULL); /* a line break or the end follows */
+            sum += strtod(line.ptr + blank + 1, NULL); /* stops at the line break or the end */
     }
     return sum;
 }
@@ -203,7 +203,7 @@ static void tell_status(struct demo *d, int64_t now_us)
     (void)fflush(stdout);
 }
 
-/* Go on below the status line. */
+/* Ends the status line, if it is open. */
 static void cmd_demo_next_line(struct demo *d)
 {
     if (d->line_open)
@@ -213,7 +213,8 @@ static void cmd_demo_next_line(struct demo *d)
 
 /* ---- traffic ---- */
 
-/* One paper; what got no answer is sent again next time, under the same key. */
+/* Sends one document.  Without an answer the same one is sent again next time, under the same
+ * idempotency key. */
 static void send_paper(struct demo *d)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(DEMO_PAPER_CAP);
@@ -245,7 +246,7 @@ static bool start_node(struct demo *d, struct err *err)
     return demo_node_spawn(&d->node, err);
 }
 
-/* The node ended without being told: start it again, unless it does not last. */
+/* The node has exited unexpectedly: starts it again, unless it keeps exiting early. */
 static bool cmd_demo_revive(struct demo *d, const char *how, struct err *err)
 {
     bool early = clock_mono_us() - d->spawned_us < EARLY_US;
@@ -259,7 +260,7 @@ static bool cmd_demo_revive(struct demo *d, const char *how, struct err *err)
     return start_node(d, err);
 }
 
-/* Until the next paper is due, or a signal comes: true when that says stop. */
+/* Waits until the next document is due or a signal arrives; true: the signal asks to stop. */
 static bool told_to_stop(struct demo *d, int64_t until_us)
 {
     int64_t wait = until_us - clock_mono_us();
@@ -279,7 +280,7 @@ static bool run_traffic(struct demo *d, struct err *err)
         if (demo_node_ended(&d->node, &how) && !cmd_demo_revive(d, how, err))
             return false;
         if (clock_mono_us() < due)
-            continue; /* a signal came early */
+            continue; /* woken by a signal before the time */
         send_paper(d);
         int64_t now = clock_mono_us();
 
@@ -301,7 +302,7 @@ static bool cmd_demo_start(struct demo *d, const char *given, struct err *err)
     return start_node(d, err) && demo_node_await(&d->node, err);
 }
 
-/* The systems stay until the node is gone: what is on its way may still arrive. */
+/* Stops the mock systems after the node, because the node may still send to them. */
 static void cmd_demo_stop(struct demo *d)
 {
     cmd_demo_next_line(d);

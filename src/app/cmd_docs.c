@@ -1,4 +1,4 @@
-/* cmd_docs.c - `waybill docs`: look at documents, and set them going again. */
+/* cmd_docs.c - `waybill docs`: shows, retries, cancels and edits documents. */
 #include <unistd.h>
 
 #include "app/ask.h"
@@ -132,7 +132,7 @@ static int cmd_docs_run_ls(const struct args *a)
                         : list_pages(a, &c, &documents, json_pack("{s:O}", "filter", filter));
 }
 
-/* One document with these fields beside the usual ones; false: the exit status is in c. */
+/* Fetches the document that the first operand names; false: the exit status is in c->exit_code. */
 static bool fetch_one(struct client *c, const struct args *a, const char *query, json_t **ret_data,
                       const json_t **ret_document)
 {
@@ -150,7 +150,7 @@ static bool fetch_one(struct client *c, const struct args *a, const char *query,
     " contentType config caller route again attributes { name value } editOf { id }" \
     " edits { items { id } next } batch { id } parent { id }" DOCUMENT_DELIVERIES
 
-/* Scripts get all there is. */
+/* With --json the timeline is printed, too. */
 static int cmd_docs_run_show(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
@@ -208,7 +208,7 @@ static int run_payload(const struct args *a)
     return client_get(&c, path, args_text(a, "o")) ? EXIT_DONE : c.exit_code;
 }
 
-/* Those that are named, or those that match: not both. */
+/* Changes the documents named by operands, or those that match the filter; both is an error. */
 static int change_some(const struct args *a, const char *query, const char *field,
                        json_t *variables, struct change_bulk *bulk)
 {

@@ -1,4 +1,4 @@
-/* cmd_doctor.c - `waybill doctor`: is every invariant of the store true? */
+/* cmd_doctor.c - `waybill doctor`: checks the invariants of a store. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "store/open.h"
 #include "store/store.h"
 
-enum { PATIENCE_S = 900 }; /* a large store takes its time */
+enum { PATIENCE_S = 900 }; /* checking a large store is slow */
 
 static void print_check(const json_t *check, int width)
 {
@@ -66,7 +66,7 @@ static int print_report(const struct args *a, const json_t *checks, bool ok)
     return ok ? EXIT_DONE : EXIT_NO;
 }
 
-/* Nobody runs on the folder: open its store as a start would, look, and close it. */
+/* For a stopped node: opens the store as `serve` does, runs the checks and closes it. */
 static int look_at_folder(const struct args *a, const char *data)
 {
     struct store_options o = { .data = data, .area = "internal", .queue_most = 16 };

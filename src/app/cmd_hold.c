@@ -1,4 +1,4 @@
-/* cmd_hold.c - `waybill hold`: let nothing begin to be sent to a system for a while. */
+/* cmd_hold.c - `waybill hold`: stops the deliveries of a system for a while. */
 #include <string.h>
 
 #include "app/ask.h"
@@ -12,7 +12,7 @@
 
 #define HOLD_FIELDS "id system state from until reason owner made ended endedBy waiting drained"
 
-/* `--until open` is said to mean that there is no end. */
+/* `--until open` means a hold without an end. */
 static bool read_until(const struct args *a, char text[static CLOCK_TEXT], const char **ret)
 {
     const char *given = args_text(a, "until");
@@ -55,7 +55,8 @@ static void print_sending(const json_t *sending)
     }
 }
 
-/* Live everywhere, or the answer is no. */
+/* Prints the nodes that have not confirmed the hold.  The exit status is EXIT_DONE only if all
+ * have. */
 static int tell_unconfirmed(const json_t *unconfirmed)
 {
     const json_t *id;

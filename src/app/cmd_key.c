@@ -1,5 +1,5 @@
-/* cmd_key.c - `waybill key`: the credentials of senders, and with --admin those of machines that
- * ask the admin API. */
+/* cmd_key.c - `waybill key`: the keys of callers of gateways, and with --admin those of machines
+ * that use the admin API. */
 #include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
@@ -10,7 +10,8 @@
 
 /* ---- for the admin API ---- */
 
-/* The new key; false: it was all that was wanted, or there is none. */
+/* Prints the new key.  False: do not print a hint, because of --json or because the answer has no
+ * key. */
 static bool show_key(const struct args *a, struct client *c, const json_t *made)
 {
     const char *key = member_text(made, "key");

@@ -1,4 +1,4 @@
-/* cmd_migrate.c - `waybill migrate`: a SQLite store moves into PostgreSQL, without a node. */
+/* cmd_migrate.c - `waybill migrate`: moves a SQLite store to PostgreSQL, while no node runs. */
 #include "app/cmd.h"
 #include "app/exit_code.h"
 #include "app/print.h"

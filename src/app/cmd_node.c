@@ -1,4 +1,4 @@
-/* cmd_node.c - `waybill node`: which nodes there are, and what they do not do now. */
+/* cmd_node.c - `waybill node`: the nodes and their pauses. */
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
@@ -52,7 +52,7 @@ static int cmd_node_run_ls(const struct args *a)
     return list_whole(a, &list, json_object());
 }
 
-/* NULL: none was given, and everything is meant. */
+/* NULL: none of --intake, --delivery and --jobs was given, which means all of them. */
 static json_t *cmd_node_read_what(const struct args *a)
 {
     static const char *const words[] = { "intake", "delivery", "jobs" };
@@ -102,7 +102,7 @@ static const char release_query[] =
     "mutation($rule: InFlight!) { nodeRelease(inFlight: $rule)"
     " { made taken source waits inFlight chosen by released changed left } }";
 
-/* The node does it in portions: asked again until nothing is left. */
+/* The node releases in portions: repeats the mutation until nothing is left. */
 static int run_release(const struct args *a)
 {
     static const char *const words[] = { "resend", "in_doubt", "cancel" };

@@ -1,4 +1,4 @@
-/* cmd_rehearse.c - `waybill rehearse`: a proposed configuration over past documents. */
+/* cmd_rehearse.c - `waybill rehearse`: runs past documents through a proposed configuration. */
 #include <string.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ struct rehearsal {
     const struct args *args;
     struct client client;
     json_t *variables; /* without `most` and `after` */
-    json_t *after;     /* NULL: at the end, or at the start */
+    json_t *after;     /* cursor of the next portion; NULL at the start and at the end */
     struct rehearse_sum sum;
     bool begun;
 };
@@ -40,7 +40,7 @@ static void rehearsal_done(struct rehearsal *r)
     client_close(&r->client);
 }
 
-/* False has been told. */
+/* False: the error is printed. */
 static bool make_variables(struct rehearsal *r, int *ret_exit)
 {
     const struct args *a = r->args;
@@ -96,7 +96,7 @@ static void add_page(struct rehearsal *r, const json_t *page)
     add_left(&r->sum, page);
 }
 
-/* Problems are told once; true: there are some. */
+/* Prints the problems of the configuration, once; true: there are some. */
 static bool tell_problems(struct rehearsal *r, const json_t *page)
 {
     const json_t *problems = json_object_get(page, "problems");
@@ -115,7 +115,7 @@ static bool tell_problems(struct rehearsal *r, const json_t *page)
     return count > 0;
 }
 
-/* One portion; false: the exit status says why. */
+/* Rehearses one portion; false: the exit status is in r->client.exit_code. */
 static bool cmd_rehearse_play(struct rehearsal *r, int64_t most)
 {
     json_auto_t *data = NULL;

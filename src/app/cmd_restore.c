@@ -1,4 +1,4 @@
-/* cmd_restore.c - `waybill restore`: a backup becomes a store again, without a node. */
+/* cmd_restore.c - `waybill restore`: makes a store of a backup, while no node runs. */
 #include <limits.h>
 #include <stdlib.h>
 

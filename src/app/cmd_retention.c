@@ -1,4 +1,4 @@
-/* cmd_retention.c - `waybill retention`, and `docs keep`: what is kept how long. */
+/* cmd_retention.c - `waybill retention`, and `docs keep`: how long documents are stored. */
 #include "app/ask.h"
 #include "app/change.h"
 #include "app/client.h"

@@ -1,4 +1,4 @@
-/* cmd_role.c - `waybill role`: what people and keys of the admin API may do. */
+/* cmd_role.c - `waybill role`: roles, the rights of users and admin keys. */
 #include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"

@@ -1,4 +1,4 @@
-/* cmd_secret.c - `waybill secret`: values that configurations name.
+/* cmd_secret.c - `waybill secret`: secret values, which configurations refer to by name.
  *
  * A value is read from a file, from stdin, or from the terminal without echo; never from
  * the command line, where everybody on the machine could see it. */
@@ -21,7 +21,7 @@
 enum { VALUE_MOST = 64 << 10 };
 
 struct value {
-    char bytes[VALUE_MOST + 3]; /* one over the limit, and the line end that is left out */
+    char bytes[VALUE_MOST + 3]; /* one byte over the limit, and the line end that is removed */
     size_t len;
 };
 
@@ -37,8 +37,9 @@ static void note_signal(int signo)
     interrupted = signo;
 }
 
-/* To the end, or with `heard` to the end of the line: then signals are blocked but while it waits,
- * so that none can come unnoticed just before the wait. */
+/* Reads to the end of the file.  With `heard`, the signal mask while waiting, reads one line from a
+ * terminal: SIGINT is blocked except inside ppoll(), so that it cannot be lost just before the
+ * wait. */
 static bool cmd_secret_read_value(int fd, const sigset_t *heard, struct value *v)
 {
     struct pollfd input = { .fd = fd, .events = POLLIN };
@@ -64,8 +65,8 @@ static bool cmd_secret_read_value(int fd, const sigset_t *heard, struct value *v
     return true;
 }
 
-/* Without echo; what was typed ahead is thrown away.  Ctrl-C ends the program, but with the
- * echo back on. */
+/* Reads without echo and discards what was typed before the prompt.  Ctrl-C ends the program after
+ * the echo is switched on again. */
 static bool ask_value(int fd, const char *name, struct value *v)
 {
     struct sigaction noted = { .sa_handler = note_signal }, usual;
@@ -99,7 +100,7 @@ static bool ask_value(int fd, const char *name, struct value *v)
     return ok;
 }
 
-/* The exit status; EXIT_DONE: it is there. */
+/* Reads the value from the file, stdin or the terminal.  Returns the exit status. */
 static int get_value(const struct args *a, struct value *v)
 {
     const char *path = a->operand[1];

@@ -1,4 +1,4 @@
-/* cmd_send.c - `waybill send`: one document into a gateway. */
+/* cmd_send.c - `waybill send`: sends one document to a gateway. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 enum { DRY_MOST = 6 << 20, READ_PIECE = 256 << 10 };
 
-/* Headers that say how long the body is are libcurl's to write. */
+/* Header fields about the length of the body, which libcurl writes. */
 static bool is_reserved(struct str name)
 {
     return str_eq_nocase(name, STR("Content-Length")) ||
@@ -65,7 +65,7 @@ static bool collect_headers(struct headers *h, const struct args *a, const char 
            (key == NULL || headers_add(h, a, STR("Idempotency-Key"), str_of(key)));
 }
 
-/* The body in memory, for --dry. */
+/* Reads the whole body into memory, for --dry. */
 static bool read_body(struct client *c, int fd, const char *title, struct buf *to)
 {
     struct err err;

@@ -31,10 +31,10 @@
 
 enum {
     TEXT_MOST = 4 << 20,
-    GRACE_MS = 20000, /* for requests in hand when the node stops */
+    GRACE_MS = 20000, /* for running requests when the node stops */
     STORE_WAIT_US = CLOCK_S,
-    SAY_AGAIN = 10,   /* tries between two lines about a store that cannot be reached */
-    OWN_FILES = 1024, /* descriptors that connections leave to everything else */
+    SAY_AGAIN = 10,   /* attempts between two log lines about a store that cannot be reached */
+    OWN_FILES = 1024, /* descriptors reserved for everything but connections */
 };
 
 struct node {
@@ -51,7 +51,7 @@ struct node {
     sigset_t signals;
 };
 
-/* ---- what the node is told ---- */
+/* ---- configuration and token ---- */
 
 static int cmd_serve_say(const char *what, const struct err *err, int code)
 {
@@ -87,7 +87,8 @@ static bool read_config(struct node *n)
     return n->config != NULL;
 }
 
-/* The admin token is made once and stays: DATA/token, readable by its owner alone. */
+/* Reads the admin token from DATA/token; makes it at the first start, readable by its owner only.
+ */
 static bool admin_token(int data_fd, struct sha256 *ret, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(1024);
@@ -137,7 +138,8 @@ static bool stop_asked(struct node *n, int64_t wait_us)
     return sig == SIGTERM || sig == SIGINT;
 }
 
-/* A database that is down now may come: wait for it, and say so now and then. */
+/* Opens the store.  Waits for a PostgreSQL server that cannot be reached, and logs that now and
+ * then. */
 static struct store *open_store(struct node *n, struct err *err)
 {
     const struct config_node *node = &n->config->node;
@@ -160,7 +162,7 @@ static struct store *open_store(struct node *n, struct err *err)
             log_event(LOG_WARN, "store.wait", kv_z("why", err->text),
                       kv_z("hint", "The node starts when the database can be reached."));
         if (stop_asked(n, STORE_WAIT_US)) {
-            *err = (struct err){ 0 }; /* it did as it was told */
+            *err = (struct err){ 0 }; /* stopped by a signal: that is no error */
             return NULL;
         }
     }
@@ -173,7 +175,7 @@ static size_t loops_for_this_machine(void)
     return cores >= 8 ? 4 : cores >= 4 ? 2 : 1;
 }
 
-/* Open it, or give it the certificate that `node` names now. */
+/* Opens TLS, or loads the certificate that `node` names now. */
 static bool cmd_serve_set_tls(struct node *n, const struct config_node *node, struct err *err)
 {
     AUTO(buf_done) struct buf cert = BUF_INIT(1 << 20), key = BUF_INIT(1 << 20);
@@ -192,8 +194,8 @@ static bool cmd_serve_set_tls(struct node *n, const struct config_node *node, st
                           : tls_context_open(cert.ptr, key.ptr, &n->tls, err);
 }
 
-/* Each connection is a descriptor, and so is what it takes to store a document and to
- * look at the node: connections may not use them up. */
+/* Limits connections by the number of file descriptors.  Each connection takes one, but storing
+ * documents and the admin API need descriptors as well. */
 static uint32_t connections_for(const struct config_node *node)
 {
     struct rlimit files;
@@ -282,7 +284,7 @@ static void cmd_serve_stop(struct node *n)
 
 /* ---- run ---- */
 
-/* The file as it is now; NULL when it cannot be used. */
+/* Reads the configuration file again; NULL: it is invalid, and the reason is logged. */
 static struct config *read_again(const struct node *n)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(TEXT_MOST);
@@ -303,7 +305,7 @@ static struct config *read_again(const struct node *n)
     return c;
 }
 
-/* SIGHUP: certificate and log level as the file says now. */
+/* SIGHUP: loads the certificate and the log level from the file again. */
 static void reload(struct node *n)
 {
     struct config *fresh = read_again(n);
@@ -330,8 +332,8 @@ static void say_ready(struct node *n)
               kv_int("version", intake_version(engine_intake(n->engine))), kv_int("pid", getpid()));
 }
 
-/* Nobody can log in yet: a link for whoever is to be the first, in the log, and for people to see
- * when they look at it. */
+/* While there is no user, makes a link to create the first one.  It is logged, and on a terminal
+ * also printed in plain text. */
 static void say_first(struct node *n)
 {
     const char *host = n->config->node.listen.host;

@@ -1,4 +1,4 @@
-/* cmd_user.c - `waybill user`: people who log in. */
+/* cmd_user.c - `waybill user`: users, the people who log in. */
 #include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
@@ -73,7 +73,7 @@ static int run_rotate(const struct args *a)
     return ask_link(a, true);
 }
 
-/* NULL: something is no text. */
+/* NULL: a value is not UTF-8. */
 static json_t *changes_of(const struct args *a)
 {
     bool off = args_flag(a, "disable"), on = args_flag(a, "enable");

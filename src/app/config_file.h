@@ -1,11 +1,11 @@
-/* config_file.h - the text of a configuration on its way to a node, and its problems. */
+/* config_file.h - reads a configuration file to send it to a node, and prints its problems. */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
 
-/* The whole file, or stdin for "-", as a JSON string; NULL has been told. */
+/* The whole file, or stdin for "-", as a JSON string; NULL: the error is printed. */
 json_t *config_file_read(const char *path, int *ret_exit);
 
-/* A list of Problem, as `waybill check` prints them. */
+/* Prints a list of Problem in the form of `waybill check`. */
 void config_file_problems(const json_t *list, const char *file, const char *severity, bool as_json);

@@ -22,16 +22,16 @@ struct demo_mock {
     struct loop *loop;
     struct http_server *server;
     int64_t opened_us;
-    uint64_t invoice_visits; /* of the loop */
+    uint64_t invoice_visits; /* used on the loop only */
     _Atomic uint64_t orders, invoices, refused;
 };
 
-/* One request, from its head until it is answered or gone. */
+/* One request, until it is answered or the client disconnects. */
 struct visit {
     unsigned magic;
     struct demo_mock *mock;
     struct http_request *request;
-    uv_timer_t timer; /* in use: the answer waits */
+    uv_timer_t timer; /* runs while the answer is delayed */
     bool late;
 };
 
@@ -40,7 +40,7 @@ static void on_timer_closed(uv_handle_t *timer)
     free(timer->data);
 }
 
-/* The request is dead; the visit goes, with its timer when it has one. */
+/* Frees the visit, after its timer is closed if it has one. */
 static void visit_end(struct visit *v)
 {
     if (v->late)

@@ -31,8 +31,8 @@ enum {
 
 /* ---- folder and configuration ---- */
 
-/* A free port of this machine, the usual one if possible.  The socket is closed again, so
- * somebody could be faster than our node; then the node says so and ends. */
+/* Finds a free port, DEMO_PORT if possible.  The probing socket is closed again, so another process
+ * may take the port before our node does; then the node fails to start and says so. */
 static uint16_t find_port(void)
 {
     for (int wanted = DEMO_PORT; wanted >= 0; wanted -= DEMO_PORT) {
@@ -83,7 +83,7 @@ static const char routes[] = "routes:\n"
                              "      - replace: { find: \";\", with: \",\" }\n"
                              "      - deliver: [archive-folder]\n";
 
-/* A path below the demo's folder as a YAML text. */
+/* Writes a path below the demo's folder as a quoted YAML text. */
 static void put_path(struct buf *to, const struct demo_node *n, const char *name)
 {
     buf_putc(to, '"');
@@ -181,7 +181,7 @@ bool demo_node_prepare(struct demo_node *n, struct arena *a, const char *dir, ui
         if (!file_make_dir(n->dir_fd, folders[i], err))
             return false;
     n->inbox_fd = openat(n->dir_fd, "inbox", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* For our children, which look for the token there. */
+    /* For child processes, which find the token there. */
     if (setenv("WAYBILL_DATA", arena_printf(a, "%s/data", n->dir), 1) < 0 ||
         unsetenv("WAYBILL_TOKEN") < 0)
         return err_set(err, ERR_PERMANENT, errno, "setenv: %s", strerror(errno));
@@ -203,7 +203,7 @@ void demo_node_done(struct demo_node *n)
 
 /* ---- process ---- */
 
-/* In the child, between fork and exec: nothing but system calls. */
+/* Runs in the child between fork and exec, so it makes system calls only. */
 _Noreturn static void become(const struct demo_node *n, const char *const *words, int log_fd,
                              pid_t parent)
 {
@@ -219,14 +219,14 @@ _Noreturn static void become(const struct demo_node *n, const char *const *words
         _exit(127);
     union {
         const char *const *theirs;
-        char *const *execs; /* it does not change them */
+        char *const *execs; /* execv() does not change the texts */
     } argv = { .theirs = words };
 
     (void)execv(n->program, argv.execs);
     _exit(127);
 }
 
-/* -1: *err says why. */
+/* Starts this program with other arguments; -1: *err says why. */
 static pid_t run_self(const struct demo_node *n, const char *const *words, struct err *err)
 {
     pid_t self = getpid(), pid;
@@ -258,7 +258,8 @@ bool demo_node_spawn(struct demo_node *n, struct err *err)
     return publish_bytes(n->dir_fd, "node.pid", str_of(text), 0600, err);
 }
 
-/* The demo's systems listen elsewhere than last time: the store's version is an old one. */
+/* In a folder that was used before, the stored version has old ports of the mock systems: applies
+ * the new configuration. */
 static bool apply_config(const struct demo_node *n, struct err *err)
 {
     const char *const words[] = { n->program, "apply", "waybill.yaml", "--url", n->url, NULL };
@@ -303,7 +304,7 @@ void demo_node_stop(struct demo_node *n)
     }
 }
 
-/* ---- its face ---- */
+/* ---- its HTTP interface ---- */
 
 static size_t demo_node_on_write(char *bytes, size_t size, size_t count, void *arg)
 {
@@ -312,7 +313,7 @@ static size_t demo_node_on_write(char *bytes, size_t size, size_t count, void *a
     return arg == NULL || buf_append(arg, str_mem(bytes, size * count), &full) ? size * count : 0;
 }
 
-/* The status, or 0 without an answer. */
+/* Sends a request; returns the HTTP status, or 0 without an answer. */
 static long demo_node_ask(struct demo_node *n, const char *path, struct curl_slist *headers,
                           const struct str *body, struct buf *answer)
 {

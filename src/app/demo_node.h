@@ -1,8 +1,8 @@
-/* demo_node.h - the node that `waybill demo` runs: its folder, its process, its face.
+/* demo_node.h - the node that `waybill demo` runs: its folder, its process, its HTTP interface.
  *
  * The node is this same program, started as `serve` with a configuration that is
- * written here.  It does not outlive the demo, and it is told apart from it: Ctrl-C
- * reaches the demo alone, which stops the node in good order.
+ * written here.  It does not outlive the demo.  It has a process group of its own, so
+ * that Ctrl-C reaches the demo alone, which then stops the node cleanly.
  *
  *     DIR/waybill.yaml  data/  inbox/  taken/  archive/  node.log  node.pid
  *
@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-enum { DEMO_PORT = 8480 }; /* or any free one */
+enum { DEMO_PORT = 8480 }; /* preferred; any free port if it is taken */
 
 struct demo_node {
     struct arena *arena;
@@ -28,29 +28,30 @@ struct demo_node {
     int dir_fd, inbox_fd;
     uint16_t port, mock_port;
     char url[40];
-    bool used_before; /* the folder had a store in it */
+    bool used_before; /* the folder has a store already */
     pid_t pid;        /* 0: not running */
     void *curl;       /* CURL * */
 };
 
-/* Make the folders and the configuration.  Texts hang on the arena. */
+/* Makes the folders and the configuration.  Texts are in the arena. */
 bool demo_node_prepare(struct demo_node *n, struct arena *a, const char *dir, uint16_t mock_port,
                        struct err *err);
-void demo_node_done(struct demo_node *n); /* the process is gone; the folder stays */
+void demo_node_done(struct demo_node *n); /* after the process has ended; the folder stays */
 
 bool demo_node_spawn(struct demo_node *n, struct err *err);
-/* Wait until it is ready, and give it the configuration when its store has another. */
+/* Waits until the node is ready.  In a folder that was used before, applies the configuration,
+ * because the stored version has old ports. */
 bool demo_node_await(struct demo_node *n, struct err *err);
-/* SIGTERM, and patience; then it is killed. */
+/* Sends SIGTERM and waits; after a time-out, SIGKILL. */
 void demo_node_stop(struct demo_node *n);
-/* True when the process has ended by itself; *ret_how tells how, in static storage. */
+/* True: the process has ended; *ret_how says how, in static storage. */
 bool demo_node_ended(struct demo_node *n, const char **ret_how);
 
-/* One document into a gateway; true: the node has it. */
+/* Sends one document to a gateway; true: the node has accepted it. */
 bool demo_node_post(struct demo_node *n, const char *gateway, const char *ctype, const char *key,
                     struct str body);
-/* The text of /metrics into `to`; false: no answer. */
+/* Reads /metrics into `to`; false: no answer. */
 bool demo_node_metrics(struct demo_node *n, struct buf *to);
 
-/* The last lines of its log to stderr. */
+/* Prints the last lines of the node's log on stderr. */
 void demo_node_tell_log(const struct demo_node *n);

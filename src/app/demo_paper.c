@@ -16,7 +16,7 @@ static const struct article {
 
 enum { ARTICLES = sizeof articles / sizeof articles[0] };
 
-/* Spreads a number over all bits, so that neighbours look unlike (splitmix64). */
+/* Mixes all bits, so that consecutive numbers give unrelated results (splitmix64). */
 static uint64_t mixed(uint64_t number, uint64_t salt)
 {
     uint64_t z = number * UINT64_C(0x9e3779b97f4a7c15) + salt;

@@ -1,9 +1,9 @@
-/* demo_paper.h - documents for `waybill demo`: made up, and believable.
+/* demo_paper.h - generates realistic documents ("papers") for `waybill demo`.
  *
  * Paper number n is always the same for the same n, so that a sender that got no
  * answer sends the same again.  Four in ten are orders in XML, four are invoices in
- * JSON, two are stock lists in CSV.  Now and then one cannot be delivered: an order
- * for a system that nobody knows, an invoice without a receiver.
+ * JSON, two are stock lists in CSV.  Some cannot be delivered: an order for an unknown
+ * system, an invoice without a receiver.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 enum demo_paper_kind { DEMO_ORDER, DEMO_INVOICE, DEMO_STOCK };
 
 enum demo_paper_kind demo_paper_kind(uint64_t number);
-/* Append the paper; at most 8 KiB. */
+/* Appends the paper; at most DEMO_PAPER_CAP bytes. */
 void demo_paper_write(uint64_t number, int64_t wall_us, struct buf *to);
 
 enum { DEMO_PAPER_CAP = 8 << 10 };

@@ -8,7 +8,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 
-/* More than any answer has (client.h). */
+/* More than the largest answer (client.h). */
 enum { TEXT_MOST = 32 << 20 };
 
 const char *document_remedy(const char *code)
@@ -86,7 +86,7 @@ static void print_error(const json_t *error)
     document_print_field_line("remedy", document_remedy(code));
 }
 
-/* "breaker, window", or what came of the last attempt. */
+/* Appends the reasons to hold, such as "breaker, window", or the result of the last attempt. */
 static void put_why(const json_t *delivery, struct buf *to)
 {
     const json_t *held = json_object_get(delivery, "held"), *reason;
@@ -177,7 +177,7 @@ void document_print(const json_t *doc)
     print_deliveries(json_object_get(doc, "deliveries"));
 }
 
-/* What a line says beside its columns, in the order of interest. */
+/* Appends the fields of a timeline line that have no column, the most interesting first. */
 static void put_details(const json_t *e, struct buf *to)
 {
     const json_t *bytes = json_object_get(e, "bytes");

@@ -1,9 +1,9 @@
-/* document_print.h - one document for people: what is known, what is wrong, what helps. */
+/* document_print.h - prints one document: its facts, its errors, and the remedy. */
 #pragma once
 
 #include <jansson.h>
 
-/* What `docs show` and `docs trace` ask for, as GraphQL. */
+/* The GraphQL fields that `docs show` and `docs trace` select. */
 #define DOCUMENT_FIELDS                                      \
     "id gateway sender receiver type state size sha256 name" \
     " received updated error { code message }"
@@ -14,10 +14,10 @@
     " timeline { time node stage what outcome duration attempt status config message" \
     " bytes { stage size sha256 } }"
 
-/* State, facts, deliveries with their reasons, and the remedy of a dead letter. */
+/* Prints state, facts, deliveries with their reasons, and the remedy of a dead letter. */
 void document_print(const json_t *document);
-/* The timeline, one line each. */
+/* Prints the timeline, one line per entry. */
 void document_print_trace(const json_t *document);
 
-/* What helps against a dead letter of this code; NULL: nothing is known. */
+/* What to do about a dead letter of this code; NULL: unknown code. */
 const char *document_remedy(const char *code);

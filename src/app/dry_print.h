@@ -1,4 +1,4 @@
-/* dry_print.h - what `send --dry` found out, for people. */
+/* dry_print.h - prints the result of `send --dry`. */
 #pragma once
 
 #include <jansson.h>

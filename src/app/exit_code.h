@@ -1,4 +1,4 @@
-/* exit_code.h - what the program's exit status tells a script.
+/* exit_code.h - the exit status of the program.
  *
  * Part of the contract with users; the numbers above 2 are those of sysexits.h.
  */

@@ -23,7 +23,7 @@ static bool add_texts(const struct args *a, json_t *filter)
     for (const char *const *f = text_filters; *f != NULL; f++) {
         const char *value = takes(a, *f) ? args_text(a, *f) : NULL;
 
-        if (value != NULL && value[0] == '\0') { /* a variable of a script that is not set? */
+        if (value != NULL && value[0] == '\0') { /* probably an unset variable of a script */
             (void)args_wrong(a, "--%s is empty; leave it out for any", *f);
             return false;
         }
@@ -61,7 +61,7 @@ static bool add_size(const struct args *a, const char *option, const char *field
     return true;
 }
 
-/* "po=4711", as often as it is given: all must be so. */
+/* Adds the conditions on attributes ("po=4711"); a document must meet all of them. */
 static bool filter_add_attributes(const struct args *a, json_t *filter)
 {
     json_t *list = json_array();

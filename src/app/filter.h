@@ -1,7 +1,7 @@
-/* filter.h - which documents are meant: options that are filters of the admin API.
+/* filter.h - options that select documents, converted to filters of the admin API.
  *
- * The options have the names of the fields; each table of options picks those that it
- * takes.
+ * The options have the names of the filter's fields; each table of options lists those that its
+ * form takes.
  */
 #pragma once
 
@@ -21,11 +21,11 @@
         .name = "error", .kind = ARG_TEXT, .value = "CODE", .help = "no_route, rejected, ..."     \
     }
 
-/* The filters that were given, as a value of the API; NULL has been told.  *ret_any: there
- * is at least one. */
+/* The filter made of the given options, as a value of the API; NULL: the error is printed.
+ * *ret_any: at least one was given. */
 json_t *filter_of(const struct args *a, bool *ret_any);
 
-/* About times, for the help. */
+/* How times are written, for the help. */
 #define FILTER_ABOUT                                                                  \
     "A time T is relative (15m, 2h, 3d ago) or absolute: 2026-11-15,\n"               \
     "2026-11-15T02:52, 2026-11-15T02:52:10Z, 2026-11-15T03:52:10+01:00; without an\n" \

@@ -1,7 +1,7 @@
-/* front.h - the one HTTP server of a node, and who answers which path.
+/* front.h - dispatches the requests of the node's HTTP server by path.
  *
- * The paths of gateways come from the registry; everything else is the admin side's.
- * After the head, what happens to a request goes to whoever took it (core/http_user.h).
+ * The paths of gateways come from the registry; all other paths go to admin/http_api.h.
+ * After the head, events of a request go to the handler that took it (core/http_user.h).
  */
 #pragma once
 
@@ -14,4 +14,4 @@ struct intake;
 struct front *front_new(struct intake *intake, struct http_api *api);
 void front_free(struct front *f);
 
-extern const struct http_handler front_handler; /* its arg is the struct front */
+extern const struct http_handler front_handler; /* the handler's arg is the struct front */

@@ -1,6 +1,6 @@
-/* headers.h - fields of a request that the command line makes.
+/* headers.h - the header fields of a request, made from the command line.
  *
- * A name is a token of RFC 9110, a value has no line breaks: what is wrong is told on stderr.
+ * A name is a token of RFC 9110, a value has no line breaks; errors are printed on stderr.
  */
 #pragma once
 

@@ -28,8 +28,8 @@ static void print_key(const char *name, const struct option *o)
                  (o->flags & OPT_PLANNED) != 0 ? ", planned" : "", o->help);
 }
 
-/* Keys of keys with the name before them; recursion follows our own tables.  Left out is what
- * `anew` says in their place; it may be NULL. */
+/* Prints keys, nested ones with the name of the outer key in front; recursion follows our own
+ * tables.  Keys that the table `anew` redefines are left out; it may be NULL. */
 static void print_keys(const struct option *keys, const char *before, const struct option *anew)
 {
     const struct option *o;

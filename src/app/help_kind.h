@@ -1,4 +1,4 @@
-/* help_kind.h - `waybill help gateway http`: what can be plugged in, and its keys. */
+/* help_kind.h - `waybill help gateway http`: the connectors of this build, and their keys. */
 #pragma once
 
 #include <stdbool.h>

@@ -125,7 +125,7 @@ static int wrong_verb(const char *name)
     return print_fail(EXIT_USAGE, "unknown verb \"%s\"; `waybill help` lists them all", name);
 }
 
-/* `waybill help docs ls` is as good as `waybill help docs`. */
+/* `waybill help docs ls` prints the same as `waybill help docs`. */
 static int run_help(const struct args *a)
 {
     const struct verb *v;
@@ -171,7 +171,7 @@ int main(int argc, char **argv)
 
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     code = main_run(argc, argv);
-    /* A full disk or a closed pipe shows up here at the latest. */
+    /* A full disk or a closed pipe may show only when stdout is flushed. */
     if (fflush(stdout) != 0 || ferror(stdout))
         code = print_fail(EXIT_IO, "cannot write to stdout: %s", strerror(errno));
     curl_global_cleanup();

@@ -65,7 +65,7 @@ int make_with_body(struct client *c, const struct args *a, const struct headers 
     return fn(c, a, h, fd, path);
 }
 
-/* The id for scripts; for people also what else they should know. */
+/* Prints the id on stdout, for scripts, and the message on stderr, for people. */
 static void print_made(const struct args *a, const char *id, const char *message)
 {
     if (args_flag(a, "json")) {
@@ -121,7 +121,7 @@ static bool edit_headers(struct headers *h, const struct args *a)
     const char *file = args_text(a, "name"), *key = args_text(a, "key");
     char name[CHANGE_BY];
 
-    h->line[h->count++] = "Content-Type:"; /* to libcurl: none, so that the original's stays */
+    h->line[h->count++] = "Content-Type:"; /* libcurl sends none, so the original's is kept */
     return (make_is_straight(a)
                 ? make_headers(h, a)
                 : headers_add(h, a, STR("Waybill-By"), str_of(change_by(a, name)))) &&

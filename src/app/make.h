@@ -1,7 +1,6 @@
 /* make.h - documents that people make: `docs edit`, and `send` straight to the router.
  *
- * The bytes are streamed to the node; what is given beside them goes in fields
- * (admin/http/manual.h).
+ * The bytes are streamed to the node; metadata goes in header fields (admin/http/manual.h).
  */
 #pragma once
 
@@ -9,7 +8,7 @@
 #include "app/client.h"
 #include "app/headers.h"
 
-/* What the router goes by, and who does it. */
+/* The facts by which the router chooses a route, and the name for the timeline. */
 #define MAKE_OPTIONS                                                                           \
     { .name = "sender", .kind = ARG_TEXT, .value = "SYSTEM", .help = "whom it is from" },      \
         { .name = "receiver", .kind = ARG_TEXT, .value = "SYSTEM", .help = "whom it is for" }, \
@@ -20,20 +19,20 @@
         .help = "who does it, for the timeline (your user name)"                               \
     }
 
-/* One of them is given. */
+/* Whether one of these facts is given: then the document goes straight to the router. */
 bool make_is_straight(const struct args *a);
-/* The fields of what is given; false has been told. */
+/* Makes header fields of these options; false: the error is printed. */
 bool make_headers(struct headers *h, const struct args *a);
 
 typedef int make_fn(struct client *c, const struct args *a, const struct headers *h, int fd,
                     const char *title);
-/* Opens the file, or takes stdin when `path` is NULL. */
+/* Calls `fn` with the opened file, or with stdin when `path` is NULL. */
 int make_with_body(struct client *c, const struct args *a, const struct headers *h,
                    const char *path, make_fn *fn);
-/* Posts it and prints the id of the document; the result is the exit status. */
+/* Sends the bytes with POST and prints the id of the document; returns the exit status. */
 int make_post(struct client *c, const struct args *a, const struct headers *h, const char *path,
               int fd, const char *title);
 
-/* `docs edit`. */
+/* The form `docs edit`. */
 extern const struct arg_option make_edit_options[];
 int make_edit(const struct args *a);

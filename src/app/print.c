@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/require.h"
 
-/* The length of a control character at p: C0, DEL, or C1 in UTF-8. */
+/* The length of the control character at p: C0, DEL, or C1 in UTF-8; 0: none. */
 static size_t control_at(const unsigned char *p)
 {
     if (p[0] < 0x20 || p[0] == 0x7f)
@@ -145,7 +145,7 @@ const char *print_duration(int64_t us, char text[static PRINT_SHORT])
     return text;
 }
 
-/* Columns on the screen, one per character: the continuation bytes of UTF-8 take none. */
+/* Columns on the screen, one per character: continuation bytes of UTF-8 do not count. */
 static size_t width_of(const char *text)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -199,7 +199,7 @@ void print_table_cell(struct print_table *t, const char *text)
 
     if (column + 1 < t->count && cell.len > PRINT_CELL) {
         cell.len = PRINT_CELL;
-        while ((cell.ptr[cell.len] & 0xc0) == 0x80) /* never inside a character */
+        while ((cell.ptr[cell.len] & 0xc0) == 0x80) /* do not split a UTF-8 character */
             cell.len--;
     }
     if (t->used == t->room) {

@@ -44,7 +44,7 @@ static bool rehearse_print_same_text(const char *a, const char *b)
 
 /* ---- one change ---- */
 
-/* One line of a document: printed, and counted over all. */
+/* Prints the changes of a document, and counts each kind of change over all documents. */
 struct teller {
     struct rehearse_sum *sum;
     bool quiet;
@@ -106,7 +106,7 @@ static size_t rehearse_print_times(const json_t *list, size_t most, struct pair 
     return n;
 }
 
-/* What one list has more often than the other; `sign` stands before it. */
+/* Prints the pairs that `list` has more often than `than`, with `sign` in front. */
 static void tell_more(const struct teller *t, const char *title, const json_t *list,
                       const json_t *than, const char *first, const char *second, char sign)
 {
@@ -161,7 +161,7 @@ static void print_head(const json_t *d)
     (void)fputs(")\n", stdout);
 }
 
-/* What it is, at its end: the reason, for which there is no other line. */
+/* Prints how the end of the document differs: its dead-letter code or the refusal. */
 static void rehearse_print_tell_end(const struct teller *t, const json_t *was, const json_t *would)
 {
     const json_t *old = json_object_get(was, "error"), *new = json_object_get(would, "error");
@@ -266,7 +266,7 @@ static int most_first(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-/* The largest numbers of an object; the result is how many were left out. */
+/* Prints the `most` largest counters of an object; returns how many were left out. */
 static size_t print_counts(json_t *of, size_t most)
 {
     size_t n = json_object_size(of), i = 0;

@@ -1,9 +1,9 @@
-/* rehearse_print.h - what a rehearsal found, for people: document by document, and in sum.
+/* rehearse_print.h - prints the result of a rehearsal: each document, and a summary.
  *
- * The sum counts how many documents differ in which way, and what becomes what how often,
- * up to a number of such changes; what is beyond it is counted together.
+ * The summary counts how many documents differ in which way, and how often each change ("route
+ * a -> b") occurs.  The number of different changes is limited; further ones are counted together.
  *
- * Ownership: the sum owns what it has counted.
+ * Ownership: the summary owns its JSON values.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is asked for of one document (RehearsedDocument), as GraphQL. */
+/* The GraphQL fields that are selected of a RehearsedDocument. */
 #define REHEARSE_WAY                                                \
     "{ config sender receiver type attributes { name value } route" \
     " deliveries { endpoint system } message error { code message } }"
@@ -21,16 +21,16 @@
 
 struct rehearse_sum {
     int64_t looked, different, left;
-    json_t *kinds;   /* word: documents */
-    json_t *changes; /* "route a -> b": documents */
-    json_t *first;   /* of those that were left: { id message } */
-    int64_t others;  /* changes beyond those that are counted */
+    json_t *kinds;   /* kind of difference: number of documents */
+    json_t *changes; /* "route a -> b": number of documents */
+    json_t *first;   /* the first documents that could not be rehearsed: { id message } */
+    int64_t others;  /* changes that are not in `changes`, which is full */
 };
 
 void rehearse_sum_init(struct rehearse_sum *s);
 void rehearse_sum_done(struct rehearse_sum *s);
 
-/* Count one document, and print it unless `quiet`. */
+/* Counts one document, and prints it unless `quiet`. */
 void rehearse_print(const json_t *document, struct rehearse_sum *s, bool quiet);
 void rehearse_sum_print(const struct rehearse_sum *s);
 json_t *rehearse_sum_json(const struct rehearse_sum *s);

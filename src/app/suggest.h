@@ -7,9 +7,9 @@
 
 struct suggestion {
     struct str word;
-    const char *best; /* NULL: nothing is near enough */
+    const char *best; /* NULL: no known word is similar enough */
     size_t distance;
 };
 
-/* Offer one known word; the nearest one stays in `best`. */
+/* Compares with one known word; the nearest of all calls is in `best`. */
 void suggest(struct suggestion *s, const char *known);

@@ -14,7 +14,7 @@ static void print_forms(const struct verb *v, FILE *to)
     }
 }
 
-/* Forms that stand together and share a table share its lines. */
+/* Adjacent forms with the same option table are named in one title. */
 static void print_title(const struct verb *v, const struct arg_form *f, FILE *to)
 {
     const struct arg_option *options = f->options;
@@ -33,7 +33,7 @@ static void print_options(const struct verb *v, FILE *to)
     for (const struct arg_form *f = v->forms; f->summary != NULL; f++) {
         common |= f->common;
         if (f->options == NULL || (f > v->forms && f[-1].options == f->options))
-            continue; /* told with the form before */
+            continue; /* printed with the form before */
         print_title(v, f, to);
         args_print_options(to, f->options);
     }

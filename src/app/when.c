@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-/* What is left of the text; each reader takes its part from the front. */
+/* The take_ functions consume their part at the front of *s. */
 static bool take_char(struct str *s, char c)
 {
     if (s->len == 0 || s->ptr[0] != c)
@@ -24,7 +24,7 @@ static bool take_digits(struct str *s, size_t count, int *ret)
     return true;
 }
 
-/* ".123" behind the seconds; what is finer than a microsecond is dropped. */
+/* Reads ".123" after the seconds; digits beyond microseconds are dropped. */
 static bool take_fraction(struct str *s, int64_t *ret_us)
 {
     int64_t unit = CLOCK_S / 10, us = 0;
@@ -68,7 +68,7 @@ static bool when_take_clock(struct str *s, struct tm *tm, int64_t *ret_us)
     return tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec < 60;
 }
 
-/* "Z", "+01:00", "+0100", "+01", at the very end. */
+/* Reads "Z", "+01:00", "+0100" or "+01", which must end the text. */
 static bool take_offset(struct str *s, int64_t *ret_seconds)
 {
     int hours, minutes = 0;
@@ -92,7 +92,7 @@ static bool take_offset(struct str *s, int64_t *ret_seconds)
     return true;
 }
 
-/* The calendar has it: 31 June does not come back as it went in. */
+/* Whether the date exists: timegm() changes one that does not, such as 31 June. */
 static bool is_day(const struct tm *tm)
 {
     struct tm copy = *tm;
@@ -159,7 +159,8 @@ static bool parse_relative(struct str s, int64_t now_us, int64_t *ret_us)
     return true;
 }
 
-/* mktime() finds the day that has this time next, also over a change of the offset. */
+/* Reads "22:00" as the next such local time, today or tomorrow; mktime() handles daylight saving.
+ */
 static bool parse_next(struct str s, int64_t now_us, int64_t *ret_us)
 {
     time_t now = (time_t)(now_us / CLOCK_S);

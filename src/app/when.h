@@ -1,10 +1,10 @@
-/* when.h - points in time as people write and read them.
+/* when.h - parses points in time as people write them.
  *
- * Relative: `15m`, `2h`, `3d` (units ms s m h d) are that long before now, or after it where a
- * time to come is asked for; there `22:00` is the next time that a clock on the wall shows that.
+ * Relative: `15m`, `2h`, `3d` (units ms s m h d) before now, or after now where a future time is
+ * expected; there `22:00` is the next such local time, today or tomorrow.
  * Absolute: `2026-11-15`, `2026-11-15T02:52`, `2026-11-15 02:52:10.123456`, each
- * with `Z` or an offset (`+01:00`, `+0100`, `+01`) or without: then it is local
- * time.  What `docs ls` prints can be pasted back.
+ * with `Z` or an offset (`+01:00`, `+0100`, `+01`), or without: then it is local
+ * time.  The times that `docs ls` prints are accepted.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* What stands in the head of every page, and what keeps the node from working: about, health. */
+/* about.c - the node in the head of every page of the console, and its health: about, health. */
 #include "admin/api/parts.h"
 #include "base/auto.h"
 #include "base/clock.h"
@@ -20,7 +20,7 @@ struct about {
     int64_t number, started_us, now_us, config;
 };
 
-/* The grammar has the words of the colours. */
+/* The grammar has checked that the colour is one of its words. */
 static void read_location(struct graphql_call *call, struct about *to)
 {
     struct plan *plan = road_plan(engine_road(api_engine(call)));

@@ -1,4 +1,4 @@
-/* Alerts and what was told of them: alerts, alert. */
+/* alert.c - alerts and their notices: alerts, alert. */
 #include "store/watch/alert.h"
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
@@ -40,8 +40,8 @@ static bool api_alert_sees_endpoint(struct graphql_call *call, struct str name)
     return sees;
 }
 
-/* Alerts are about systems, endpoints, gateways, the node or the store: in the scope of named
- * systems are the first, and endpoints of one of them. */
+/* Alerts are about systems, endpoints, gateways, the node or the store.  A scope of named systems
+ * covers alerts about these systems and about their endpoints. */
 static bool sees_alert(struct graphql_call *call, const struct alert *a)
 {
     if (api_sees_all(call, RIGHT_SEE))

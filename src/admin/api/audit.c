@@ -1,4 +1,4 @@
-/* The audit log: what goes into it, audit, auditVerify. */
+/* audit.c - the audit log: which requests are logged; resolvers of audit, auditVerify. */
 #include "admin/api/audit.h"
 
 #include <stdio.h>
@@ -11,21 +11,21 @@
 #include "base/json.h"
 
 enum {
-    ASKED_MOST = 1500, /* bytes behind which no other value is begun */
+    ASKED_MOST = 1500, /* bytes of JSON after which no further value is begun */
     VALUE_MOST = 200,
     ITEMS_MOST = 50,
     DEPTH_MOST = 8,
 };
 
-/* Of the request that this thread answers; texts are in its arena. */
+/* The request that this thread answers; texts are in its arena. */
 static _Thread_local struct {
     struct audit_entry begun;
-    struct str seen_action, seen_object; /* the last look that was written */
+    struct str seen_action, seen_object; /* the last logged read of a payload */
 } now;
 
 /* ---- what was asked ---- */
 
-/* A value that is neither a list nor an object. */
+/* Writes a value that is neither a list nor an object. */
 static void api_audit_write_leaf(struct json_out *j, const struct graphql_value *v,
                                  const struct graphql_type *type)
 {
@@ -45,11 +45,11 @@ static void api_audit_write_leaf(struct json_out *j, const struct graphql_value 
 
 struct level {
     const struct graphql_value *v;
-    const struct graphql_type *type; /* of what is in it */
+    const struct graphql_type *type; /* of the items of a list */
     size_t at;
 };
 
-/* The next item of the level that goes on, or its end. */
+/* Finds the next value of the level and writes its key; false at the end, or at a limit. */
 static bool write_next(struct json_out *j, struct level *l, const struct graphql_value **ret,
                        const struct graphql_type **ret_type)
 {
@@ -102,7 +102,7 @@ static bool names_object(struct str name)
     return str_is(name, "id") || str_is(name, "ids");
 }
 
-/* The arguments as JSON, without what is the object. */
+/* The arguments as JSON, without those that name the object of the entry. */
 static struct str api_audit_asked_of(const struct graphql_call *call)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(64 << 10);
@@ -137,7 +137,8 @@ static struct str text_arg(const struct graphql_call *call, const char *name)
     return (struct str){ 0 };
 }
 
-/* What it is done to, as far as the arguments tell; a verb may know better. */
+/* The object of the change, guessed from the arguments; an operation of the store may replace it.
+ */
 static struct str object_of(const struct graphql_call *call)
 {
     static const char *const names[] = {
@@ -176,7 +177,7 @@ static void api_audit_begin(struct graphql_call *call)
     audit_begin(&now.begun);
 }
 
-/* The document whose payloads are looked into; empty: it is a query that looks into many. */
+/* The id of the document whose payload is read; empty: a query that reads many payloads. */
 static struct str looked_at(const struct graphql_call *call)
 {
     if (str_is(call->type->name, "RehearsedDocument"))
@@ -195,7 +196,7 @@ static bool write_look(struct graphql_call *call, struct err *err)
     if (call->type == call->schema->query)
         action = call->field->name;
     if (object.len > 0 && str_eq(action, now.seen_action) && str_eq(object, now.seen_object))
-        return true; /* in the same request */
+        return true; /* logged already in this request */
     struct audit_entry e = api_audit_entry(api_principal(call), action, object);
 
     e.became = api_audit_asked_of(call);
@@ -247,7 +248,7 @@ static const void *show_line(struct graphql_call *call, const struct audit_line 
 
 _Static_assert((int)AUDIT_PAGE_MOST <= (int)API_PAGE_MOST, "a page holds them");
 
-/* "TIME-SEQ" */
+/* Reads the cursor, "TIME-SEQ". */
 static bool api_audit_read_place(struct graphql_call *call, struct audit_place *ret,
                                  struct err *err)
 {
@@ -317,7 +318,7 @@ static bool audit_is_whole(struct graphql_call *call, struct err *err)
                        "a head that was noted is a number and 64 hex digits, both of them");
     if (!audit_verify(api_store(call), seq, seq > 0 ? &noted : NULL, &v->check, err))
         return false;
-    graphql_lend(call, clock_mono_us() - from); /* a long log takes its time */
+    graphql_lend(call, clock_mono_us() - from); /* verifying a long log may exceed the time limit */
     v->ok = v->check.bad == 0;
     v->hash = v->check.seq > 0 ? digest_text(&v->check.hash, v->text) : NULL;
     v->message = str_of(v->check.message);

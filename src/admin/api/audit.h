@@ -1,9 +1,9 @@
-/* audit.h - what of the admin API goes into the audit log (store/audit/audit.h).
+/* audit.h - which requests of the admin API go into the audit log (store/audit/audit.h).
  *
- * Asked in one place, before a field is resolved: a field of Mutation begins an entry, which the
- * change it asks for carries in its own transaction; a field that needs the right `payload` or
- * `download` is written down before it shows anything.  Values that nobody may read, such as
- * passwords, and payloads are not in it. */
+ * Decided in one place, before a field is resolved.  A field of Mutation begins an entry, which the
+ * store writes in the transaction of the change itself.  A field that needs the right `payload` or
+ * `download` is logged before it shows anything.  Of arguments marked @secret or @unlogged, such as
+ * passwords and payloads, at most the length is logged. */
 #pragma once
 
 #include "admin/login/principal.h"
@@ -11,12 +11,12 @@
 
 struct graphql_call;
 
-/* False: it could not be written, and the field must not be resolved. */
+/* False: the entry could not be written, and the field must not be resolved. */
 bool api_audit_ask(struct graphql_call *call, enum right right, struct err *err);
-/* For a change that no verb of the store makes: write what was begun now. */
+/* Writes the entry that was begun; for a mutation that no operation of the store carries out. */
 bool api_audit_now(struct graphql_call *call, struct err *err);
-/* The request is over. */
+/* Call it at the end of a request. */
 void api_audit_done(void);
 
-/* Who, for those who are not asked in GraphQL. */
+/* An entry with the principal as its actor, for the plain HTTP paths. */
 struct audit_entry api_audit_entry(const struct principal *p, struct str action, struct str object);

@@ -1,4 +1,5 @@
-/* Backups and what follows a restore: backup, backupStart, restore, nodeRelease. */
+/* backup.c - backups, and the decision after a restore: backup, backupStart, restore,
+ * nodeRelease. */
 #include "admin/api/audit.h"
 #include "admin/api/parts.h"
 #include "base/clock.h"
@@ -59,7 +60,7 @@ static bool backup_start(struct graphql_call *call, struct err *err)
 
 struct shown_restore {
     struct restore r;
-    const char *rule; /* NULL: not chosen */
+    const char *rule; /* NULL: not decided yet */
     struct restore_progress progress;
     bool waits;
 };
@@ -84,7 +85,7 @@ static bool restore(struct graphql_call *call, struct err *err)
                           : show_restore(call, &r, &(struct restore_progress){ 0 });
 }
 
-/* The enum of the schema stands in the order of enum restore_rule, without the first. */
+/* The enum of the schema has the order of enum restore_rule, without its first value. */
 static bool node_release(struct graphql_call *call, struct err *err)
 {
     struct restore_order order = { .arena = call->arena,

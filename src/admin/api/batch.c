@@ -1,4 +1,4 @@
-/* Batches: batches, batchClose. */
+/* batch.c - batches: batches, batchClose. */
 #include "store/batch/batch.h"
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
@@ -29,7 +29,7 @@ struct shown_page {
 
 /* ---- looking ---- */
 
-/* When an open one closes at the latest. */
+/* The time at which an open batch closes at the latest; 0: none. */
 static bool api_batch_find_end(struct graphql_call *call, const struct batch *b, int64_t *ret,
                                struct err *err)
 {
@@ -83,7 +83,7 @@ static bool api_batch_say_unknown(struct graphql_call *call, struct str name, st
     return false;
 }
 
-/* Those in scope, as long as there is room; *io_after is the last one that was looked at. */
+/* Adds the batches in scope until the page is full; *io_after is the last one that was checked. */
 static bool api_batch_add_seen(struct graphql_call *call, const struct batch *found, size_t n,
                                size_t first, struct shown_page *page, int64_t *io_after,
                                struct err *err)
@@ -97,7 +97,7 @@ static bool api_batch_add_seen(struct graphql_call *call, const struct batch *fo
     return true;
 }
 
-/* Some at a time, until the page is full or enough were looked at. */
+/* Reads portions until the page is full or enough batches were checked. */
 static bool fill_page(struct graphql_call *call, const struct batch_filter *f, size_t first,
                       int64_t after, struct shown_page *page, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* Bulk changes of documents by the filter: counted first, then portion by portion. */
+/* bulk.c - bulk changes of documents by a filter: counted first, then changed in portions. */
 #include "admin/api/documents.h"
 #include "admin/api/parts.h"
 #include "admin/view/document_view.h"
@@ -12,11 +12,11 @@ enum { COUNT_ARENA = 64 << 20 };
 
 #define BIT(state) (1u << (state))
 
-/* A change: which documents it could do something to. */
+/* A bulk change, and the states in which a document can be changed by it. */
 struct change {
     enum operate_action action;
     const char *verb;
-    unsigned states; /* 0: any, also those that are over */
+    unsigned states; /* bits; 0: any, even documents that have ended */
 };
 
 static struct api_find find_of(const struct change *c, size_t first, int64_t until_us)
@@ -28,7 +28,7 @@ static struct api_find find_of(const struct change *c, size_t first, int64_t unt
                               .until_us = until_us };
 }
 
-/* As far as the time of one request goes. */
+/* Counts as many documents as the time limit of one request allows. */
 static bool count_them(struct graphql_call *call, const struct change *c, int64_t until_us,
                        int64_t *io_below, struct api_bulk_result *ret, struct err *err)
 {
@@ -99,7 +99,8 @@ static bool api_bulk_change_in_bulk(struct graphql_call *call, const struct chan
     return graphql_set_object(call, b);
 }
 
-/* What waits for its turn needs no retry; what was delivered only when it is asked for. */
+/* Only dead and retrying documents are retried: others need no retry.  With `again` also those that
+ * have ended, such as delivered ones. */
 static bool documents_retry(struct graphql_call *call, struct err *err)
 {
     struct change c = { OPERATE_RETRY, "retry", BIT(DOCUMENT_DEAD) | BIT(DOCUMENT_RETRYING) };

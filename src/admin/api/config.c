@@ -1,5 +1,5 @@
-/* Configuration versions: config, configHistory, configDiff, configCheck, configApply,
- * configRevert. */
+/* config.c - versions of the configuration: config, configHistory, configDiff, configCheck,
+ * configApply, configRevert. */
 #include <stdio.h>
 
 #include "admin/api/parts.h"
@@ -34,7 +34,7 @@ static struct shown *api_config_show(struct graphql_call *call, const struct ver
     return s;
 }
 
-/* Read when it is asked for. */
+/* The text is loaded only when the field is selected. */
 static bool version_text(struct graphql_call *call, struct err *err)
 {
     const struct shown *s = call->parent;
@@ -45,8 +45,8 @@ static bool version_text(struct graphql_call *call, struct err *err)
     return graphql_set_text(call, v.body);
 }
 
-/* The version an argument names, the newest when it is left out; false with err->kind
- * ERR_NONE when there is none. */
+/* The version that the argument names, or the newest if it is missing.  False with ERR_NONE: no
+ * such version. */
 static bool named_version(struct graphql_call *call, const char *arg, struct version *ret,
                           int64_t *ret_newest, struct err *err)
 {
@@ -168,7 +168,7 @@ static bool api_config_apply(struct graphql_call *call, struct str text, struct 
     return graphql_set_object(call, r);
 }
 
-/* Nothing is stored, and the plan that was made for it goes again. */
+/* Compiles the text to a plan and discards it; nothing is stored. */
 static bool config_check(struct graphql_call *call, struct err *err)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;

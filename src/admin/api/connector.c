@@ -1,4 +1,4 @@
-/* The tables of options, for forms: connectors. */
+/* connector.c - the option tables of connectors, from which the console makes forms: connectors. */
 #include <stdio.h>
 
 #include "admin/api/parts.h"
@@ -30,7 +30,7 @@ struct adding {
     struct shown_connector *to;
 };
 
-/* Words that this build runs. */
+/* The words that the option accepts, without planned ones. */
 static void read_values(const struct adding *a, const struct option *o, struct shown_option *to)
 {
     size_t n = 0;
@@ -48,7 +48,7 @@ static const struct option *api_connector_value_of(const struct option *o)
     return o->type == OPT_LIST ? o->each : o;
 }
 
-/* Recursion follows our own tables, whose depth is ours. */
+/* Recursion is safe: it follows our own tables, up to DEPTH_MOST. */
 static void api_connector_add_keys(const struct adding *a, const struct option *keys,
                                    const char *before, int depth);
 
@@ -93,7 +93,7 @@ static void api_connector_add_keys(const struct adding *a, const struct option *
     }
 }
 
-/* The common keys that the kind does not say anew, then its own. */
+/* Lists the common keys, without those that the kind redefines, then the kind's own. */
 static const struct shown_connector *describe(struct arena *arena, const char *role,
                                               const struct option *common,
                                               const struct option_kind *kind)

@@ -47,7 +47,8 @@ static bool document(struct graphql_call *call, struct err *err)
 
 /* ---- lists ---- */
 
-/* One batch of the store; what is not wanted leaves nothing in the memory of the answer. */
+/* Reads one portion from the store into an arena of its own; only documents that match are copied
+ * to the arena of the answer. */
 static bool add_batch(struct graphql_call *call, const struct api_wanted *w, size_t first,
                       struct api_page *page, int64_t *io_below, size_t *ret_looked, struct err *err)
 {
@@ -62,7 +63,7 @@ static bool add_batch(struct graphql_call *call, const struct api_wanted *w, siz
     for (size_t i = 0; i < *ret_looked; i++) {
         bool fits;
 
-        if (page->count == first) { /* go on behind the last one that was looked at */
+        if (page->count == first) { /* the next page continues after the last document checked */
             *io_below = docs[i - 1].source.num;
             return true;
         }
@@ -81,7 +82,8 @@ static bool add_batch(struct graphql_call *call, const struct api_wanted *w, siz
     return true;
 }
 
-/* A page of the store may be short: of a filter that it does not know, or of a large scope. */
+/* Whether the store's page may be short though there are more matches: the filter has a part that
+ * the store cannot check, or a scope. */
 static bool goes_on(const struct api_wanted *w)
 {
     return api_is_picky(w) || w->f.scope != NULL;
@@ -194,7 +196,8 @@ static bool doc_attributes(struct graphql_call *call, struct err *err)
 
 /* ---- deliveries ---- */
 
-/* A view is the answer's own, made above: it may be completed. */
+/* The parent is const, but the view was allocated by api_show_document() for this answer; it may be
+ * completed. */
 static struct document_view *api_documents_view_of(struct graphql_call *call)
 {
     union {
@@ -253,10 +256,10 @@ static bool delivery_blocked_by(struct graphql_call *call, struct err *err)
 struct line {
     struct timeline_line l;
     const char *stage, *outcome;
-    int64_t number; /* of its bytes, from 1 */
+    int64_t number; /* of the variant that the line stored, from 1 */
 };
 
-/* Accepting is the first line of every timeline, and is derived from the document. */
+/* The first line of every timeline, acceptance, is not stored but derived from the document. */
 static struct line *api_documents_first_line(struct graphql_call *call,
                                              const struct document_view *v)
 {
@@ -281,8 +284,8 @@ static size_t count_lines(struct str timeline)
     return n;
 }
 
-/* A commit writes the lines of bytes that it stores before its others: they go to where their
- * time is, among the lines of their node. */
+/* A commit writes the lines about stored variants before its other lines.  Moves them down to where
+ * their time belongs, among adjacent lines of the same node. */
 static void put_in_order(const void **list, size_t n)
 {
     for (size_t i = n; i-- > 0;) {
@@ -299,7 +302,7 @@ static void put_in_order(const void **list, size_t n)
     }
 }
 
-/* What a line tells of another document is for those who see that one. */
+/* Hides a message that names a document out of the caller's scope. */
 static bool hide_others(struct graphql_call *call, struct line *line, struct err *err)
 {
     const char *shown, *text = arena_text(call->arena, line->l.message);

@@ -1,25 +1,27 @@
-/* documents.h - documents of the admin API: Query.document, Query.documents, and what a
- * document shows; and what other resolvers need of them. */
+/* documents.h - documents in the admin API: Query.document, Query.documents, the fields of a
+ * document, and what other resolvers share. */
 #pragma once
 
 #include "admin/api/parts.h"
 #include "admin/graphql/graphql.h"
 #include "store/search/document.h"
 
-/* The document as an object of the answer. */
+/* Makes the object of the type Document (a struct document_view).  listed: `d` comes from a list,
+ * which has no timelines. */
 bool api_show_document(struct graphql_call *call, const struct document *d, bool listed, void **ret,
                        struct err *err);
 
-/* What is asked beside the argument `filter`. */
+/* Conditions in addition to the argument `filter`. */
 struct api_find {
-    enum right right; /* in its scope */
+    enum right right; /* whose scope limits the search */
     size_t first;
-    bool live;        /* only those that are not over */
-    unsigned states;  /* of these, as bits of document_state; 0: any */
-    int64_t until_us; /* received before; 0: any */
+    bool live;        /* only documents that have not ended */
+    unsigned states;  /* allowed states, as bits of enum document_state; 0: any */
+    int64_t until_us; /* received before this; 0: any */
 };
 
-/* Adds to the page what matches (items are struct document_view), newest first, below *io_below (0:
- * from the newest); a page may be short.  *io_below is then where it goes on, 0 at the end. */
+/* Adds matching documents (struct document_view) to the page, newest first, with numbers below
+ * *io_below (0: from the newest).  A page may be short.  Sets *io_below to where the next page
+ * begins; 0: there is none. */
 bool api_find_documents(struct graphql_call *call, const struct api_find *find,
                         struct api_page *page, int64_t *io_below, struct err *err);

@@ -1,4 +1,4 @@
-/* Documents that people make: edits, and sends straight to the router. */
+/* edit.c - documents that people make: edits, and sends straight to the router. */
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
 #include "base/auto.h"
@@ -11,11 +11,11 @@ enum { BODY_MOST = 8 << 20 };
 
 struct made {
     struct manual_result r;
-    struct str id; /* ptr NULL: nothing was made */
+    struct str id; /* ptr NULL: no document was made */
     const char *result, *message;
 };
 
-/* Names with ptr NULL were left out. */
+/* Reads the argument `metadata`; texts with ptr NULL were not given. */
 static bool read_metadata(struct graphql_call *call, struct facts *ret, struct err *err)
 {
     const struct graphql_value *v = graphql_arg(call, "metadata");

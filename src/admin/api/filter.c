@@ -31,7 +31,7 @@ static bool api_filter_read_state(struct str word, struct api_wanted *w, struct 
 
     if (!document_state_find(word, &is))
         return err_set(err, ERR_PERMANENT, 0, "there is no such state of documents");
-    /* The store does not know which are held. */
+    /* Held is derived, so these states cannot be told apart by the store. */
     if (is == DOCUMENT_HELD || is == DOCUMENT_ACTIVE || is == DOCUMENT_RETRYING) {
         w->state = is;
         w->f.live = true;
@@ -65,7 +65,7 @@ static bool api_filter_read_key(struct graphql_call *call, struct str key, struc
 {
     int64_t *nums = ARENA_ARRAY(call->arena, int64_t, KEYED_MOST);
 
-    if (key.len > MANUAL_KEY_MOST) { /* none is so long */
+    if (key.len > MANUAL_KEY_MOST) { /* no key is that long */
         w->nothing = true;
         return true;
     }
@@ -82,8 +82,7 @@ static bool api_filter_read_key(struct graphql_call *call, struct str key, struc
     return true;
 }
 
-/* Nothing comes from a document that is out of scope, as nothing comes from one that is not there.
- */
+/* A parent out of scope has no children for the caller, as a parent that does not exist. */
 static bool read_parent(struct graphql_call *call, enum right right, struct str text,
                         struct api_wanted *w, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* filter.h - DocumentFilter of the admin API as what the store looks for. */
+/* filter.h - converts DocumentFilter of the admin API to the filter of the store's search. */
 #pragma once
 
 #include "admin/graphql/graphql.h"
@@ -9,17 +9,17 @@ struct engine;
 
 struct api_wanted {
     struct document_filter f;
-    enum document_state state; /* derived, so the store cannot tell; DOCUMENT_STATES: any */
-    unsigned states;           /* only of these, as bits; 0: any */
+    enum document_state state; /* derived, so the store cannot filter by it; DOCUMENT_STATES: any */
+    unsigned states;           /* allowed states, as bits; 0: any */
     bool nothing;              /* nothing can match */
 };
 
-/* The argument `filter`, within the scope of the right; what it needs hangs on the arena of the
- * call. */
+/* Reads the argument `filter` and adds the scope of the right.  Texts and lists are in the arena of
+ * the call. */
 bool api_read_filter(struct graphql_call *call, enum right right, struct api_wanted *ret,
                      struct err *err);
 
-/* What the store finds is looked at once more. */
+/* Whether documents that the store finds must be checked with api_fits(). */
 static inline bool api_is_picky(const struct api_wanted *w)
 {
     return w->state != DOCUMENT_STATES || w->states != 0;

@@ -1,4 +1,5 @@
-/* The map: which ways documents take, how many, and where something is wrong. */
+/* flow.c - the map: between which gateways, routes, endpoints and systems documents flow, how many,
+ * and where there is trouble. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 
 enum {
     EDGES_MOST = 10000,
-    LATEST = DOCUMENTS_PAGE_MOST, /* documents that are asked which way they went */
+    LATEST = DOCUMENTS_PAGE_MOST, /* newest documents whose gateway and route are added */
     PAGE_BYTES = 64 << 20,
     WHY_MOST = 400
 };
@@ -53,7 +54,7 @@ static bool is_node(struct node a, struct node b)
     return a.kind == b.kind && a.word == b.word;
 }
 
-/* NULL: there are more than anybody can look at. */
+/* Finds or adds an edge; NULL: the table is full, and the map is incomplete. */
 static struct edge *edge_of(struct flow *f, struct node from, struct node to)
 {
     for (size_t i = 0; i < f->count; i++)
@@ -73,7 +74,8 @@ static void api_flow_add(struct flow *f, struct node from, struct node to, int64
         e->lately += lately;
 }
 
-/* A route, or what a batch does with what it becomes. */
+/* The node of a route.  The document of a batch takes the route of its batch, which is shown as the
+ * node of the batch. */
 static bool find_route(const struct plan *p, int64_t word, struct node *ret)
 {
     for (size_t i = 0; i < p->route_count; i++)
@@ -99,7 +101,8 @@ static void add_steps(struct flow *f, struct node from, const struct plan_route 
     }
 }
 
-/* An endpoint that serves the receiver of each document: those that its routes name. */
+/* An endpoint without a system serves the receiver of each document: adds an edge to each receiver
+ * that the route names. */
 static void add_receivers(struct flow *f, const struct plan_route *r, const struct config_route *c)
 {
     const struct yaml_node *names = yaml_get(c->when, "receiver");
@@ -115,7 +118,7 @@ static void add_receivers(struct flow *f, const struct plan_route *r, const stru
                     api_flow_add(f, (struct node){ NODE_ENDPOINT, r->steps[i].endpoints[k]->word },
                                  (struct node){ NODE_SYSTEM, to->word }, 0);
         if (!list)
-            return; /* `next` is another key */
+            return; /* a single value: `next` is another key */
     }
 }
 
@@ -175,8 +178,8 @@ static void api_flow_add_seen(struct flow *f)
     }
 }
 
-/* Which gateways lead to which routes no configuration says: the newest documents do, also after
- * a restart. */
+/* No configuration says which gateways lead to which routes.  The newest documents show it, even
+ * after a restart, when nothing is counted yet. */
 static bool add_latest(struct flow *f, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(PAGE_BYTES);
@@ -253,7 +256,7 @@ static void tell_trouble(struct flow *f)
 
 /* ---- the answer ---- */
 
-/* Who sees some systems only sees the last piece of the ways to them. */
+/* A caller who may see some systems only gets the edges from endpoints to these systems. */
 static bool may_show(struct graphql_call *call, const struct edge *e)
 {
     const struct rights *r = &api_principal(call)->rights;
@@ -302,7 +305,7 @@ static bool edge_to(struct graphql_call *call, struct err *err)
     return set_node(call, ((const struct edge *)call->parent)->to);
 }
 
-/* Looks are 10 seconds apart: what is counted lies between 50 and 60 seconds back. */
+/* Counters are sampled every 10 seconds, so the count covers the last 50 to 60 seconds. */
 static bool edge_rate(struct graphql_call *call, struct err *err)
 {
     (void)err;

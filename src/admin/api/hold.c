@@ -1,4 +1,4 @@
-/* Holds and what waits for systems: holds, holdAdd, holdEnd, system. */
+/* hold.c - holds, and what waits for systems: holds, holdAdd, holdEnd, system. */
 #include "admin/api/scope.h"
 #include "admin/api/system.h"
 #include "base/clock.h"
@@ -73,7 +73,7 @@ static bool holds(struct graphql_call *call, struct err *err)
 
 /* ---- a system ---- */
 
-/* Systems that are out of scope are not there, and are not guessed either. */
+/* Systems out of scope are not found, and not suggested either. */
 static bool api_hold_find_system(struct graphql_call *call, enum right right, struct str name,
                                  int64_t *ret, struct err *err)
 {
@@ -111,7 +111,7 @@ bool api_read_holds(struct graphql_call *call, const struct api_holds **ret, str
     return hold_list(api_store(call), false, call->arena, h->list, &h->count, err);
 }
 
-/* When its holds let go: 0 when one of them has no end. */
+/* When the last hold of the system ends; 0: one of them has no end. */
 static int64_t held_until(const struct api_holds *holds, int64_t system, int64_t from_us)
 {
     for (size_t i = 0; i < holds->count; i++) {
@@ -127,7 +127,7 @@ static int64_t held_until(const struct api_holds *holds, int64_t system, int64_t
     return from_us;
 }
 
-/* When its window lets go, after its holds: 0 when it never opens. */
+/* When the window of the system is open, at or after `from_us`; 0: never. */
 static int64_t open_at(struct graphql_call *call, int64_t system, int64_t from_us)
 {
     struct plan *plan = road_plan(engine_road(api_engine(call)));
@@ -254,14 +254,15 @@ static bool hold_add_one(struct graphql_call *call, struct err *err)
                err_behind(err, "hold %lld is placed, but cannot be shown: see `waybill hold ls`",
                           (long long)p->placed.num));
 
-    graphql_lend(call, clock_mono_us() - began); /* it waits for the other nodes */
+    graphql_lend(call, clock_mono_us() - began); /* waiting for the other nodes does not count */
     if (!ok)
         return false;
     p->hold = api_hold_show(call, &made);
     return graphql_set_object(call, p);
 }
 
-/* "DOCUMENT.ENDPOINT" is sent to a system that one may hold, yet its document may be of others. */
+/* The caller may hold the system of the delivery "DOCUMENT.ENDPOINT", yet its document may be out
+ * of the caller's scope. */
 static bool sees_delivery(const struct graphql_call *call, struct str delivery, bool *ret,
                           struct err *err)
 {
@@ -291,7 +292,7 @@ static bool placed_sending(struct graphql_call *call, struct err *err)
             if (sees)
                 seen[count++] = p->sending[i];
         }
-        graphql_lend(call, clock_mono_us() - from); /* the hold is there: that is told */
+        graphql_lend(call, clock_mono_us() - from); /* the hold is placed: answer anyway */
     }
     return graphql_set_texts(call, seen, count);
 }

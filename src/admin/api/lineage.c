@@ -1,4 +1,4 @@
-/* Documents that come from documents: edits, batches and their members, parts. */
+/* lineage.c - documents made from documents: edits, batches and their members, splits. */
 #include "admin/api/documents.h"
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
@@ -13,7 +13,7 @@
 enum {
     DIFF_BYTES = 256 << 10,
     DIFF_MOST = 1 << 20,
-    LOOK_MOST = 20000, /* links that one page looks at: then it is short, and goes on */
+    LOOK_MOST = 20000, /* links checked for one page; beyond that the page is short */
     LOOK_ARENA = 64 << 20,
 };
 
@@ -24,7 +24,7 @@ static int64_t num_of(const struct graphql_call *call)
 
 /* ---- where it comes from ---- */
 
-/* *ret_found: there is one, it is still kept, and it is in scope. */
+/* *ret_found: there is a parent of that kind, it is not purged, and it is in scope. */
 static bool get_parent(struct graphql_call *call, enum right right, enum link_kind kind,
                        struct document *ret, bool *ret_found, struct err *err)
 {
@@ -65,7 +65,7 @@ static bool doc_parent(struct graphql_call *call, struct err *err)
 
 /* ---- what was made of it ---- */
 
-/* "KIND-NUM": the last one of the page before. */
+/* Reads the cursor, "KIND-NUM": the last child of the page before. */
 static bool api_lineage_read_place(struct graphql_call *call, struct link_child *ret,
                                    struct err *err)
 {
@@ -78,19 +78,20 @@ static bool api_lineage_read_place(struct graphql_call *call, struct link_child 
            err_set(err, ERR_PERMANENT, 0, "after is not the `next` of a page");
 }
 
-/* A page of children while it is made.  What is out of scope is neither on it nor counted, and
- * whether there is another page is asked of what is in scope: so the answer is that of a document
- * which has only those children. */
+/* A page of children in the making.  Children out of scope are neither shown nor counted, and there
+ * is a next page only if another child in scope follows.  So the answer does not reveal that
+ * children out of scope exist. */
 struct children {
     int64_t kind; /* 0: any */
     size_t first, looked;
-    struct link_child at, shown; /* the last that was looked at, and the last on the page */
-    bool over;                   /* there are no more of them */
-    bool more;                   /* another one is in scope, and the page is full */
+    struct link_child at, shown; /* the last child checked, and the last one on the page */
+    bool over;                   /* the store has no further children */
+    bool more;                   /* the page is full, and another child is in scope */
     struct api_page *page;
 };
 
-/* What is out of scope leaves nothing in the arena of the answer. */
+/* Loads the document into an arena of its own, so that a child out of scope takes no room in the
+ * arena of the answer. */
 static bool is_shown(struct graphql_call *call, int64_t num, bool *ret, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(LOOK_ARENA);
@@ -102,7 +103,7 @@ static bool is_shown(struct graphql_call *call, int64_t num, bool *ret, struct e
     return true;
 }
 
-/* One that is not kept any more, or out of scope, is left out. */
+/* Adds the child, unless it is purged or out of scope. */
 static bool add_child(struct graphql_call *call, struct children *c, int64_t num, struct err *err)
 {
     struct document d;
@@ -145,7 +146,7 @@ static bool add_children(struct graphql_call *call, struct children *c, struct e
     return true;
 }
 
-/* kind 0: of any. */
+/* kind 0: children of all kinds. */
 static bool children_of(struct graphql_call *call, int64_t kind, struct err *err)
 {
     struct children c = { .kind = kind, .page = ARENA_NEW(call->arena, struct api_page) };
@@ -185,7 +186,7 @@ static bool doc_children(struct graphql_call *call, struct err *err)
 
 /* ---- what differs ---- */
 
-/* *ret_is: they are a text that is worth showing. */
+/* Reads the bytes; *ret_is: they are text, and short enough for a diff. */
 static bool api_lineage_read_text(struct store *s, const struct payload_source *source,
                                   struct buf *to, bool *ret_is, struct err *err)
 {
@@ -213,7 +214,7 @@ static bool set_diff(struct graphql_call *call, const struct document *from,
     AUTO(buf_done) struct buf text = BUF_INIT(DIFF_MOST);
     struct store *s = api_store(call);
     char from_id[ID_TEXT], to_id[ID_TEXT];
-    struct err why = { 0 }; /* bytes that are gone are no error of this question */
+    struct err why = { 0 }; /* missing bytes are no error: there is just no diff */
     bool texts, also;
 
     if (!api_lineage_read_text(s, &from->source, &old, &texts, &why) ||

@@ -1,4 +1,5 @@
-/* The node and its keys: keys, keyAdd, keyRemove, nodes, nodePause, nodeResume, doctor. */
+/* node.c - nodes and the keys of callers: keys, keyAdd, keyRemove, nodes, nodePause, nodeResume,
+ * doctor. */
 #include <stdio.h>
 
 #include "admin/api/parts.h"
@@ -154,7 +155,7 @@ static bool node_pauses(struct graphql_call *call, struct err *err)
 
 /* ---- pauses ---- */
 
-/* 0: all. */
+/* Reads the argument `node`; *ret is 0 for all nodes. */
 static bool api_node_read_node(struct graphql_call *call, int64_t *ret, struct err *err)
 {
     struct node_row *rows = ARENA_ARRAY(call->arena, struct node_row, NODES_MOST);
@@ -174,7 +175,7 @@ static bool api_node_read_node(struct graphql_call *call, int64_t *ret, struct e
                             arena_text(call->arena, id));
 }
 
-/* The enum of the schema stands in the order of enum pause_what. */
+/* The enum of the schema has the order of enum pause_what. */
 static unsigned api_node_read_what(const struct graphql_call *call)
 {
     const struct graphql_value *list = graphql_arg(call, "what");
@@ -219,7 +220,7 @@ static bool doctor(struct graphql_call *call, struct err *err)
 
     if (!doctor_run(api_store(call), call->arena, r, err))
         return false;
-    graphql_lend(call, clock_mono_us() - from); /* a large store takes its time */
+    graphql_lend(call, clock_mono_us() - from); /* a large store may exceed the time limit */
     return graphql_set_object(call, r);
 }
 

@@ -1,4 +1,5 @@
-/* Changes under an id of their caller: done once, and answered as often as they are asked. */
+/* once.c - idempotent mutations: a mutation with a client id is run once; a repetition gets the
+ * stored answer. */
 #include "store/audit/once.h"
 #include "admin/api/parts.h"
 #include "admin/graphql/type.h"
@@ -6,10 +7,10 @@
 #include "store/people/secret.h"
 #include "store/store.h"
 
-/* So long a change may take, before one says that nobody knows its end. */
+/* After this, a started change without a recorded result is reported as "outcome unknown". */
 #define UNDER_WAY_US (INT64_C(60) * CLOCK_S)
 
-/* Their answers hold what is shown once and stored nowhere. */
+/* Answers of these fields contain a secret that is shown once, so they are not stored. */
 static const char *const secretive[] = { "keyAdd", "adminKeyAdd", "userAdd", "userLink" };
 
 static bool is_secretive(struct str field)
@@ -20,7 +21,8 @@ static bool is_secretive(struct str field)
     return false;
 }
 
-/* A plain digest of its arguments could be found by trying values. */
+/* Whether an argument is secret.  Then a keyed digest is stored: a plain one could be
+ * brute-forced. */
 static bool has_secret(const struct graphql_field *f)
 {
     for (size_t i = 0; i < f->arg_count; i++)
@@ -29,7 +31,8 @@ static bool has_secret(const struct graphql_field *f)
     return false;
 }
 
-/* Each principal has ids of its own; a user may be called as the token is. */
+/* Client ids belong to a principal.  The kind is part of the key, because a user may be named
+ * "admin", as the token is. */
 static struct once_id api_once_id_of(const struct graphql_call *call, struct str client)
 {
     const struct principal *p = api_principal(call);
@@ -81,7 +84,8 @@ static bool begin(struct graphql_call *call, struct str client, const struct sha
     return true;
 }
 
-/* What cannot be written down stays begun: then it is said that nobody knows. */
+/* If the result cannot be stored, the entry stays begun, and a repetition is answered with "outcome
+ * unknown". */
 static void end(struct graphql_call *call, struct str client, struct str field, bool done,
                 struct str answer, const struct err *why)
 {

@@ -1,5 +1,5 @@
-/* What people do to documents: retry, cancel, discard, resolve; dead letters one by one and in
- * bulk. */
+/* operate.c - manual actions on documents: retry, cancel, discard, resolve; dead letters one by one
+ * and in bulk. */
 #include "store/manual/operate.h"
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
@@ -29,7 +29,8 @@ void api_log_change(const char *action, struct str who, size_t count, size_t don
               kv_int("count", (int64_t)count), kv_int("done", (int64_t)done));
 }
 
-/* Texts that are no ids name no document, and neither do ids that are out of scope. */
+/* Invalid ids and documents out of scope are left out of `ret`; at[i] is the index of ret[i] in the
+ * argument. */
 static bool api_operate_read_ids(struct graphql_call *call, struct id *ret, size_t *at,
                                  size_t *ret_count, struct err *err)
 {
@@ -51,7 +52,7 @@ static bool api_operate_read_ids(struct graphql_call *call, struct id *ret, size
     return true;
 }
 
-/* The answer to the id at[i] is answers[i]; the others name nothing. */
+/* answers[i] belongs to the id at index at[i] of the argument; all other ids name no document. */
 static bool show_answers(struct graphql_call *call, const char *verb, struct str who,
                          const struct operate_answer *answers, const size_t *at, size_t n,
                          struct err *err)
@@ -135,8 +136,8 @@ static bool api_operate_discard(struct graphql_call *call, struct err *err)
            api_operate_change(call, OPERATE_DISCARD, "discard", &order, err);
 }
 
-/* An endpoint that nobody ever configured has no deliveries. */
-/* Who does not see all systems is not told which endpoints there are: nothing has this one. */
+/* For a caller who does not see all systems an unknown endpoint is no error, which would reveal the
+ * existing ones: the order gets a name id that no delivery has. */
 static bool no_endpoint(struct resolve_order *ret)
 {
     ret->endpoint = INT64_MAX;
@@ -175,7 +176,7 @@ static bool resolve_doubt(struct graphql_call *call, struct err *err)
 
 /* ---- dead letters ---- */
 
-/* Empty: none was found. */
+/* A text of the filter; an empty one means documents without such a fact. */
 static struct str api_operate_read_found(const struct graphql_value *filter, const char *name)
 {
     const struct graphql_value *v = graphql_value_field(filter, name);
@@ -256,7 +257,7 @@ static bool dead_groups_of(struct graphql_call *call, struct err *err)
                      by->kind == GRAPHQL_ENUM ? (enum dead_by)by->number : DEAD_BY_REASON,
                      call->arena, groups, &n, err))
         return false;
-    graphql_lend(call, clock_mono_us() - from); /* it looks at all there are */
+    graphql_lend(call, clock_mono_us() - from); /* grouping reads all dead letters */
     return graphql_set_structs(call, groups, n, sizeof *groups);
 }
 

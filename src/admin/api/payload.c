@@ -1,4 +1,4 @@
-/* The bytes of a document, for looking at: stages, payload. */
+/* payload.c - payloads of a document, to view: stages, payload. */
 #include "store/payload/payload.h"
 #include "admin/api/parts.h"
 #include "admin/view/document_view.h"
@@ -10,7 +10,7 @@
 
 enum { PART_MOST = 1 << 20, TEXT_MOST = 4 * PART_MOST };
 
-/* A view is the answer's own: it may be completed. */
+/* The parent is const, but the view was allocated for this answer; it may be completed. */
 static struct document_view *api_payload_view_of(struct graphql_call *call)
 {
     union {
@@ -70,7 +70,7 @@ struct payload {
     bool truncated, is_text;
 };
 
-/* What stands before the part is read too, for the digest. */
+/* Bytes before the part are read, too, because the digest covers the whole payload. */
 static bool read_part(struct graphql_call *call, const struct payload_source *source, int64_t from,
                       struct buf *to, struct err *err)
 {
@@ -99,7 +99,7 @@ static bool read_part(struct graphql_call *call, const struct payload_source *so
     return ok;
 }
 
-/* The length of the character at its start; 0: there is none. */
+/* The length of the UTF-8 character at the start; 0: it is invalid or incomplete. */
 static size_t api_payload_character(struct str s)
 {
     unsigned char c = (unsigned char)s.ptr[0];
@@ -108,7 +108,7 @@ static size_t api_payload_character(struct str s)
     return n <= s.len && str_is_utf8(str_mem(s.ptr, n)) ? n : 0;
 }
 
-/* A character of which only the beginning is there belongs to the next part. */
+/* Removes an incomplete character at the end; it belongs to the next part. */
 static struct str without_cut_end(struct str s)
 {
     for (size_t back = 1; back <= 3 && back < s.len; back++) {
@@ -156,7 +156,7 @@ static bool write_part(struct graphql_call *call, struct str part, struct payloa
     if (str_is(as, "hex"))
         put_hex(&text, part);
     else if (!str_is(as, "base64"))
-        buf_put(&text, part); /* whoever writes the answer replaces what is no UTF-8 */
+        buf_put(&text, part); /* invalid UTF-8 is replaced when the answer is written */
     else if (!base64_encode(part, &text, err))
         return false;
     p->text = arena_copy(call->arena, buf_view(&text));

@@ -1,4 +1,4 @@
-/* What the live configuration has: gateways, routes, types. */
+/* plan.c - the live configuration: gateways, routes, types. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 
 enum { WHY_MOST = 512, ONE_MOST = 16 << 20 };
 
-/* Gateways take in documents of any system. */
+/* A gateway accepts documents of any system, so it takes the right for all systems. */
 static bool sees_all(const struct graphql_call *call)
 {
     return rights_everywhere(&api_principal(call)->rights, RIGHT_SEE);
@@ -62,7 +62,7 @@ static void add_counter(void *arg, const struct metric *m, int64_t value)
                 *(int64_t *)((char *)&l->list[i] + known[k].at) += value;
 }
 
-/* As it is written, or as it is when it is not. */
+/* The value of a key as written in the configuration, or its default. */
 static struct str api_plan_said(const struct graphql_call *call, const struct config_gateway *c,
                                 const char *key)
 {
@@ -77,7 +77,7 @@ static struct str api_plan_said(const struct graphql_call *call, const struct co
     return n != NULL ? arena_copy(a, yaml_text(n)) : api_plan_copy(a, o->fallback);
 }
 
-/* Without what may be a name and a password. */
+/* Removes user and password from a URL. */
 static struct str bare_url(struct arena *a, struct str url)
 {
     struct str scheme, rest = str_cut(url, ':', &scheme), host;
@@ -178,7 +178,7 @@ struct shown_route {
     int64_t line;
 };
 
-/* A text or a list of them; "*" is any, and so is none. */
+/* Reads a text or a list of texts.  An empty result means any, as "*" does. */
 static struct texts api_plan_read_names(struct arena *a, const struct yaml_node *node)
 {
     bool list = node != NULL && node->kind == YAML_LIST;
@@ -188,7 +188,7 @@ static struct texts api_plan_read_names(struct arena *a, const struct yaml_node 
         if (n->text.len > 0 && !str_is(n->text, "*"))
             t.list[t.count++] = arena_copy(a, n->text);
         if (!list)
-            break; /* `next` is another key */
+            break; /* a single value: `next` is another key */
     }
     return t;
 }
@@ -216,7 +216,7 @@ static void read_steps(struct arena *a, const struct config_route *c, const stru
                 arena_copy(a, p->steps[i].endpoints[k]->name);
 }
 
-/* One that names a system in scope. */
+/* A route is in scope when it names a system in scope as sender or receiver. */
 static bool sees_route(const struct graphql_call *call, const struct shown_route *r)
 {
     const struct rights *rights = &api_principal(call)->rights;
@@ -258,7 +258,7 @@ static bool routes(struct graphql_call *call, struct err *err)
     return graphql_set_objects(call, list, n);
 }
 
-/* A field that is a struct texts of its parent. */
+/* A field that is a struct texts in the parent. */
 static bool texts_at(struct graphql_call *call, struct err *err)
 {
     const struct texts *t = (const void *)((const char *)call->parent + call->offset);

@@ -1,4 +1,4 @@
-/* Rehearsing: Query.rehearsePast. */
+/* rehearse.c - rehearsal of a proposed configuration with past documents: Query.rehearsePast. */
 #include <string.h>
 
 #include "admin/api/parts.h"
@@ -18,7 +18,7 @@ enum {
     PORTION_MOST = 5000, /* documents */
     PORTION_US = 1500 * CLOCK_MS,
     DIFFERENCES_MOST = 500,
-    BYTES_MOST = 1 << 20, /* of texts in one answer, a document more or less */
+    BYTES_MOST = 1 << 20, /* of texts in one answer; the last document may exceed it */
     LEFT_MOST = 10,
     DIFFS_MOST = 8 /* of one document */
 };
@@ -32,7 +32,7 @@ struct shown_way {
 };
 
 struct shown_payload {
-    struct str endpoint, system, diff; /* diff ptr NULL: none */
+    struct str endpoint, system, diff; /* diff: ptr NULL if there is none */
     int64_t was_size, would_size;
     bool cut;
 };
@@ -57,7 +57,7 @@ struct shown_left {
 struct portion {
     struct store *store;
     struct arena *arena;
-    size_t from; /* bytes of the arena before */
+    size_t from; /* bytes of the arena that were used before */
     const struct problem_list *problems, *warnings;
     int64_t looked, left_count;
     const void *differences[DIFFERENCES_MOST];
@@ -189,7 +189,7 @@ static bool api_rehearse_play(struct graphql_call *call, struct portion *p,
     o->until_us = from + PORTION_US;
     if (!rehearse(engine_road(api_engine(call)), o, &got, err))
         return false;
-    graphql_lend(call, clock_mono_us() - from); /* one large document may take longer */
+    graphql_lend(call, clock_mono_us() - from); /* one large document may exceed the time limit */
     p->looked = got.looked;
     if (got.next != 0)
         p->next = str_of(arena_printf(call->arena, "%lld", (long long)got.next));

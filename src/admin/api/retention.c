@@ -1,4 +1,5 @@
-/* How long documents are kept: retention, kept, keep, unkeep, retentionRun. */
+/* retention.c - how long documents are stored, and legal holds: retention, kept, keep, unkeep,
+ * retentionRun. */
 #include <stdio.h>
 
 #include "admin/api/audit.h"
@@ -119,7 +120,7 @@ static bool kept_page(struct graphql_call *call, struct err *err)
     *page = (struct api_page){ 0 };
     if (!api_read_page(call, KEPT_PAGE_MOST, &first, &above, err))
         return false;
-    do { /* a page is filled with those in scope */
+    do { /* documents out of scope are skipped until the page is full */
         size_t n;
 
         if (!kept_list(api_store(call), above, (size_t)first - page->count, call->arena, all, &n,

@@ -1,4 +1,4 @@
-/* Who may do what: me, roles, keys for this API. */
+/* right.c - rights: me, roles, admin keys. */
 #include "admin/api/parts.h"
 #include "admin/login/login.h"
 #include "base/clock.h"
@@ -25,7 +25,7 @@ static bool set_rights(struct graphql_call *call, unsigned bits)
 /* ---- me ---- */
 
 struct grant {
-    struct str system; /* empty: all */
+    struct str system; /* empty: all systems */
     unsigned bits;
 };
 
@@ -164,7 +164,7 @@ static bool api_right_follow(struct graphql_call *call, struct err *err)
     return admin_keys_follow(engine_admin_keys(api_engine(call)), err);
 }
 
-/* Whoever is logged in has roles too, and their rights as they were when they were read. */
+/* After a change of a role, reloads what caches the rights of roles: admin keys and sessions. */
 static bool follow_roles(struct graphql_call *call, struct err *err)
 {
     return api_right_follow(call, err) && login_refresh(api_principal(call)->login, err);
@@ -209,7 +209,7 @@ static bool admin_keys(struct graphql_call *call, struct err *err)
     return graphql_set_structs(call, all, n, sizeof *all);
 }
 
-/* ERR_PERMANENT: there is no role of one of these names. */
+/* ERR_PERMANENT: one of the names is not a role. */
 static bool check_roles(struct graphql_call *call, const struct str *names, size_t count,
                         struct err *err)
 {

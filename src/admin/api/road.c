@@ -1,4 +1,4 @@
-/* The road itself: endpoints, mishaps, and where a document would go. */
+/* road.c - endpoints, mishaps, and the dry run of one document. */
 #include <errno.h>
 
 #include "admin/api/parts.h"
@@ -47,7 +47,8 @@ static void show_endpoint(struct dispatch *d, const struct config_endpoint *c,
         ret->broken = arena_copy(a, str_of(look.broken));
 }
 
-/* One that is for the receiver of each document shows what waits for all of them. */
+/* An endpoint without a system serves all receivers and shows the backlog of all, so it takes the
+ * right for all systems. */
 static bool api_road_sees_endpoint(struct graphql_call *call, const struct config_endpoint *c)
 {
     return api_sees_all(call, RIGHT_SEE) ||
@@ -97,10 +98,10 @@ static bool mishaps(struct graphql_call *call, struct err *err)
 struct rehearsal {
     struct dry_result result;
     struct str gateway;
-    const char *code; /* NULL: it would not die */
+    const char *code; /* dead-letter code; NULL: it would not become a dead letter */
 };
 
-/* As a gateway keeps them. */
+/* Writes header lines in the form in which a gateway stores them. */
 static bool put_headers(const struct graphql_value *list, struct buf *to, struct err *err)
 {
     for (size_t i = 0; list->kind == GRAPHQL_LIST && i < list->count; i++) {

@@ -1,4 +1,4 @@
-/* Query.scan: looking into payloads, a portion at a time. */
+/* scan.c - Query.scan: searches for a text in payloads, a portion at a time. */
 #include <string.h>
 
 #include "admin/api/filter.h"
@@ -16,7 +16,7 @@ enum {
     ITEMS_MOST = 100,
     BATCH = 50,
     BATCH_ARENA = 256 << 20,
-    DOCUMENT_BYTES_MOST = 64 << 20 /* of one payload */
+    DOCUMENT_BYTES_MOST = 64 << 20 /* searched of one payload */
 };
 
 #define PORTION_US (INT64_C(1) * CLOCK_S)
@@ -30,7 +30,7 @@ struct scan {
 
 /* ---- one payload ---- */
 
-/* The end of what was read: a text may begin in one piece and end in the next. */
+/* The end of the pieces so far: the text may begin in one piece and end in the next. */
 struct tail {
     char bytes[2 * TEXT_MOST];
     size_t len;
@@ -60,7 +60,7 @@ static bool piece_has(struct tail *t, struct str piece, struct str text)
     return false;
 }
 
-/* What is missing or damaged is skipped, and so is what is too large to be read to its end. */
+/* Missing, damaged and too large payloads in which the text is not found count as skipped. */
 static bool look_into(struct store *s, const struct document *d, struct str text, struct scan *scan)
 {
     struct payload_reader *r = NULL;
@@ -103,7 +103,7 @@ static bool is_enough(const struct scan *scan, int64_t until_us)
     return scan->count == ITEMS_MOST || clock_mono_us() > until_us;
 }
 
-/* One batch of the store; *io_below is where to go on, 0: nowhere. */
+/* Searches one portion of documents; *io_below is where the next one begins, 0: nowhere. */
 static bool look_at_batch(struct graphql_call *call, const struct api_wanted *w, struct str text,
                           int64_t until_us, int64_t *io_below, struct scan *scan, struct err *err)
 {

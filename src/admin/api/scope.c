@@ -48,7 +48,7 @@ bool api_sees_all(const struct graphql_call *call, enum right right)
     return rights_everywhere(r, right) && rights_everywhere(r, RIGHT_SEE);
 }
 
-/* A system that no configuration ever had has no documents. */
+/* A system without a name id was never configured and has no documents, so it is left out. */
 const struct document_scope *api_scope(const struct graphql_call *call, enum right right)
 {
     const struct rights *r = &api_principal(call)->rights;

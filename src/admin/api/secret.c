@@ -1,4 +1,4 @@
-/* Secrets: secrets, secretAdd, secretRemove.  A value comes in and never goes out. */
+/* secret.c - secrets: secrets, secretAdd, secretRemove.  A value can be set and never be read. */
 #include "store/people/secret.h"
 #include "admin/api/parts.h"
 #include "base/log.h"

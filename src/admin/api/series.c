@@ -1,4 +1,4 @@
-/* Numbers over time, for charts: series. */
+/* series.c - time series, for charts: series. */
 #include "engine/tally/series.h"
 #include "admin/api/parts.h"
 #include "base/clock.h"
@@ -11,7 +11,7 @@ struct shown_series {
     size_t count;
 };
 
-/* Which ones, as bits; all when none is named. */
+/* Reads the argument `names`, as bits; all series when it is missing. */
 static unsigned api_series_read_names(const struct graphql_call *call)
 {
     const struct graphql_value *names = graphql_arg(call, "names");
@@ -35,7 +35,7 @@ static const void *api_series_show(struct graphql_call *call, enum series_name n
     return v;
 }
 
-/* The numbers are those of all systems: who may see some of them only, gets none. */
+/* The numbers are over all systems, so they take the right `see` for all systems. */
 static bool series(struct graphql_call *call, struct err *err)
 {
     const void **list = ARENA_ARRAY(call->arena, const void *, SERIES_NAMES);

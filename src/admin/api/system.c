@@ -1,4 +1,4 @@
-/* The systems of the live configuration: systems, and what is said of each. */
+/* system.c - the systems of the live configuration: systems, and the fields of a system. */
 #include "admin/api/system.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum { TEXT_MOST = 4096 };
 
 /* ---- what the configuration says ---- */
 
-/* What was written, or what it is when it was not; the tables are those of the grammar. */
+/* The value of a key as written, or its default; `keys` is a table of the grammar. */
 static struct str api_system_said(const struct option *keys, const struct yaml_node *map,
                                   const char *key)
 {
@@ -29,7 +29,7 @@ static struct str api_system_said(const struct option *keys, const struct yaml_n
     return o != NULL && o->fallback != NULL ? str_of(o->fallback) : STR("");
 }
 
-/* As far as there is room. */
+/* Appends, unless the buffer is full. */
 static void api_system_put(struct buf *text, const char *before, struct str s)
 {
     size_t need = strlen(before) + s.len;
@@ -38,7 +38,7 @@ static void api_system_put(struct buf *text, const char *before, struct str s)
         buf_printf(text, "%s%.*s", before, STR_ARG(s));
 }
 
-/* "mon-fri 08:00-18:00 Europe/Berlin, not on holidays" */
+/* A window as text, such as "mon-fri 08:00-18:00 Europe/Berlin, not on holidays". */
 static struct str window_text(struct arena *a, const struct option *keys,
                               const struct yaml_node *map)
 {
@@ -73,7 +73,7 @@ static void read_windows(struct arena *a, const struct yaml_node *node, struct s
     for (const struct yaml_node *n = list ? node->first : node; n != NULL; n = n->next) {
         v->windows[v->window_count++] = window_text(a, keys, n);
         if (!list)
-            return; /* `next` is another key */
+            return; /* a single value: `next` is another key */
     }
 }
 
@@ -133,7 +133,7 @@ static int api_system_by_name(const void *a, const void *b)
     return str_cmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
 
-/* All that this principal may see, by name. */
+/* All systems that the principal may see, sorted by name. */
 static size_t list_systems(struct graphql_call *call, struct named **ret)
 {
     struct plan *plan = road_plan(engine_road(api_engine(call)));

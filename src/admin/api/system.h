@@ -1,12 +1,12 @@
-/* system.h - a system as it is shown: what waits for it and why (api_hold.c), and what the
- * configuration says of it (api_system.c). */
+/* system.h - the object behind the type System: its backlog and holds (hold.c), and its
+ * configuration (system.c). */
 #pragma once
 
 #include "admin/api/parts.h"
 #include "engine/watch/backlog.h"
 #include "store/govern/hold.h"
 
-/* Holds that have not ended, read once for one question. */
+/* All holds that have not ended, read once per query. */
 struct api_holds {
     struct hold *list;
     size_t count;
@@ -21,7 +21,7 @@ struct shown_system {
     int64_t drained_us;
     bool fits_is_known, fits;
 
-    /* Of the configuration. */
+    /* From the configuration. */
     struct str title, rate;
     struct str *ids, *windows;
     size_t id_count, window_count;
@@ -32,11 +32,12 @@ struct shown_system {
 };
 
 bool api_read_holds(struct graphql_call *call, const struct api_holds **ret, struct err *err);
-/* Name and word are set; the backlog was looked at.  Fills what waits, and why. */
+/* Fills in the backlog and the reasons to hold.  Before: set name and name id, and refresh the
+ * backlog (backlog_look()). */
 void api_see_system(struct graphql_call *call, const struct api_holds *holds,
                     struct shown_system *io);
-/* Fills what the configuration says. */
+/* Fills in the fields from the configuration. */
 void api_describe_system(struct graphql_call *call, struct shown_system *io);
 
-/* Hold: one of them as it is shown. */
+/* Makes the object of the type Hold. */
 const void *api_show_hold(struct graphql_call *call, const struct hold *h);

@@ -1,5 +1,5 @@
-/* People: users, userAdd, userChange, userRemove, userLink, sessions, sessionEnd, passwordChange.
- */
+/* user.c - users and sessions: users, userAdd, userChange, userRemove, userLink, sessions,
+ * sessionEnd, passwordChange. */
 #include <errno.h>
 
 #include "admin/api/parts.h"
@@ -15,7 +15,7 @@
 #include "store/people/session.h"
 #include "store/store.h"
 
-enum { SHORT_ID = 16 }; /* of a digest, in hex: what a session is called */
+enum { SHORT_ID = 16 }; /* hex digits of the digest by which a session is identified */
 
 static struct login *login_of(const struct graphql_call *call)
 {
@@ -88,7 +88,7 @@ static bool sessions(struct graphql_call *call, struct err *err)
 
 /* ---- changing ---- */
 
-/* The argument roles, as it is kept; false also when one of them is none. */
+/* Reads `roles` in stored form; false if there are too many or one is not a valid role name. */
 static bool read_roles(struct graphql_call *call, struct str *ret, struct err *err)
 {
     const struct graphql_value *list = graphql_arg(call, "roles");
@@ -281,8 +281,9 @@ static bool change_password(struct graphql_call *call, struct err *err)
 
 /* ---- `auth` of the configuration ---- */
 
-/* Two texts say the same of who may log in.  Only their YAML is read: the newest version may be one
- * that this program cannot use, and what else is wrong with the text others tell. */
+/* Whether two configurations have the same section `auth`.  Only the YAML is parsed: the newest
+ * version may be one that this program cannot use, and other problems of the text are reported
+ * elsewhere. */
 static bool same_auth(struct str was, struct str is)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(YAML_ARENA), b = ARENA_INIT(YAML_ARENA);
@@ -293,9 +294,9 @@ static bool same_auth(struct str was, struct str is)
 
     problem_list_done(&problems);
     if (new == NULL)
-        return true; /* nobody can apply it */
+        return true; /* not YAML: the text cannot be applied anyway */
     if (old == NULL)
-        return false; /* nobody can say what it says */
+        return false; /* the newest version cannot be compared */
     return old_auth == NULL || new_auth == NULL ? old_auth == new_auth
                                                 : yaml_same(old_auth, new_auth);
 }

@@ -1,8 +1,8 @@
 /* ast.h - a parsed GraphQL document, as lists in an arena.
  *
  * The parser fills in what was written.  The fields marked (v) are filled in by
- * graphql_validate, so that later passes do not look names up again; those
- * marked (p) by graphql_plan.
+ * graphql_validate(), so that later passes need no lookup by name; those marked
+ * (p) by graphql_plan_make().
  */
 #pragma once
 
@@ -13,10 +13,10 @@
 #include "admin/graphql/graphql.h"
 #include "base/str.h"
 
-/* Selection sets and values nested deeper are refused by the parser already. */
+/* The parser refuses selection sets and values that are nested deeper. */
 enum { GRAPHQL_NEST_MAX = 40 };
 
-/* Lists of lists of lists: no schema needs more. */
+/* The deepest list type is a list of lists of lists. */
 enum { GRAPHQL_LISTS_MAX = 3 };
 
 enum graphql_literal_kind {
@@ -37,7 +37,7 @@ struct graphql_literal {
     enum graphql_literal_kind kind;
     bool json; /* made from JSON: an enum comes as a string */
     struct str name;
-    struct str text; /* of a variable its name, of a string its value */
+    struct str text; /* name of a variable, decoded value of a string */
     size_t at, end;
     size_t count; /* children */
     struct graphql_literal *first, *last, *next;
@@ -56,7 +56,7 @@ struct graphql_applied { /* a directive in use */
     size_t at;
     struct graphql_literal *args;
     struct graphql_applied *next;
-    bool known, truth; /* (p) its `if` */
+    bool known, truth; /* (p) the argument `if`: read already, and its value */
 };
 
 enum graphql_selection_kind {
@@ -75,23 +75,23 @@ struct graphql_set {
 struct graphql_selection {
     enum graphql_selection_kind kind;
     size_t at;
-    struct str key;  /* in the answer: the alias or the name                  */
-    struct str name; /* field, fragment, or type of an inline fragment ("")   */
+    struct str key;  /* response key: the alias, or else the name */
+    struct str name; /* field, fragment, or type of an inline fragment ("") */
     struct graphql_literal *args;
     struct graphql_applied *directives;
     struct graphql_set set;
     struct graphql_selection *next;
     const struct graphql_field *field;         /* (v) */
     const struct graphql_definition *fragment; /* (v) */
-    const struct graphql_value *values;        /* (p) its arguments          */
-    const char *fault;                         /* (p) why they are no good   */
+    const struct graphql_value *values;        /* (p) one per declared argument */
+    const char *fault;                         /* (p) error text when the arguments are invalid */
 };
 
 struct graphql_variable {
     struct str name;
     size_t at;
     struct graphql_type_name type_name;
-    struct graphql_literal *fallback; /* NULL: none */
+    struct graphql_literal *fallback; /* default value; NULL: none */
     struct graphql_applied *directives;
     struct graphql_variable *next;
     const struct graphql_type *type; /* (v) */
@@ -114,10 +114,10 @@ struct graphql_definition {
     struct graphql_applied *directives;
     struct graphql_set set;
     struct graphql_definition *next;
-    size_t index;                    /* among the fragments                       */
-    uint64_t reach;                  /* (v) the fragments it spreads, as a set    */
-    struct graphql_use *uses;        /* (v) of variables                          */
-    const struct graphql_type *type; /* (v) its selections are of                */
+    size_t index;                    /* of a fragment: its bit in `reach` */
+    uint64_t reach;                  /* (v) fragments spread here, directly or not, as a bit set */
+    struct graphql_use *uses;        /* (v) uses of variables */
+    const struct graphql_type *type; /* (v) type whose fields are selected */
 };
 
 struct graphql_document {

@@ -1,3 +1,4 @@
+/* call.c - what resolvers call: arguments, answers, and the graphql_read_* family (graphql.h). */
 #include "admin/graphql/type.h"
 #include "base/require.h"
 

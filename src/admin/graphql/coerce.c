@@ -6,7 +6,7 @@
 
 #include "admin/graphql/syntax.h"
 
-/* A value still to be made; the list of them replaces recursion. */
+/* A value still to be coerced.  A list of these replaces recursion. */
 struct pending {
     const struct graphql_literal *v;
     struct graphql_ref ref;
@@ -41,7 +41,7 @@ const struct graphql_variable *graphql_coerce_find(const struct graphql_variable
     return list;
 }
 
-/* A variable without a value counts as not given at all. */
+/* A variable without a value counts as an argument that was not given. */
 static bool is_given(const struct graphql_coerce *c, const struct graphql_literal *v)
 {
     if (v == NULL || v->kind != GRAPHQL_LITERAL_VARIABLE || c->use != NULL)
@@ -69,7 +69,7 @@ static bool coerce_variable(struct graphql_coerce *c, const struct pending *p, s
     }
     const struct graphql_variable *var = graphql_coerce_find(c->variables, p->v->text);
 
-    if (var == NULL || var->value.kind <= GRAPHQL_NULL) { /* absent is null in a list */
+    if (var == NULL || var->value.kind <= GRAPHQL_NULL) { /* an absent variable is null in a list */
         if (graphql_ref_required(p->ref))
             return wrong_kind(c, p->v, p->ref, err);
         p->into->kind = GRAPHQL_NULL;
@@ -82,7 +82,7 @@ static bool coerce_variable(struct graphql_coerce *c, const struct pending *p, s
 static bool coerce_list(struct graphql_coerce *c, const struct pending *p, struct pending **list,
                         struct err *err)
 {
-    bool single = p->v->kind != GRAPHQL_LITERAL_LIST; /* one value is a list of it */
+    bool single = p->v->kind != GRAPHQL_LITERAL_LIST; /* a single value stands for a list of one */
     size_t n = single ? 1 : p->v->count;
 
     if (!graphql_coerce_count(c, n, err))
@@ -107,7 +107,7 @@ static size_t find_input(const struct graphql_input *inputs, size_t n, struct st
     return i;
 }
 
-/* The literal for each of the declared inputs, NULL where there is none. */
+/* Sets ret[i] to the literal given for inputs[i]; slots without one stay NULL. */
 static bool match_inputs(struct graphql_coerce *c, const struct graphql_input *inputs, size_t n,
                          const struct graphql_literal *given, const struct graphql_literal **ret,
                          struct err *err)
@@ -208,7 +208,7 @@ static bool coerce_one(struct graphql_coerce *c, const struct pending *p, struct
     case GRAPHQL_KIND_ENUM:
         return coerce_enum(p, err);
     case GRAPHQL_KIND_SCALAR:
-    case GRAPHQL_KIND_OBJECT: /* never an input: graphql_schema and graphql_validate see to it */
+    case GRAPHQL_KIND_OBJECT: /* never an input: schema.c and validate.c refuse it */
         break;
     }
     return p->ref.type->scalar->read(p->v, p->into, err);

@@ -1,6 +1,6 @@
 /* coerce.h - literals and JSON to values of a declared type.
  *
- * One routine for three uses: checking a document (variables are noted, not
+ * One routine for three uses: checking a document (variables are recorded, not
  * read), running it (variables are replaced by their values) and reading the
  * variables themselves (JSON becomes literals first).
  *
@@ -16,9 +16,9 @@ enum { GRAPHQL_VALUES_MAX = 20000 };
 
 struct graphql_coerce {
     struct arena *arena;
-    const struct graphql_variable *variables; /* when running                     */
+    const struct graphql_variable *variables; /* when running: with their values */
 
-    /* When checking: called for each variable, with the type of its place. */
+    /* When checking: called for each variable, with the type expected in its place. */
     void (*use)(void *self, const struct graphql_literal *v, struct graphql_ref ref,
                 bool has_default);
     void *self;
@@ -31,16 +31,16 @@ struct graphql_coerce {
 bool graphql_coerce_value(struct graphql_coerce *c, const struct graphql_literal *v,
                           struct graphql_ref ref, struct graphql_value *ret, struct err *err);
 
-/* Named literals against declared arguments: one value for each, in their order.
- * `at` is the place to blame for one that is missing. */
+/* Matches named literals with declared arguments and gives one value per declared argument, in
+ * the order of declaration.  `at` is the source position reported for a missing argument. */
 bool graphql_coerce_arguments(struct graphql_coerce *c, const struct graphql_input *args,
                               size_t count, const struct graphql_literal *given, size_t at,
                               const struct graphql_value **ret, struct err *err);
 
-/* JSON as a literal. */
+/* Converts JSON to a literal in the arena of `c`. */
 bool graphql_coerce_json(struct graphql_coerce *c, struct json_t *json,
                          struct graphql_literal **ret, struct err *err);
 
-/* NULL: not declared. */
+/* The declared variable of that name; NULL: not declared. */
 const struct graphql_variable *graphql_coerce_find(const struct graphql_variable *list,
                                                    struct str name);

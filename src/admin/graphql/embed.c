@@ -1,7 +1,7 @@
 #include "admin/graphql/embed.h"
 
-/* EMBED_DIR, src/admin, comes from the build, which also knows that this file
- * depends on what it embeds. */
+/* The build defines EMBED_DIR (src/admin) and lists the embedded files as dependencies of this
+ * file. */
 #define EMBED(name, file)                                                         \
     extern const char embed_##name##_bytes[];                                     \
     extern const uint64_t embed_##name##_size;                                    \

@@ -3,5 +3,5 @@
 
 #include "base/str.h"
 
-struct str embed_schema(void);  /* schema.graphql: the admin API                    */
-struct str embed_prelude(void); /* prelude.graphql:         what every schema has   */
+struct str embed_schema(void);  /* schema.graphql: the admin API */
+struct str embed_prelude(void); /* prelude.graphql: built-in types and directives */

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/require.h"
 
-/* What limits.memory does not see: one resolver may take this much at once. */
+/* limits.memory is checked between resolvers only; this caps what one resolver allocates. */
 enum { ARENA_CAP = 256 << 20 };
 
 const struct graphql_limits graphql_limits_default = {
@@ -27,7 +27,7 @@ const struct graphql_limits graphql_limits_default = {
     .time_us = 5 * CLOCK_S,
 };
 
-/* The operation that the request names, or the only one. */
+/* The operation that the request names, or the only one of the document. */
 static struct graphql_definition *graphql_choose(const struct graphql_document *doc,
                                                  struct str name, struct graphql_report *report)
 {

@@ -1,8 +1,8 @@
 /* graphql.h - a GraphQL server: a schema, a table of resolvers, and requests.
  *
- * Knows nothing of HTTP, of the store or of who may do what: a guard and the
- * resolvers get the caller's principal and decide.  The type system is that of the specification
- * without interfaces, unions and subscriptions, which the schema refuses.
+ * Knows nothing of HTTP, the store or rights: a guard and the resolvers get the caller's
+ * principal and decide.  The type system is that of the specification without interfaces, unions
+ * and subscriptions; a schema that has them is refused.
  *
  *     struct graphql_schema *s = graphql_schema_new(text, &err);
  *     graphql_schema_bind(s, table, n, &err);      once or more
@@ -43,10 +43,10 @@ struct graphql_type;
 
 struct graphql_limits {
     size_t document;   /* bytes of the query text                               */
-    size_t tokens;     /* in it                                                 */
-    size_t depth;      /* fields below each other; introspection has its own    */
+    size_t tokens;     /* of the query text */
+    size_t depth;      /* nesting of fields; introspection has a limit of its own */
     size_t aliases;    /* in the document                                       */
-    size_t directives; /* in one place                                          */
+    size_t directives; /* on one field, fragment or definition */
     size_t fragments;  /* in the document, at most 64                           */
     size_t variables;  /* bytes of their JSON                                   */
     size_t response;   /* bytes of `data`                                       */
@@ -68,7 +68,7 @@ enum graphql_kind {
     GRAPHQL_FLOAT,
     GRAPHQL_BOOL,
     GRAPHQL_TEXT, /* String, ID                            */
-    GRAPHQL_ENUM, /* `text` is its name, `number` its place in the enum */
+    GRAPHQL_ENUM, /* `text` is its name, `number` its index in the enum */
     GRAPHQL_LIST, /* items[count]                          */
     GRAPHQL_INPUT /* use graphql_value_field()             */
 };
@@ -84,24 +84,24 @@ struct graphql_value {
     const struct graphql_type *type; /* of an input object */
 };
 
-/* A field of an input object.  The field must be in the schema; of a value that
- * is absent or null every field is absent.  Never NULL. */
+/* A field of an input object, which must be in the schema.  If `v` is absent or null, every
+ * field of it is absent.  Never NULL. */
 const struct graphql_value *graphql_value_field(const struct graphql_value *v, const char *name);
 
 /* ---- resolvers ---- */
 
 struct graphql_call;
 
-/* Answers one field with one of graphql_set_*(); without any it is null.  False
- * makes the field an error: err->text goes to the caller of the API, and kind
- * and sys decide its code (see graphql_report.h). */
+/* Answers one field by calling one of graphql_set_*(); without such a call it is null.
+ * False makes the field an error: err->text goes to the caller of the API, and kind and
+ * sys decide its code (report.h). */
 typedef bool graphql_fn(struct graphql_call *call, struct err *err);
 
 /* Answers item `index` of a list, in the same way. */
 typedef bool graphql_item_fn(struct graphql_call *call, const void *list, size_t index,
                              struct err *err);
 
-/* For graphql_read_list(): the items of an array of the parent, which is a member or pointed to. */
+/* For graphql_read_list(): an array in the parent struct, or one that it points to. */
 struct graphql_array {
     enum { GRAPHQL_ARRAY_OF_STRUCTS, GRAPHQL_ARRAY_OF_OBJECTS, GRAPHQL_ARRAY_OF_TEXTS } of;
     bool is_inside;
@@ -116,9 +116,8 @@ struct graphql_resolver {
     struct graphql_array array;
 };
 
-/* A field that is a member of the parent struct as it stands; members are of
- * type struct str, const char *, char *, int64_t, bool, struct id or struct
- * sha256.  A NULL pointer is null. */
+/* A field that is answered with a member of the parent struct; the member's type is struct str,
+ * const char *, char *, int64_t, bool, struct id or struct sha256.  A NULL pointer is null. */
 #define GRAPHQL_MEMBER(field_, struct_, member_)               \
     {                                                          \
         .field = (field_),                                   \
@@ -133,21 +132,21 @@ struct graphql_resolver {
         .offset = offsetof(struct_, member_) \
     }
 
-/* A field of an object type whose parent struct has a pointer to it. */
+/* A field of an object type; the parent struct has a pointer to the object. */
 #define GRAPHQL_POINTER(field_, struct_, member_)                                   \
     {                                                                               \
         .field = (field_), .fn = graphql_read_object,                               \
         .offset = offsetof(struct_, member_) + 0 * sizeof(*((struct_ *)0)->member_) \
     }
 
-/* A field of an object type whose parent struct has it inside. */
+/* A field of an object type; the object is a member of the parent struct. */
 #define GRAPHQL_INSIDE(field_, struct_, member_)                                           \
     {                                                                                      \
         .field = (field_), .fn = graphql_read_inside, .offset = offsetof(struct_, member_) \
     }
 
-/* A list whose parent struct has an array, or a pointer to one, and a size_t that counts it.  Its
- * items are of type struct str, const void * (objects), or the structs themselves. */
+/* A list; the parent struct has an array, or a pointer to one, and a size_t with the count.  Items
+ * are of type struct str, const void * (pointers to objects), or the structs themselves. */
 #define GRAPHQL_LIST_OF(field_, struct_, member_, count_)                                         \
     {                                                                                             \
         .field = (field_), .fn = graphql_read_list, .offset = offsetof(struct_, member_),       \
@@ -181,47 +180,47 @@ struct graphql_answer {
     int64_t number;
     double real;
     struct str text;
-    const void *object; /* or the list that `item` reads */
+    const void *object; /* or the list, passed to `item` */
     size_t count;
     graphql_item_fn *item;
 };
 
 struct graphql_call {
-    const void *parent;    /* what the parent field gave; NULL in Query and Mutation */
+    const void *parent;    /* object of the parent field; NULL in Query and Mutation */
     const void *principal; /* as in the request                                    */
-    struct arena *arena;   /* for results; ends with the request                     */
-    int64_t deadline_us;   /* monotonic: what takes longer answers for nobody        */
-    int64_t lent_us;       /* graphql_lend(): behind the first */
+    struct arena *arena;   /* for results; freed at the end of the request */
+    int64_t deadline_us;   /* monotonic; checked before each resolver */
+    int64_t lent_us;       /* used of what graphql_lend() gives after its first call */
     bool has_lent;
 
     /* The rest belongs to the engine and to the functions below. */
     size_t offset;
     const struct graphql_array *array;
     const struct graphql_schema *schema;
-    const struct graphql_type *type; /* that the field is of */
+    const struct graphql_type *type; /* that declares the field */
     const struct graphql_field *field;
     const struct graphql_value *args;
     struct graphql_answer answer;
 };
 
-/* For what takes long because it must: the time it took does not count.  The first of a request is
- * lent whole, so that whoever asks for one such field gets its answer however large the store is;
- * all that follow have 20 s together, so that many of them in one request come to an end. */
+/* Extends the deadline by `us`, the time that a legitimately slow resolver took.  The first call
+ * of a request extends it in full, so that one such field is answered however large the store is;
+ * all further calls share 20 s, so that a request with many such fields ends. */
 void graphql_lend(struct graphql_call *call, int64_t us);
 
 /* An argument by its name, which must be in the schema.  Never NULL. */
 const struct graphql_value *graphql_arg(const struct graphql_call *call, const char *name);
 
-/* The same, for the usual cases: false, or an empty view with a NULL pointer,
- * when the argument is absent or null. */
+/* The same for common types: false, or an empty view with a NULL pointer, when the
+ * argument is absent or null. */
 bool graphql_arg_int(const struct graphql_call *call, const char *name, int64_t *ret);
 bool graphql_arg_bool(const struct graphql_call *call, const char *name, bool *ret);
 struct str graphql_arg_text(const struct graphql_call *call, const char *name);
 
-/* Each returns true, so that answering is one statement.  Texts are copied at
- * once; objects and lists are lent until graphql_execute() returns.  A Time is
- * an int: microseconds UTC.  A text, object or list with a NULL pointer is null,
- * and a NULL pointer in `objects` is a null item. */
+/* Each returns true, so that a resolver can return its call.  Texts are copied at once;
+ * objects and lists are lent until graphql_execute() returns.  A Time is an int:
+ * microseconds UTC.  A text, object or list with a NULL pointer is null, and a NULL pointer
+ * in `objects` is a null item. */
 bool graphql_set_null(struct graphql_call *call);
 bool graphql_set_int(struct graphql_call *call, int64_t v);
 bool graphql_set_float(struct graphql_call *call, double v);
@@ -230,7 +229,7 @@ bool graphql_set_text(struct graphql_call *call, struct str v);
 bool graphql_set_z(struct graphql_call *call, const char *z);
 bool graphql_set_object(struct graphql_call *call, const void *object);
 bool graphql_set_objects(struct graphql_call *call, const void *const *objects, size_t count);
-/* An array of structs; `size` is that of one. */
+/* An array of structs; `size` is that of one struct. */
 bool graphql_set_structs(struct graphql_call *call, const void *first, size_t count, size_t size);
 bool graphql_set_texts(struct graphql_call *call, const struct str *texts, size_t count);
 bool graphql_set_list(struct graphql_call *call, const void *list, size_t count,
@@ -238,8 +237,8 @@ bool graphql_set_list(struct graphql_call *call, const void *list, size_t count,
 
 /* ---- the schema ---- */
 
-/* Reads the schema definition language; ERR_CONFIG with the line otherwise.  Its
- * text is copied. */
+/* Parses the schema definition language; the text is copied.  ERR_CONFIG, with the line: it is
+ * invalid. */
 struct graphql_schema *graphql_schema_new(struct str sdl, struct err *err);
 void graphql_schema_free(struct graphql_schema *s);
 
@@ -248,28 +247,30 @@ void graphql_schema_free(struct graphql_schema *s);
 bool graphql_schema_bind(struct graphql_schema *s, const struct graphql_resolver *table,
                          size_t count, struct err *err);
 
-/* Before the resolver of a field runs, `guard` is asked with the right that stands beside the field
- * or its type: @needs(right: WORD).  False refuses it as a resolver would.  The fields of the
- * specification's own types need nothing. */
+/* Called before the resolver of a field, with the right that @needs(right: WORD) names at the
+ * field or else at its type.  False refuses the field, as a failing resolver does.  Introspection
+ * needs no right. */
 typedef bool graphql_guard_fn(struct graphql_call *call, int right, struct err *err);
-/* `find` knows the words.  ERR_CONFIG: a field has no rule, or one with an unknown word. */
+/* `find` gives the number of the right that a word of @needs names.  ERR_CONFIG: a field has no
+ * @needs, or `find` does not know its word. */
 bool graphql_schema_guard(struct graphql_schema *s, bool (*find)(struct str word, int *ret),
                           graphql_guard_fn *guard, struct err *err);
 
-/* For fields of Mutation that have an argument `client` and were given one, after the guard. */
+/* Idempotent mutations: called, after the guard, for fields of Mutation whose argument `client` is
+ * given. */
 struct graphql_once {
-    /* `question` is a digest of the field and its other arguments.  *ret_answer: the JSON of an
-     * earlier answer, to be given again; with a NULL pointer it is run. */
+    /* `question` is a digest of the request (once.h).  *ret_answer: the JSON of an earlier answer,
+     * which is repeated; a NULL pointer: the resolver runs. */
     bool (*begin)(struct graphql_call *call, struct str client, const struct sha256 *question,
                   struct str *ret_answer, struct err *err);
-    /* It ran.  done: its resolver did what was asked, else *why says why not; `answer` is its JSON,
-     * with a NULL pointer when there is none. */
+    /* Called after the resolver ran.  done: it succeeded; otherwise *why is its error.  `answer` is
+     * the JSON of the field; a NULL pointer: it could not be written. */
     void (*end)(struct graphql_call *call, struct str client, struct str field, bool done,
                 struct str answer, const struct err *why);
 };
 void graphql_schema_once(struct graphql_schema *s, const struct graphql_once *once); /* lent */
 
-/* ERR_CONFIG, with as many names as fit, when fields have no resolver. */
+/* ERR_CONFIG: fields have no resolver; the error names as many as fit. */
 bool graphql_schema_check(const struct graphql_schema *s, struct err *err);
 
 /* ---- a request ---- */
@@ -277,18 +278,18 @@ bool graphql_schema_check(const struct graphql_schema *s, struct err *err);
 struct graphql_request {
     struct str query;
     struct json_t *variables; /* an object, or NULL; only read    */
-    struct str operation;     /* empty when the document has one  */
+    struct str operation;     /* may be empty when the document has only one */
     const void *principal;
 };
 
-/* Room that the errors of an answer take beside its data. */
+/* Bytes that the errors of an answer may take in addition to its data. */
 enum { GRAPHQL_ERRORS_ROOM = 512 << 10 };
 
 /* A buf of this cap holds any answer under the default limits. */
 enum { GRAPHQL_OUT_CAP = (4 << 20) + GRAPHQL_ERRORS_ROOM };
 
-/* Appends {"data":..,"errors":[..]} to `out`, whose cap leaves GRAPHQL_ERRORS_ROOM
- * at least; `data` is missing when nothing was run, `errors` when there are none.
- * The fields of a mutation run one after the other, in order.  True: no errors. */
+/* Appends {"data":..,"errors":[..]} to `out`, which must have room for GRAPHQL_ERRORS_ROOM
+ * bytes at least; `data` is missing when nothing was run, `errors` when there are none.  The
+ * fields of a mutation run one after the other, in order.  True: no errors. */
 bool graphql_execute(const struct graphql_schema *s, const struct graphql_request *request,
                      const struct graphql_limits *limits, struct buf *out);

@@ -3,9 +3,9 @@
 #include "admin/graphql/embed.h"
 #include "admin/graphql/type.h"
 
-/* The objects behind the types: __Schema is a struct graphql_schema, __Type a
- * struct graphql_ref (so that lists and '!' are types as well), __Field a struct
- * graphql_field, and so on. */
+/* The parent objects of the resolvers: __Schema is a struct graphql_schema, __Type a struct
+ * graphql_ref (so that lists and '!' are types as well), __Field a struct graphql_field, and so
+ * on. */
 
 struct str graphql_introspect_sdl(void)
 {
@@ -106,7 +106,7 @@ static bool schema_directives(struct graphql_call *call, struct err *err)
 
 /* ---- __Type ---- */
 
-/* The type itself, or NULL when lists or a '!' stand around it. */
+/* The named type of the parent, or NULL when the parent is a list or non-null type. */
 static const struct graphql_type *bare(const struct graphql_call *call)
 {
     const struct graphql_ref *r = call->parent;
@@ -166,8 +166,8 @@ static bool type_specified_by(struct graphql_call *call, struct err *err)
     return t == NULL ? graphql_set_null(call) : graphql_set_text(call, t->specified_by);
 }
 
-/* Pointers to the items of an array, those that are deprecated only on demand.
- * Each item is `size` bytes and says at `deprecated` whether it is. */
+/* Answers with pointers to the items of an array; deprecated ones only with includeDeprecated.
+ * An item has `size` bytes; at offset `deprecated` is the struct str with the reason. */
 static bool set_filtered(struct graphql_call *call, const void *items, size_t count, size_t size,
                          size_t deprecated)
 {
@@ -218,7 +218,7 @@ static bool type_values(struct graphql_call *call, struct err *err)
                         offsetof(struct graphql_enum_value, deprecated));
 }
 
-/* Objects have a list of interfaces, which is empty. */
+/* The specification wants a list for objects; ours is always empty. */
 static bool type_interfaces(struct graphql_call *call, struct err *err)
 {
     const struct graphql_type *t = bare(call);
@@ -257,7 +257,7 @@ static bool directive_places(struct graphql_call *call, struct err *err)
     return graphql_set_texts(call, d->places, d->place_count);
 }
 
-/* `offset` is that of the reference. */
+/* call->offset is that of the struct graphql_ref in the parent. */
 static bool member_type(struct graphql_call *call, struct err *err)
 {
     const char *parent = call->parent;
@@ -266,7 +266,7 @@ static bool member_type(struct graphql_call *call, struct err *err)
     return graphql_set_object(call, parent + call->offset);
 }
 
-/* `offset` is that of the reason, which is no text when it is not deprecated. */
+/* call->offset is that of the reason in the parent; a NULL pointer means not deprecated. */
 static bool member_is_deprecated(struct graphql_call *call, struct err *err)
 {
     const char *parent = call->parent;

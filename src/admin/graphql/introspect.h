@@ -1,13 +1,13 @@
-/* introspect.h - the schema asked about itself.
+/* introspect.h - introspection: queries about the schema itself.
  *
- * Introspection is ordinary: its types are written in prelude.graphql and
+ * Introspection has no code path of its own: its types are declared in prelude.graphql and
  * answered by a table of resolvers, as all others.
  */
 #pragma once
 
 #include "admin/graphql/graphql.h"
 
-/* The prelude, lent for good. */
+/* The text of prelude.graphql, in static storage. */
 struct str graphql_introspect_sdl(void);
 
 /* Binds the resolvers of the prelude's types. */

@@ -98,7 +98,7 @@ static bool lex_number(struct graphql_lex *lex, struct err *err)
     return true;
 }
 
-/* The hex digits of \uXXXX or \u{X..}, `at` standing behind the 'u'. */
+/* Reads the hex digits of \uXXXX or \u{X..}; lex->at is behind the 'u'. */
 static bool lex_hex(struct graphql_lex *lex, uint32_t *ret)
 {
     bool braces = graphql_lex_peek(lex, 0) == '{';
@@ -154,8 +154,8 @@ static bool lex_escape(struct graphql_lex *lex, char *to, size_t *len, struct er
     return fault(lex, lex->at, err, "unknown escape in a string");
 }
 
-/* `at` stands behind the opening quote.  An escape is never shorter than what it
- * stands for, so the source's length is room enough. */
+/* lex->at is behind the opening quote.  An escape is never shorter than its value, so a buffer of
+ * the source's length suffices. */
 static bool lex_string(struct graphql_lex *lex, struct err *err)
 {
     size_t from = lex->at, len = 0, room = 0;
@@ -192,7 +192,7 @@ static size_t indent_of(struct str line)
     return n;
 }
 
-/* Line breaks are '\n' here: lex_block() has made them so. */
+/* lex_block() has normalised line breaks to '\n'. */
 static size_t common_indent(struct str text)
 {
     size_t common = SIZE_MAX;
@@ -209,7 +209,7 @@ static size_t common_indent(struct str text)
     return common == SIZE_MAX ? 0 : common;
 }
 
-/* Takes the common indentation and blank lines at both ends away, in place. */
+/* Removes the common indentation and blank lines at both ends, in place. */
 static struct str dedent(char *text, size_t len)
 {
     size_t common = common_indent(str_mem(text, len)), out = 0, keep = 0;
@@ -241,7 +241,7 @@ static struct str dedent(char *text, size_t len)
     return str_mem(text, keep);
 }
 
-/* `at` stands behind the opening quotes. */
+/* lex->at is behind the opening quotes. */
 static bool lex_block(struct graphql_lex *lex, struct err *err)
 {
     size_t from = lex->at, len = 0;

@@ -1,7 +1,7 @@
 /* lex.h - GraphQL text to tokens, one at a time.
  *
- * Source is UTF-8.  Names have a cap, so that everything made of them has one.
- * A string's value may not hold NUL, as in the JSON we read.
+ * Source is UTF-8.  Names have a maximal length, and so has every text that is built from them.
+ * A string's value may not contain NUL; the JSON that we read may not either.
  *
  * Ownership      tokens lend from the source; decoded strings live in the arena
  */
@@ -29,13 +29,13 @@ enum {
 struct graphql_token {
     int kind;
     size_t at, end;  /* in the source                                 */
-    struct str text; /* as written; of a string its value             */
+    struct str text; /* as written; the decoded value of a string */
 };
 
 struct graphql_lex {
     struct str source;
     struct arena *arena;
-    size_t at;               /* where the next token is looked for           */
+    size_t at;               /* where the search for the next token begins */
     size_t count, count_max; /* tokens so far, and their limit               */
     size_t fault;            /* where the source is wrong, after a failure   */
     size_t last_end;         /* where the token before the present one ended */

@@ -9,7 +9,7 @@ struct level {
     size_t count, at;
 };
 
-/* Lengths stand in front: two questions never look alike. */
+/* Adds the length before the bytes, so that different sequences of texts never digest alike. */
 static void graphql_once_add(struct digest *d, struct str bytes)
 {
     uint64_t len = bytes.len;
@@ -30,7 +30,7 @@ static void add_value(struct digest *d, const struct graphql_value *v)
     digest_add(d, str_mem(&v->count, sizeof v->count));
 }
 
-/* A value, and those in it. */
+/* Adds a value and everything nested in it. */
 static bool add_tree(struct digest *d, const struct graphql_value *v, struct err *err)
 {
     struct level levels[LEVELS];

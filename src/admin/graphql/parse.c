@@ -58,7 +58,7 @@ static bool parse_fragment(struct parser *p, struct graphql_selection *sel, stru
     return true;
 }
 
-/* One selection up to its own selection set. */
+/* Parses one selection up to, and without, its own selection set. */
 static bool parse_selection(struct parser *p, struct graphql_set *set,
                             struct graphql_selection **ret, struct err *err)
 {
@@ -139,7 +139,7 @@ static bool parse_operation(struct parser *p, struct graphql_definition *def, st
 {
     struct graphql_syntax *s = &p->syntax;
 
-    if (graphql_syntax_is(s, '{')) /* the short form */
+    if (graphql_syntax_is(s, '{')) /* the short form of a query: only a selection set */
         return parse_set(p, &def->set, err);
     def->kind = graphql_syntax_is_word(s, "mutation") ? GRAPHQL_MUTATION : GRAPHQL_QUERY;
     if (!graphql_parse_next(p, err))

@@ -6,8 +6,8 @@
 #include "base/auto.h"
 #include "base/require.h"
 
-/* Each selection that is looked at is a visit; fragments that are spread again
- * and again make many of few tokens. */
+/* A visit is one selection that is processed.  Fragments that spread each other several times
+ * would make very many visits out of few tokens. */
 enum { VISITS_MAX = 50000 };
 
 /* A selection set that contributes to a plan field. */
@@ -22,7 +22,7 @@ struct planner {
     const struct graphql_limits *limits;
     struct graphql_report *report;
     struct graphql_coerce coerce;
-    struct graphql_plan *queue, **queue_end; /* to be unfolded */
+    struct graphql_plan *queue, **queue_end; /* fields whose selections are not unfolded yet */
     int64_t cost;
     size_t visits;
 };
@@ -74,7 +74,7 @@ static bool read_variables(struct planner *p, struct graphql_definition *op, jso
 
 /* ---- one selection ---- */
 
-/* The `if` of @skip or @include, read once. */
+/* Reads the argument `if` of @skip or @include, once per directive. */
 static bool condition(struct planner *p, struct graphql_applied *a)
 {
     const struct graphql_directive *d = graphql_type_directive(p->schema, a->name);
@@ -105,8 +105,8 @@ static bool is_active(struct planner *p, struct graphql_applied *list, bool *ret
     return true;
 }
 
-/* Arguments depend on the variables only, so one selection reads them once
- * however often its fragment is spread. */
+/* Arguments depend on the variables only, so they are read once per selection, however often its
+ * fragment is spread. */
 static void read_arguments(struct planner *p, struct graphql_selection *sel)
 {
     struct err err = { 0 };
@@ -185,7 +185,7 @@ static bool conflict(struct planner *p, const struct graphql_plan *have,
 
 /* ---- cost and depth ---- */
 
-/* How many times the fields below it count, as a multiple of its own times. */
+/* *ret: the factor by which fields below `f` count more often than `f` itself. */
 static bool page_size(struct planner *p, struct graphql_plan *f, bool parent_paged, int64_t *ret)
 {
     const struct graphql_field *field = f->field;
@@ -306,8 +306,8 @@ struct level {
     bool active;
 };
 
-/* Fragments seen while one field is unfolded, as sets: a fragment counts once,
- * and once more if it was skipped the first time. */
+/* Fragments entered while one field is unfolded, as bit sets.  A fragment is entered once, and
+ * once more if the first time it was skipped (@skip, @include) and now it is not. */
 struct seen {
     uint64_t active, skipped;
 };
@@ -346,8 +346,8 @@ static bool graphql_plan_visit(struct planner *p, struct graphql_plan *parent,
     return true;
 }
 
-/* All selections of one plan field.  Fragments nest at most as often as there are
- * fragments, for none is entered twice at a time. */
+/* Collects all selections of one plan field.  `levels` cannot overflow: validation refuses
+ * fragments that contain themselves, so they nest at most as deep as there are fragments. */
 static bool graphql_plan_collect(struct planner *p, struct graphql_plan *parent,
                                  const struct graphql_type *t)
 {

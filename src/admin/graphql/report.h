@@ -4,14 +4,14 @@
  *   syntax       the document does not parse
  *   invalid      it does not fit the schema, or the variables do not
  *   limit        a limit was reached; the message says which
- *   unavailable  ERR_TRANSIENT: later it may work
+ *   unavailable  ERR_TRANSIENT: may work later
  *   refused      ERR_PERMANENT
  *   forbidden    ERR_PERMANENT with EACCES or EPERM
  *   not_found    ERR_PERMANENT with ENOENT
- *   uncertain    ERR_UNCERTAIN: it may have happened
+ *   uncertain    ERR_UNCERTAIN: the change may have happened
  *   config       ERR_CONFIG, from a resolver
- *   internal     the server is wrong: no value where the schema promises one
- *   bad_request  the request is no GraphQL request (graphql_request)
+ *   internal     a defect of the server: no value where the schema promises one
+ *   bad_request  the body is not a GraphQL request (request.h)
  *
  * Invariants
  *   (1) what graphql_report_write() appends fits into GRAPHQL_ERRORS_ROOM: the
@@ -45,13 +45,13 @@ struct graphql_report {
     size_t count; /* further ones are dropped */
 };
 
-/* All texts are copied.  The result lets the caller add a path; NULL when the
- * report is full. */
+/* All texts are copied.  The caller may add a path to the result, which is NULL when
+ * the report is full. */
 struct graphql_problem *graphql_report_add(struct graphql_report *r, const char *code, size_t at,
                                            const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The code of an error of a resolver. */
+/* The code (extensions.code) for an error of a resolver. */
 const char *graphql_report_code(const struct err *err);
 
 /* Appends the JSON array. */

@@ -36,7 +36,7 @@ static bool is_json(struct str content_type)
            str_eq_nocase(parameter, STR("charset=\"utf-8\""));
 }
 
-/* jansson recurses, so we look at the depth before it does. */
+/* jansson recurses over nested values, so the depth is checked before it parses. */
 static bool is_shallow(struct str body)
 {
     size_t depth = 0;
@@ -62,7 +62,7 @@ static bool is_shallow(struct str body)
     return true;
 }
 
-/* Absent and null are the same, as GraphQL over HTTP wants it. */
+/* Treats null as absent, as the GraphQL over HTTP specification demands. */
 static json_t *graphql_request_member(const json_t *object, const char *name)
 {
     json_t *v = json_object_get(object, name);

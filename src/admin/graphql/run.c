@@ -7,29 +7,29 @@
 
 enum {
     FRAMES_MAX = (GRAPHQL_DEPTH_MAX + GRAPHQL_DEPTH_INTROSPECTION) * (GRAPHQL_LISTS_MAX + 1) + 1,
-    PIECE = 4096, /* of a text, between two looks at the limit */
+    PIECE = 4096, /* bytes of a text that are written between two checks of the limit */
 };
 _Static_assert((int)FRAMES_MAX <= (int)GRAPHQL_PATH_MAX, "a path has a step for each frame");
 
 /* An object or a list that is being written. */
 struct frame {
-    const struct graphql_plan *field; /* of an object the one being written; of a list its own */
-    const struct graphql_plan *next;  /* of an object: the one after it                       */
+    const struct graphql_plan *field; /* of an object: the one being written; of a list: its own */
+    const struct graphql_plan *next;  /* of an object: the field after it */
     struct graphql_ref ref;           /* its own type                                         */
-    const void *parent;               /* the object; of a list the object it is a field of     */
+    const void *parent;               /* the object; of a list: the object whose field it is */
     struct graphql_answer list;
     size_t index; /* of the next item, or of the next written field */
-    size_t start; /* of its text                                    */
+    size_t start; /* offset of its text in `out` */
     bool is_list;
 };
 
-/* A field of Mutation that is being done under an id of its caller. */
+/* A field of Mutation with a client id, while it runs (struct graphql_once). */
 struct doing {
-    const struct graphql_plan *field; /* NULL: there is none */
+    const struct graphql_plan *field; /* NULL: no such field is running */
     struct str client;
-    size_t start; /* of its text */
+    size_t start; /* offset of its text in `out` */
     bool done;
-    struct err why; /* not */
+    struct err why; /* when !done: the error of the resolver */
 };
 
 struct run {
@@ -37,7 +37,7 @@ struct run {
     struct graphql_report *report;
     struct buf *out;
     struct graphql_call call;
-    size_t response_max; /* length of `out` not to be passed */
+    size_t response_max; /* limit of out->len */
     bool stopped;        /* out of time or memory            */
     struct doing doing;
     size_t depth;
@@ -71,7 +71,8 @@ static void field_error(struct run *r, const struct graphql_plan *f, const char 
         add_path(r, p);
 }
 
-/* Writes null, or takes back what is written up to where null may stand. */
+/* Writes null.  Where the type does not allow null, first removes the enclosing values from the
+ * output, up to the nearest one that may be null. */
 static void write_null(struct run *r, struct graphql_ref ref)
 {
     while (graphql_ref_required(ref) && r->depth > 0) {
@@ -90,7 +91,7 @@ static bool is_full(struct run *r)
     return r->out->len > r->response_max;
 }
 
-/* In pieces, so that a text does not go far over the limit before we look. */
+/* Writes in pieces, so that a long text exceeds the limit by at most one piece. */
 static void write_text(struct run *r, struct str s)
 {
     buf_putc(r->out, '"');
@@ -98,7 +99,7 @@ static void write_text(struct run *r, struct str s)
         size_t n = s.len < PIECE ? s.len : PIECE;
 
         while (n < s.len && n > PIECE - 4 && ((unsigned char)s.ptr[n] & 0xc0) == 0x80)
-            n--; /* not inside a character */
+            n--; /* do not split a UTF-8 character */
         json_escape(r->out, str_mem(s.ptr, n));
         s = str_from(s, n);
     }
@@ -162,8 +163,8 @@ static void push_list(struct run *r, const struct graphql_plan *f, struct graphq
     buf_putc(r->out, '[');
 }
 
-/* Writes the answer in r->call, which is of type `ref`; of an object or a list
- * the beginning. */
+/* Writes the answer in r->call, which has type `ref`.  Of an object or a list only the opening
+ * bracket is written, and a frame is pushed. */
 static void complete(struct run *r, const struct graphql_plan *f, struct graphql_ref ref)
 {
     const struct graphql_answer *a = &r->call.answer;
@@ -191,7 +192,8 @@ static void complete(struct run *r, const struct graphql_plan *f, struct graphql
 
 /* ---- resolvers ---- */
 
-/* Time and memory are over for all that follows; it is said once. */
+/* Checks the limits of time and memory.  Once one is exceeded, all further fields are null, and
+ * the error is reported once (run_call). */
 static bool graphql_run_may_go_on(struct run *r, struct err *err)
 {
     if (r->report->arena->used > r->limits->memory)
@@ -226,7 +228,8 @@ static struct str client_of(const struct run *r, const struct graphql_plan *f)
     return (struct str){ 0 };
 }
 
-/* *ret_answer: it was done before, and this is its text. */
+/* *ret_answer: the JSON of an earlier run under the same client id; the resolver was not called.
+ * A NULL pointer: the resolver was called. */
 static bool run_resolver(struct run *r, const struct graphql_plan *f, struct str *ret_answer,
                          struct err *err)
 {
@@ -249,7 +252,8 @@ static bool run_resolver(struct run *r, const struct graphql_plan *f, struct str
     return r->doing.done;
 }
 
-/* Its value is written, or was taken back. */
+/* Called when the value of the running mutation field is complete, or was removed because of a
+ * null below it; then it has no answer to keep. */
 static void end_doing(struct run *r)
 {
     const struct doing *d = &r->doing;
@@ -304,7 +308,7 @@ static void run_field(struct run *r, struct frame *top)
     if (top->index++ > 0)
         buf_putc(r->out, ',');
     buf_putc(r->out, '"');
-    buf_put(r->out, f->key); /* a name: nothing to escape */
+    buf_put(r->out, f->key); /* a GraphQL name needs no escapes */
     buf_puts(r->out, "\":");
     if (f->fault == NULL) {
         run_call(r, f, f->field->ref, top->parent, NULL);

@@ -1,3 +1,4 @@
+/* scalar.c - the built-in scalars: how each reads a literal and writes an answer (type.h). */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -141,7 +142,7 @@ static bool write_id(const struct graphql_answer *a, struct buf *out, struct err
     return true;
 }
 
-/* `n` digits of s at *at; false when there are fewer. */
+/* Reads `n` digits of s at *at; false when there are fewer. */
 static bool digits(struct str s, size_t *at, size_t n, int *ret)
 {
     uint64_t v;
@@ -179,7 +180,7 @@ static bool read_clock(struct str s, size_t *at, struct tm *tm)
            digits(s, at, 2, &tm->tm_sec) && tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec < 60;
 }
 
-/* ".123456", at most six digits; nothing there is 0. */
+/* Reads ".123456", at most six digits; no fraction is 0. */
 static bool read_fraction(struct str s, size_t *at, int *ret_us)
 {
     int us = 0, scale = 100000;
@@ -223,7 +224,7 @@ static bool read_time(const struct graphql_literal *v, struct graphql_value *ret
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
     back = tm;
-    time_t t = timegm(&back); /* normalises, so a day that does not exist moves */
+    time_t t = timegm(&back); /* normalises: a date that does not exist becomes another one */
 
     if (back.tm_mon != tm.tm_mon || back.tm_mday != tm.tm_mday)
         return graphql_scalar_wrong("a day of the calendar", v, err);

@@ -1,3 +1,4 @@
+/* schema.c - makes a schema from its text: links names to types, checks them, binds resolvers. */
 #include <stdio.h>
 
 #include "admin/graphql/coerce.h"
@@ -79,7 +80,8 @@ static bool check_type_defaults(const struct graphql_type *t, struct err *err)
     return true;
 }
 
-/* An input object that needs itself can never be given. */
+/* Finds the next field of `t` that requires another input object.  An input object that requires
+ * itself, directly or not, could never be written, and check_endless() refuses it. */
 static bool graphql_schema_needs(const struct graphql_type *t, size_t *at,
                                  const struct graphql_type **ret)
 {
@@ -129,7 +131,8 @@ static bool find_roots(struct graphql_schema *s, struct err *err)
     return true;
 }
 
-/* The type that carries __typename, __schema and __type is nobody's business. */
+/* Hides the internal `__Meta` type, which declares __typename, __schema and __type, from
+ * introspection. */
 static void hide_meta(struct graphql_schema *s)
 {
     for (size_t i = 0; i < s->type_count; i++)

@@ -44,7 +44,7 @@ static bool read_about(struct sdl *p, struct str *ret, struct err *err)
     return graphql_sdl_next(p, err);
 }
 
-/* A name of our own making: those with "__" are GraphQL's. */
+/* Reads the name of a definition; names that begin with "__" are reserved for the prelude. */
 static bool read_new_name(struct sdl *p, struct str *ret, struct err *err)
 {
     if (is(p, GRAPHQL_TOKEN_NAME) && !p->builtin && str_starts(p->syntax.lex.token.text, STR("__")))
@@ -53,11 +53,11 @@ static bool read_new_name(struct sdl *p, struct str *ret, struct err *err)
     return graphql_syntax_name(&p->syntax, ret, err);
 }
 
-/* A directive that may stand here, with its one argument. */
+/* A directive that is allowed in one place, with its one argument. */
 struct applicable {
     const char *name, *arg;
     enum graphql_literal_kind kind;
-    const char *otherwise; /* without arguments; NULL: it needs one */
+    const char *otherwise; /* value when the argument is missing; NULL: it is required */
     struct str *ret;
 };
 
@@ -81,7 +81,7 @@ static bool read_applied(struct sdl *p, const struct graphql_applied *d,
     return true;
 }
 
-/* Each of those at most once. */
+/* Each of the allowed directives may occur at most once. */
 static bool read_directives(struct sdl *p, const struct applicable *allowed, size_t count,
                             struct err *err)
 {
@@ -113,7 +113,7 @@ static struct applicable graphql_sdl_needs(struct str *ret)
     };
 }
 
-/* One without arguments. */
+/* A directive without arguments. */
 static struct applicable mark(const char *name, struct str *ret)
 {
     return (struct applicable){ .name = name, .arg = "", .otherwise = name, .ret = ret };
@@ -152,7 +152,7 @@ static bool read_input(struct sdl *p, struct graphql_input *in, struct err *err)
     return true;
 }
 
-/* Arguments or input fields up to `close`, whose opening bracket is taken. */
+/* Reads arguments or input fields up to the bracket `close`; the opening one is consumed. */
 static bool read_inputs(struct sdl *p, int close, size_t most, struct graphql_input **ret,
                         size_t *ret_count, struct err *err)
 {

@@ -55,7 +55,7 @@ bool graphql_syntax_name(struct graphql_syntax *s, struct str *ret, struct err *
     return graphql_lex_next(&s->lex, err);
 }
 
-/* A value without children, or the opening bracket of one that has them. */
+/* Reads a value without children, or the opening bracket of a list or object. */
 static bool value_start(struct graphql_syntax *s, bool constant, struct graphql_literal *v,
                         struct err *err)
 {
@@ -109,8 +109,8 @@ struct graphql_literal *graphql_literal_add(struct graphql_literal *parent, stru
     return v;
 }
 
-/* Goes up from finished values and makes the place of the next one in the
- * innermost open list or object; *ret is NULL when none is open. */
+/* Closes finished lists and objects, and adds the next literal to the innermost open one; *ret is
+ * NULL when none is open. */
 static bool next_place(struct graphql_syntax *s, struct graphql_literal **open, size_t *depth,
                        struct graphql_literal **ret, struct err *err)
 {

@@ -1,8 +1,8 @@
 /* syntax.h - the grammar that queries and schemas have in common.
  *
- * Values, types, arguments and directives.  Each function stands on the first
- * token of its thing and leaves on the first behind it.  A failure leaves its
- * place in lex.fault.
+ * Values, types, arguments and directives.  Each function begins at the first token of
+ * its construct and ends at the first token after it.  After a failure lex.fault is the
+ * position.
  */
 #pragma once
 
@@ -12,10 +12,10 @@
 struct graphql_syntax {
     struct graphql_lex lex;
     struct arena *arena;
-    size_t directives_max; /* in one place */
+    size_t directives_max; /* on one field, fragment or definition */
 };
 
-/* Fails at the present token: "`what` expected, found ...". */
+/* Fails at the current token: "`what` expected, found ...". */
 bool graphql_syntax_fault(struct graphql_syntax *s, const char *what, struct err *err);
 
 static inline bool graphql_syntax_is(const struct graphql_syntax *s, int kind)
@@ -25,7 +25,7 @@ static inline bool graphql_syntax_is(const struct graphql_syntax *s, int kind)
 
 bool graphql_syntax_is_word(const struct graphql_syntax *s, const char *word);
 
-/* Takes the present token, which must be of that kind. */
+/* Consumes the current token, which must be of that kind. */
 bool graphql_syntax_expect(struct graphql_syntax *s, int kind, struct err *err);
 bool graphql_syntax_name(struct graphql_syntax *s, struct str *ret, struct err *err);
 
@@ -33,11 +33,11 @@ bool graphql_syntax_value(struct graphql_syntax *s, bool constant, struct graphq
                           struct err *err);
 bool graphql_syntax_type(struct graphql_syntax *s, struct graphql_type_name *ret, struct err *err);
 
-/* Nothing there is NULL and no failure. */
+/* *ret is NULL when there are none; that is no failure. */
 bool graphql_syntax_arguments(struct graphql_syntax *s, bool constant, struct graphql_literal **ret,
                               struct err *err);
 bool graphql_syntax_directives(struct graphql_syntax *s, bool constant,
                                struct graphql_applied **ret, struct err *err);
 
-/* Behind the last child of a list or an object. */
+/* Adds a child at the end of a list or an object. */
 struct graphql_literal *graphql_literal_add(struct graphql_literal *parent, struct arena *a);

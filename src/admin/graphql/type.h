@@ -1,4 +1,4 @@
-/* type.h - the type system: what graphql_sdl builds and everybody reads.
+/* type.h - the type system: built by sdl.c and schema.c, read by everything else.
  *
  * Types, fields and arguments are arrays in the schema's arena and never change
  * after graphql_schema_new(), except for the resolvers.
@@ -29,8 +29,8 @@ struct graphql_ref {
     uint8_t lists, required;
 };
 
-/* How a scalar is read and written.  `read` gets a literal that is neither a
- * variable nor null; `write` appends JSON, and is not asked to write texts. */
+/* How a scalar is read and written.  `read` gets a literal that is neither a variable nor
+ * null; `write` appends JSON and is never called with a text answer. */
 struct graphql_scalar {
     const char *name;
     bool (*read)(const struct graphql_literal *v, struct graphql_value *ret, struct err *err);
@@ -45,7 +45,7 @@ struct graphql_input {
     struct graphql_ref ref;
     const struct graphql_literal *fallback; /* NULL: none */
     struct str fallback_text;               /* as written */
-    struct str deprecated;                  /* why; a NULL pointer: it is not */
+    struct str deprecated;                  /* the reason; a NULL pointer: not deprecated */
     bool is_secret;                         /* @secret */
     bool is_unlogged;                       /* @unlogged, or @secret */
 };
@@ -57,8 +57,8 @@ struct graphql_field {
     struct graphql_input *args;
     size_t arg_count;
     struct str deprecated;
-    struct str needs; /* the word of @needs; a NULL pointer: that of its type */
-    int right;        /* of that word, once the schema has a guard */
+    struct str needs; /* right named by @needs; a NULL pointer: that of the type */
+    int right;        /* number of that right, once the schema has a guard */
     bool is_guarded;
     graphql_fn *fn;
     size_t offset;
@@ -99,11 +99,11 @@ struct graphql_schema {
     size_t directive_count;
     const struct graphql_type *query, *mutation; /* the latter may be NULL */
     struct graphql_type *meta;                   /* __typename, __schema, __type */
-    graphql_guard_fn *guard;                     /* NULL: anybody may ask for anything */
-    const struct graphql_once *once;             /* NULL: whatever is asked is done */
+    graphql_guard_fn *guard;                     /* NULL: rights are not checked */
+    const struct graphql_once *once;             /* NULL: client ids are ignored */
 };
 
-/* NULL: there is none. */
+/* By name; NULL: not found. */
 const struct graphql_type *graphql_type_find(const struct graphql_schema *s, struct str name);
 const struct graphql_field *graphql_type_field(const struct graphql_type *t, struct str name);
 const struct graphql_directive *graphql_type_directive(const struct graphql_schema *s,
@@ -117,14 +117,14 @@ static inline bool graphql_ref_required(struct graphql_ref r)
     return r.required >> r.lists & 1;
 }
 
-/* Without its own '!'. */
+/* The same type without its outermost '!'. */
 static inline struct graphql_ref graphql_ref_nullable(struct graphql_ref r)
 {
     r.required = (uint8_t)(r.required & ~(1u << r.lists));
     return r;
 }
 
-/* Of a list: what its items are. */
+/* The type of the items of a list. */
 static inline struct graphql_ref graphql_ref_item(struct graphql_ref r)
 {
     r = graphql_ref_nullable(r);
@@ -134,7 +134,7 @@ static inline struct graphql_ref graphql_ref_item(struct graphql_ref r)
 
 enum { GRAPHQL_REF_TEXT = GRAPHQL_NAME_MAX + 2 * (2 * GRAPHQL_LISTS_MAX + 1) };
 
-/* "[Document!]!" */
+/* The type as it is written in a schema, such as "[Document!]!". */
 const char *graphql_ref_text(struct graphql_ref r, char text[static GRAPHQL_REF_TEXT]);
 
 /* By name; NULL when this scalar is not implemented. */

@@ -92,7 +92,7 @@ static const struct graphql_field *graphql_validate_find_field(struct check *c,
     return f;
 }
 
-/* True: the walk goes on below it. */
+/* True: the field has selections, which are checked next. */
 static bool check_field(struct check *c, struct graphql_selection *sel,
                         const struct graphql_type *t)
 {
@@ -249,7 +249,7 @@ static void check_names(struct check *c)
     }
 }
 
-/* The types of all fragments are needed before the first spread is checked. */
+/* Resolves the types of all fragments; checking a spread needs the type of its fragment. */
 static void check_fragments(struct check *c)
 {
     for (struct graphql_definition *f = c->doc->fragments; f != NULL; f = f->next) {
@@ -271,7 +271,7 @@ static void check_fragments(struct check *c)
 
 /* ---- what fragments and variables reach ---- */
 
-/* Adds to each definition's set what the fragments in it reach (Warshall). */
+/* Transitive closure of `reach` over all fragments (Warshall). */
 static void close_reach(struct check *c)
 {
     for (const struct graphql_definition *via = c->doc->fragments; via != NULL; via = via->next) {
@@ -304,7 +304,7 @@ static void check_reach(struct check *c)
     }
 }
 
-/* May a variable of this type stand where `use` stands? */
+/* Whether the variable's type is allowed at the position of `use`. */
 static bool graphql_validate_is_allowed(const struct graphql_variable *v,
                                         const struct graphql_use *use)
 {

@@ -14,7 +14,7 @@ static const char policy[] =
 
 /* ---- fields of the request ---- */
 
-/* A list such as "gzip;q=0.5, br" names the word, and not with a weight of zero. */
+/* Whether a list such as "gzip;q=0.5, br" has the word, with a weight other than zero. */
 static bool accepts(struct str list, struct str word)
 {
     struct str item, name;
@@ -29,7 +29,8 @@ static bool accepts(struct str list, struct str word)
     return false;
 }
 
-/* If-None-Match names this tag; both forms of a file have the same content. */
+/* Whether If-None-Match names this tag.  The suffix "-gz" is ignored: plain and packed file have
+ * the same content. */
 static bool has_it(struct http_request *r, const char *tag)
 {
     struct str list = http_field(r, STR("If-None-Match")), item;
@@ -74,8 +75,8 @@ static const struct console_file *http_console_find(struct str name)
     return NULL;
 }
 
-/* A path on which the console shows a page.  /documents/ID is also the plain path that tells
- * machines of a document: people come with a browser, which asks for HTML. */
+/* Whether the console has a page for this path.  /documents/ID is also a plain path for machines;
+ * a browser is recognised by its Accept field, which has text/html. */
 static bool is_page(struct http_request *r)
 {
     static const char *const pages[] = { "",      "login",   "map",    "documents",

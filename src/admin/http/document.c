@@ -22,7 +22,7 @@
 
 enum { ANSWER_MOST = 8 << 20, ARENA_MOST = 16 << 20 };
 
-/* One request, while it waits for the background pool or streams its answer. */
+/* One request, until it is answered. */
 struct reading {
     struct http_visit visit; /* first */
     struct principal who;    /* PRINCIPAL_NOBODY: a caller of a gateway */
@@ -30,7 +30,7 @@ struct reading {
 
     struct id id;
     bool wants_payload, head_only;
-    int64_t stage; /* of the payload; 0: as it was received */
+    int64_t stage; /* which variant of the payload; 0: as it was received */
     struct arena arena;
     struct document document;
     bool found, no_stage, is_forbidden;
@@ -40,7 +40,8 @@ struct reading {
     struct payload_reader *reader;
     struct str piece;
     enum range_result range;
-    /* Of the payload: where the range begins, what is still before it and in it. */
+    /* Offset of the range in the payload; bytes still to be skipped before it; bytes still to be
+     * sent. */
     int64_t from, skip, left;
 };
 
@@ -106,7 +107,7 @@ static bool may_take(const struct reading *v)
            principal_sees_document(&v->who, RIGHT_DOWNLOAD, &v->document);
 }
 
-/* Whose it was an archive does not say: it is for those who may take everything. */
+/* An archive does not record sender and receiver, so it takes the rights for all systems. */
 static bool may_look_in_archives(const struct reading *v)
 {
     return http_document_is_known(v) && rights_everywhere(&v->who.rights, RIGHT_DOWNLOAD) &&
@@ -123,7 +124,7 @@ static void show_document(struct reading *v)
         document_view_json(engine_store(e), &view, &v->answer);
 }
 
-/* In the audit log, before a byte goes out. */
+/* Writes the download to the audit log; called before the first byte is sent. */
 static bool note_download(struct reading *v)
 {
     char id[ID_TEXT], stage[40] = "";
@@ -168,7 +169,7 @@ static void http_document_read_piece(struct background_job *job)
 {
     struct reading *v = reading_of_job(job);
 
-    do { /* what stands before the range is read, for the digest, and not sent */
+    do { /* bytes before the range are read for the digest, and not sent */
         if (!payload_next(v->reader, &v->piece, &v->err))
             return;
         int64_t cut = v->skip < (int64_t)v->piece.len ? v->skip : (int64_t)v->piece.len;
@@ -208,7 +209,7 @@ static void piece_done(struct loop_msg *msg)
     if (v == NULL)
         return;
     if (v->err.kind != ERR_NONE) {
-        http_visit_abort(&v->visit); /* damaged: a broken transfer, never wrong bytes as whole */
+        http_visit_abort(&v->visit); /* damaged: break the transfer, never let it look whole */
         return;
     }
     http_document_send_piece(v);
@@ -259,8 +260,8 @@ static void first_piece_done(struct loop_msg *msg)
     http_document_send_piece(v);
 }
 
-/* The head waits for the first piece, which is all there is of most payloads: one that
- * is missing or damaged is told as such. */
+/* The head is sent only when the first piece has been read, so that a missing or damaged payload
+ * can still be answered with an error.  Most payloads are a single piece. */
 static void start_payload(struct reading *v)
 {
     int64_t size = v->document.source.size;
@@ -282,7 +283,7 @@ static void start_payload(struct reading *v)
 
 /* ---- the request ---- */
 
-/* An id that is not there and one that the asker may not see give the same answer. */
+/* An unknown id and a document out of scope give the same answer. */
 static void looked_up(struct loop_msg *msg)
 {
     struct reading *v = back_from_background(msg);
@@ -322,7 +323,7 @@ static bool read_stage(struct reading *v)
     return !given || (str_to_i64(buf_view(&value), &v->stage) && v->stage >= 1);
 }
 
-/* Whoever does not have the right for any system need not be told what there is. */
+/* Without the right for any system the request is refused before the lookup. */
 static bool may_ask(struct reading *v)
 {
     if (!rights_has(&v->who.rights, RIGHT_SEE))

@@ -28,7 +28,8 @@ enum { MAGIC = 0x65766e74, ROUND_MOST = 4096, ALERTS_MOST = 200, ARENA_MOST = 8 
 
 #define STREAM_US (INT64_C(120) * CLOCK_S)
 
-/* What one look found, for those who see everything and for the others; shared by the loops. */
+/* The events of one poll, as text: `all` for clients who see all systems, `some` for the others.
+ * Shared by the loops. */
 struct round {
     _Atomic unsigned refs;
     struct buf all, some;
@@ -39,26 +40,26 @@ struct stream {
     unsigned magic;
     struct branch *branch;
     struct http_request *request;
-    struct stream *next, **at; /* of its loop */
-    struct stream *known;      /* of all, under the mutex */
+    struct stream *next, **at; /* list of its branch */
+    struct stream *known;      /* next in http_events.streams, under the mutex */
     enum principal_kind kind;
     char *name;
-    bool sees_all, behind; /* behind: not all that was sent has left */
+    bool sees_all, behind; /* behind: the last bytes are not written yet */
     int64_t until_us;      /* monotonic */
 };
 
-/* The streams of one loop, and what is on its way to it. */
+/* The streams of one loop, and the round that is posted to it. */
 struct branch {
     struct http_events *events;
     struct loop *loop;
     struct loop_msg msg;
     struct round *round;
     _Atomic bool posted;
-    bool ending; /* what is posted ends all */
+    bool ending; /* the posted message ends all streams */
     struct stream *streams;
 };
 
-/* What was seen at the last look; known: there was one. */
+/* State at the last poll, to find changes; known: there was a poll. */
 struct seen {
     bool known;
     int64_t total[SERIES_NAMES], dead, version, mark;
@@ -77,7 +78,7 @@ struct http_events {
     struct stream *streams;
     size_t count;
 
-    struct seen seen; /* the thread's */
+    struct seen seen; /* used by the thread only */
 };
 
 /* ---- a stream: on its loop ---- */
@@ -123,7 +124,7 @@ static void http_events_on_drained(struct http_request *r)
 static const struct http_handler handler = { .gone = http_events_on_gone,
                                              .drained = http_events_on_drained };
 
-/* Its request is dead behind this. */
+/* Frees the stream and ends its request. */
 static void stream_end(struct stream *s, bool in_order)
 {
     struct http_request *r = s->request;
@@ -190,7 +191,7 @@ static struct branch *branch_of(struct http_events *e, const struct loop *loop)
 
 static void *look_main(void *arg);
 
-/* Under the mutex; NULL: it may begin. */
+/* Why no stream may be opened; NULL: it may.  Called under the mutex. */
 static const char *why_not(const struct http_events *e, const struct principal *who,
                            int *ret_status)
 {
@@ -260,7 +261,8 @@ void http_events_open(struct http_events *e, struct http_request *r, const struc
 
 /* ---- looking ---- */
 
-/* `number` below 0: none.  Those who do not see everything get none. */
+/* `number` < 0: the event has none.  some: clients who do not see all systems get the event, too,
+ * without the number. */
 static void put_event(struct round *to, const char *name, const char *key, int64_t number,
                       bool some)
 {
@@ -308,7 +310,8 @@ static void look_at_version(struct http_events *e, struct round *to)
     e->seen.version = version;
 }
 
-/* Holds and pauses have one mark; pauses are few, and compared. */
+/* Holds and pauses share one mark in the store.  A digest of the pauses, which are few, shows which
+ * of the two changed. */
 static bool look_at_holds(struct http_events *e, struct round *to, struct arena *a, struct err *err)
 {
     struct pause *pauses = ARENA_ARRAY(a, struct pause, PAUSES_MOST);
@@ -357,7 +360,7 @@ static bool look_at_alerts(struct http_events *e, struct round *to, struct arena
     return true;
 }
 
-/* What cannot be asked now is told at a later look. */
+/* A failed query is not reported: its change is found by a later poll. */
 static struct round *http_events_look(struct http_events *e)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
@@ -376,7 +379,7 @@ static struct round *http_events_look(struct http_events *e)
 
 /* ---- the thread ---- */
 
-/* A loop that has not come to the last round yet misses this one. */
+/* A loop that has not handled the last round yet misses this one. */
 static void http_events_post(struct branch *b, struct round *round)
 {
     if (atomic_exchange(&b->posted, true))
@@ -387,7 +390,7 @@ static void http_events_post(struct branch *b, struct round *round)
     loop_post(b->loop, &b->msg);
 }
 
-/* True: somebody listens. */
+/* Waits a second.  False: stop.  *ret_listened: a stream is open. */
 static bool wait_second(struct http_events *e, bool *ret_listened)
 {
     int64_t until_us = clock_mono_us() + CLOCK_S;
@@ -408,7 +411,7 @@ static void *look_main(void *arg)
     bool listened;
 
     while (wait_second(e, &listened)) {
-        if (!listened) { /* what changes while nobody listens is news to nobody */
+        if (!listened) { /* forget the old state: the next stream begins without a comparison */
             e->seen.known = false;
             continue;
         }
@@ -453,7 +456,7 @@ void http_events_stop(struct http_events *e)
     for (size_t i = 0; i < e->branch_count; i++) {
         struct branch *b = &e->branches[i];
 
-        while (atomic_exchange(&b->posted, true)) /* the last round is on its way */
+        while (atomic_exchange(&b->posted, true)) /* the loop still handles the last round */
             clock_sleep_us(1000);
         b->ending = true;
         b->msg.fn = http_events_on_round;

@@ -8,13 +8,14 @@
  *   pause   pauses changed                                { }
  *   config  another version of the configuration is in force  { "version": N }
  *
- * Numbers are about all systems: whoever may see some of them only gets neither tick nor dead, and
- * the others without a number.  Events say that something changed, never what: who wants to know
- * asks, with the rights of that question.
+ * Numbers are over all systems.  A client with the right `see` for some systems only gets neither
+ * tick nor dead, and of the others no number except that of the version.  An event says that
+ * something changed, never what; a client that wants to know sends a query, whose rights are
+ * checked.
  *
- * One thread looks, once a second and only while somebody listens.  A stream ends after two
- * minutes, so that it is opened again with rights that are still good; one that is not read is cut
- * off, and nothing is kept for it.
+ * One thread polls, once a second and only while a stream is open.  A stream ends after two
+ * minutes, so that the client opens it again and its rights are checked again.  A stream whose
+ * client does not read is aborted; nothing is buffered for it.
  *
  * Bounded: EVENTS_STREAMS_MOST streams on a node, EVENTS_EACH_MOST of one principal.
  *
@@ -31,7 +32,7 @@ struct principal;
 enum { EVENTS_STREAMS_MOST = 100, EVENTS_EACH_MOST = 5 };
 
 struct http_events *http_events_new(struct engine *engine);
-/* Streams end, and no other begins; before the server stops.  Twice is fine. */
+/* Ends all streams and refuses new ones; call it before the server stops.  Idempotent. */
 void http_events_stop(struct http_events *e);
 void http_events_free(struct http_events *e); /* after the server has stopped; NULL is fine */
 

@@ -28,9 +28,9 @@ struct post {
     struct http_visit visit; /* first */
     const struct identify *known;
     struct principal who;
-    struct str by; /* as the head has it */
+    struct str by; /* Waybill-By, as sent */
 
-    struct arena arena; /* texts of the head: it may be gone before the background pool has done */
+    struct arena arena; /* copies of the head, which may be gone while the background pool works */
     struct manual_request q;
     int64_t size, size_most;
     struct buf body;
@@ -73,7 +73,7 @@ static void http_manual_end_with_error(struct post *p, int status, const char *f
 
 /* ---- who sends ---- */
 
-/* False: it was answered why not. */
+/* False: refused, and answered. */
 static bool admits(struct post *p)
 {
     int64_t caller;
@@ -89,7 +89,7 @@ static bool admits(struct post *p)
     return false;
 }
 
-/* What the request has of whoever was admitted. */
+/* Sets the scope, owner and name for the timeline from the principal. */
 static void take_who(struct post *p)
 {
     struct manual_request *q = &p->q;
@@ -171,7 +171,7 @@ static bool http_manual_to_background(struct post *p, void (*run)(struct backgro
     return http_visit_to_background(&p->visit, engine_background(p->who.engine), run, done);
 }
 
-/* For the audit log. */
+/* The request as JSON, for the audit log. */
 static struct str http_manual_asked_of(struct post *p)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(64 << 10);
@@ -209,7 +209,7 @@ static void make_in_background(struct background_job *job)
     audit_end();
 }
 
-/* NULL: nobody waits any more, or it was answered why not. */
+/* NULL: the client is gone, or the request was refused and answered. */
 static struct post *agreed(struct loop_msg *msg)
 {
     struct http_visit *visit = http_visit_back(msg);
@@ -257,7 +257,7 @@ static void http_manual_asked(struct loop_msg *msg)
 
 /* ---- the head ---- */
 
-/* A field as text; ptr NULL: there is none.  False: it is no text. */
+/* Reads a header field; ptr NULL: it is missing.  False: too long, or not UTF-8. */
 static bool http_manual_text_of(struct post *p, const char *field, size_t most, struct str *ret)
 {
     struct str value = http_field(p->visit.request, str_of(field));
@@ -303,7 +303,7 @@ static bool http_manual_read_fields(struct post *p)
     return true;
 }
 
-/* One of two words, or neither; false: another. */
+/* Reads a query parameter that is one of two words, or missing.  False: it is another word. */
 static bool http_manual_read_word(struct post *p, const char *name, const char *first,
                                   const char *second, bool *ret_second)
 {
@@ -362,7 +362,7 @@ static bool http_manual_has_facts(const struct facts *f)
            f->attribute_count > 0;
 }
 
-/* "/documents/ID/edit", or "/documents". */
+/* Reads the head of a request to /documents/ID/edit or /documents. */
 static void read_request(struct post *p)
 {
     if (!(str_is(p->visit.request->path, "/documents") ? read_send(p) : read_edit(p)))
@@ -388,8 +388,8 @@ static void http_manual_on_head(struct http_request *r, void *arg)
 
 /* ---- the body ---- */
 
-/* All of it is there.  A body may take long: what was revoked meanwhile does not count any more.
- * False: it was answered why not. */
+/* Called when the body is complete.  Rights are checked again, because they may have been revoked
+ * while the body arrived.  False: refused, and answered. */
 static bool http_manual_make(struct post *p)
 {
     if (!admits(p))
@@ -441,7 +441,7 @@ static void http_manual_on_body(struct http_request *r, struct str bytes)
         buf_put(&p->body, bytes);
         return;
     }
-    if (p->spool == NULL) { /* it has outgrown memory: what there is goes ahead */
+    if (p->spool == NULL) { /* too large for memory: the bytes so far go to the spool first */
         p->spool = spool_begin(engine_spool(p->who.engine), http_loop(r), &spool_calls, p);
         if (p->body.len > 0)
             (void)spool_add(p->spool, buf_view(&p->body));

@@ -1,11 +1,10 @@
-/* visit.h - one request whose answer is found at the background pool.
+/* visit.h - one request that is answered with the help of the background pool.
  *
- * The first member of whatever a handler keeps of a request.  The client may go while the
- * background pool is at it: then nobody is answered, and the visit ends when it comes back to the
- * loop.
+ * The first member of the struct in which a handler keeps a request.  If the client disconnects
+ * while a background thread works, the visit is freed when it comes back to the loop.
  *
- * Threads: the loop of the request; what is run at the background pool reads the rest of the
- * struct.
+ * Threads: the loop of the request.  While at_background is set, the rest of the enclosing struct
+ * belongs to the background thread.
  */
 #pragma once
 
@@ -25,19 +24,19 @@ struct http_visit {
 void http_visit_begin(struct http_visit *v, struct http_request *r,
                       const struct http_handler *handler, void (*free)(struct http_visit *v));
 
-/* Run at the background pool, then come back to the loop.  False: the background pool is full; that
- * was answered, and the visit has ended. */
+/* Calls `run` in the background pool, then `done` on the loop.  False: the pool is full; the
+ * request was answered with 503, or aborted, and the visit is freed. */
 bool http_visit_to_background(struct http_visit *v, struct background *background,
                               void (*run)(struct background_job *),
                               void (*done)(struct loop_msg *));
 struct http_visit *http_visit_of_job(struct background_job *job);
-/* NULL: nobody waits any more, and the visit has ended. */
+/* To be called first in `done`.  NULL: the client is gone, and the visit is freed. */
 struct http_visit *http_visit_back(struct loop_msg *msg);
 
-/* Answer, and end the visit; the message may be its own. */
+/* Answers and frees the visit; the texts may belong to the visit. */
 void http_visit_error(struct http_visit *v, int status, const char *fields, const char *code,
                       const char *message);
 void http_visit_abort(struct http_visit *v);
 
-/* For handlers: the client is gone. */
+/* The slot `gone` of handlers: the client has disconnected. */
 void http_visit_gone(struct http_request *r);

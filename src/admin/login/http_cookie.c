@@ -24,7 +24,7 @@ struct str http_cookie_find(const struct http_request *r, const char *name)
     return (struct str){ 0 };
 }
 
-/* The secret of the session. */
+/* Over TLS the cookie without the prefix does not count: any subdomain could have set it. */
 static struct str http_cookie_session(const struct http_request *r)
 {
     struct str secure = http_cookie_find(r, COOKIE_SECURE);
@@ -44,7 +44,8 @@ void http_cookie_put_session(struct buf *fields, bool secure, struct str secret)
                secret.len == 0 ? "; Max-Age=0" : "");
 }
 
-/* "https://host:port" against the Host of the request; its scheme is only the browser's to know. */
+/* Compares "https://host:port" with the Host field.  The scheme of the page is known to the browser
+ * alone, because a proxy may terminate TLS; only http:// on a TLS connection is surely wrong. */
 static bool is_own_origin(const struct http_request *r, struct str origin)
 {
     struct str host = http_field(r, STR("Host"));

@@ -1,8 +1,8 @@
-/* http_cookie.h - the session of a browser: its cookie, and whether a request is our own page's.
+/* http_cookie.h - the session cookie of a browser, and the defence against cross-site requests.
  *
- * Over TLS the cookie is `__Host-waybill`, which a browser takes only from this host itself, by TLS
- * and for all paths; without TLS it is `waybill`.  TLS may also end before this node: then the
- * Origin of the page says so.
+ * Over TLS the cookie is `__Host-waybill`, which a browser accepts only from this host itself, over
+ * TLS and for all paths; without TLS it is `waybill`.  When a proxy terminates TLS before this
+ * node, the scheme of the Origin field shows that the page was loaded over TLS.
  */
 #pragma once
 
@@ -18,18 +18,19 @@ struct principal;
 /* The cookie of that name; ptr NULL: there is none.  Lent by the request. */
 struct str http_cookie_find(const struct http_request *r, const char *name);
 
-/* The page that asks came by TLS. */
+/* Whether the browser uses TLS, to this node or to a proxy before it. */
 bool http_cookie_is_secure(const struct http_request *r);
-/* "Set-Cookie: ..." with the secret, or with an empty one to remove it. */
+/* Appends a Set-Cookie field with the secret; an empty secret removes the cookie. */
 void http_cookie_put_session(struct buf *fields, bool secure, struct str secret);
 
-/* Sec-Fetch-Site and Origin: another site asks.  Both may be missing: that is no browser of today.
- */
+/* Whether Sec-Fetch-Site or Origin names another site.  False if both are missing: every current
+ * browser sends one of them with a cross-site request that changes something. */
 bool http_cookie_is_foreign(const struct http_request *r);
-/* One of them says that our own page asks, and none that another site does. */
+/* Whether one of these fields is there, and none names another site. */
 bool http_cookie_is_own(const struct http_request *r);
 
-/* Who it is by the cookie, and what they may.  What changes something must come from our own page,
- * and say so; else nobody, and ret->refused tells why.  Does not block. */
+/* Identifies the user by the session cookie, with their rights.  A request other than GET or HEAD
+ * must prove that it comes from our own page; otherwise the cookie does not count, and ret->refused
+ * says why.  Does not block. */
 bool http_cookie_identify(struct login *login, struct http_request *r, struct arena *a,
                           struct principal *ret);

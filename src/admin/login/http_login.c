@@ -30,13 +30,13 @@ enum {
     ARENA_MOST = 512 << 10,
 };
 
-/* What is done for a request: with its body first on the loop, then at a desk. */
+/* How a path is handled: when the body is complete first on_loop, then at_background. */
 struct entry_way {
-    const char *path; /* ends in '/': what stands below it, too */
+    const char *path; /* with '/' at its end: paths below it, too */
     enum http_method method;
-    bool outside; /* it talks to somebody else: a desk of its own */
+    bool outside; /* talks to the OpenID Connect provider: uses the login background pool */
     bool (*on_loop)(
-        struct entry *e); /* NULL: straight to the background pool; false: answered, or away */
+        struct entry *e); /* NULL: straight to the background; false: answered, or there already */
     void (*at_background)(struct entry *e);
 };
 
@@ -106,7 +106,7 @@ static void http_login_answer(struct entry *e)
     entry_free(e);
 }
 
-/* {"error":{...}} */
+/* Answers with {"error":{...}}. */
 static void entry_error(struct entry *e, int status, const char *code, const char *message)
 {
     e->status = status;
@@ -149,7 +149,7 @@ static void http_login_wrong(struct entry *e)
     entry_error(e, 401, "wrong", "The user or the password is wrong.");
 }
 
-/* ---- at a desk ---- */
+/* ---- in the background ---- */
 
 static void run_in_background(struct background_job *job)
 {
@@ -166,7 +166,7 @@ static void done_in_background(struct loop_msg *msg)
     if (e->request != NULL)
         http_login_answer(e);
     else
-        entry_free(e); /* nobody waits any more */
+        entry_free(e); /* the client is gone */
 }
 
 static void http_login_to_background(struct entry *e)
@@ -192,7 +192,7 @@ static bool http_login_is_text(struct str s)
     return s.ptr != NULL && s.len <= 4096 && memchr(s.ptr, '\0', s.len) == NULL;
 }
 
-/* Names are small letters, whatever somebody types. */
+/* User names are stored in lower case. */
 static struct str fold(struct arena *a, struct str name)
 {
     char *text = arena_text(a, name);
@@ -433,7 +433,7 @@ static void link_show_in_background(struct entry *e)
         show_form(e, 200, user, STR(""));
 }
 
-/* The link stays as it is until what was given will do. */
+/* Refuses the name or password that was chosen; the link stays valid for another try. */
 static void refuse_pair(struct entry *e, struct str user, const struct err *err)
 {
     if (e->is_form)
@@ -558,10 +558,10 @@ static bool is_type(struct str content_type, const char *type)
     return str_eq_nocase(str_trim(is), str_of(type));
 }
 
-/* JSON no other site can send without asking first, and only a browser has a cookie to misuse.  A
- * form, and the end of a session, which needs no body, any site can send: they must say that they
- * come from our own page.  A link is a secret, but whoever has one could log others in as its user.
- */
+/* Defence against cross-site requests.  Another site cannot send JSON without a CORS preflight,
+ * which we do not grant.  It can send a form, and a logout, which needs no body: these must prove
+ * that they come from our own page.  This holds for links as well: the owner of a link could
+ * otherwise log somebody else's browser in as the user of the link. */
 static bool http_login_read_type(struct entry *e)
 {
     struct str type = e->request->content_type;

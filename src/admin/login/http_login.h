@@ -1,22 +1,22 @@
-/* http_login.h - the ways in and out, which nobody must be logged in for.
+/* http_login.h - login and logout: the paths that need no session.
  *
- *   GET  /login/ways     which there are: {"password":true,"oidc":null}
- *   POST /login          {"user":NAME,"password":TEXT} to a cookie (http_cookie.h)
+ *   GET  /login/ways     the login methods: {"password":true,"oidc":null}
+ *   POST /login          {"user":NAME,"password":TEXT}; sets the cookie (http_cookie.h)
  *   POST /logout         ends the session
- *   GET  /login/LINK     a page to choose a password (login_page.h)
- *   POST /login/LINK     {"user":NAME,"password":TEXT}, or the same as a form; the link is used up
- *   GET  /oidc/start     to the provider
- *   GET  /oidc/callback  and back from it (oidc.h)
+ *   GET  /login/LINK     a page to choose a password (page.h)
+ *   POST /login/LINK     {"user":NAME,"password":TEXT}, or the same as a form; works once
+ *   GET  /oidc/start     redirects to the OpenID Connect provider (oidc.h)
+ *   GET  /oidc/callback  the redirect back from it
  *
- * A wrong password and an unknown user give the same answer, after the same time; who tries too
- * often has to wait (login_limit.h).  Passwords are hashed at the background pool, two at a time.
+ * A wrong password and an unknown user give the same answer after the same time.  Failed attempts
+ * are rate-limited (limit.h).  Passwords are hashed in the background pool.
  */
 #pragma once
 
 #include "base/http_server.h"
 
-/* Its arg is the struct login. */
+/* The handler's arg is the struct login. */
 extern const struct http_handler http_login_handler;
 
-/* The path is one of these. */
+/* Whether the path is one of those above. */
 bool http_login_takes(const struct http_request *r);

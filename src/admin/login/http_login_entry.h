@@ -1,5 +1,5 @@
-/* http_login_entry.h - one request of http_login.h, from its head to its answer; for those who work
- * on it at a desk. */
+/* http_login_entry.h - one request of http_login.h, from its head to its answer.  Shared by the
+ * files that work on it in the background pool. */
 #pragma once
 
 #include "admin/login/login.h"
@@ -20,17 +20,17 @@ struct entry {
     struct http_request *request; /* NULL: the client is gone */
     const struct entry_way *way;
     struct background_job job;
-    bool away; /* somewhere else: it comes back to the loop */
+    bool away; /* in a background pool; comes back to the loop */
 
     /* Copies of what is needed of the head. */
     struct arena arena;
     struct str address, agent, host, path, query, flow;
     bool secure, is_form;
-    struct principal who; /* by the cookie it came with; perhaps nobody */
+    struct principal who; /* by the cookie of the request; may be nobody */
 
     struct buf body;
     struct str name, password;
-    const char *hash; /* against which the password is checked; NULL: it is not */
+    const char *hash; /* stored hash to verify the password against; NULL: none */
 
     /* The answer. */
     int status;
@@ -38,12 +38,12 @@ struct entry {
     struct buf fields, answer;
 };
 
-/* A page of login_page.h. */
+/* Answers with a page of page.h. */
 void entry_page(struct entry *e, int status, const char *title, struct str text);
-/* 303 to a path or address of ours. */
+/* Answers with a redirect (303). */
 void entry_go(struct entry *e, struct str to);
-/* A line of the audit log about a user, by that user. */
+/* A line of the audit log: the user is actor and object. */
 struct audit_entry entry_audit(const struct entry *e, struct str user, const char *action,
                                const char *how);
-/* Logged in: a session and its cookie.  Blocks.  False: the answer says why not. */
+/* Begins a session and sets its cookie.  Blocks.  False: refused, and the answer says why. */
 bool entry_begin_session(struct entry *e, struct str user, const char *how);

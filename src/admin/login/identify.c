@@ -9,7 +9,7 @@
 #include "engine/intake/intake_table.h"
 #include "engine/upkeep/admin_keys.h"
 
-/* As a gateway takes it: "Bearer KEY", or the field X-API-Key. */
+/* The key of the request, sent as to a gateway: "Bearer KEY", or the field X-API-Key. */
 static struct str token_of(const struct http_request *r)
 {
     struct str scheme, rest = str_cut(r->authorization, ' ', &scheme);

@@ -13,14 +13,14 @@ struct http_request;
 struct login;
 struct principal;
 
-/* Where callers are known. */
+/* Where keys, the admin token and sessions are looked up. */
 struct identify {
     struct engine *engine;
     struct login *login;
 };
 
 /* Texts are copied into the arena, because the request may be gone before it is answered.  False:
- * the admin API does not know the caller; *ret_caller is then the number of a gateway's caller, or
- * 0. */
+ * the sender has no access to the admin API; *ret_caller is then the number of the caller of a
+ * gateway that the key belongs to, or 0. */
 bool identify(const struct identify *known, struct http_request *r, struct arena *a,
               struct principal *ret, int64_t *ret_caller);

@@ -1,5 +1,5 @@
-/* json_in.h - JSON from outside as a tree of jansson's: no deeper than json_scan.h allows, no key
- * twice, and an object. */
+/* json_in.h - parses untrusted JSON with jansson: an object, nested no deeper than json_scan.h
+ * allows, without duplicate keys. */
 #pragma once
 
 #include <jansson.h>
@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* ERR_PERMANENT: it is none. */
+/* ERR_PERMANENT: the bytes are not such an object. */
 bool json_in_object(struct str bytes, json_t **ret, struct err *err);
 void json_in_drop(json_t **json); /* for AUTO() */
 

@@ -25,7 +25,7 @@ enum jwt_alg { JWT_RS256, JWT_ES256 };
 
 struct jwt_key {
     enum jwt_alg alg;
-    char *kid; /* NULL: it has none */
+    char *kid; /* key id; NULL: none */
     EVP_PKEY *pkey;
 };
 
@@ -85,7 +85,7 @@ static EVP_PKEY *read_ec(const json_t *key)
     AUTO(buf_done) struct buf point = BUF_INIT(1 + 2 * COORDINATE);
     EVP_PKEY *made = NULL;
 
-    buf_putc(&point, 4); /* uncompressed */
+    buf_putc(&point, 4); /* uncompressed point */
     if (!str_is(json_in_text(key, "crv"), "P-256") || !part_of(key, "x", &point) ||
         point.len != 1 + COORDINATE || !part_of(key, "y", &point) ||
         point.len != 1 + 2 * COORDINATE)
@@ -162,7 +162,7 @@ static bool jwt_verify(const struct jwt_key *key, struct str text, const unsigne
     return ok;
 }
 
-/* Two numbers of 32 bytes, as OpenSSL wants them. */
+/* A JWS signature is two numbers of 32 bytes; OpenSSL wants them in DER. */
 static bool verify_ec(const struct jwt_key *key, struct str text, struct str sig)
 {
     const unsigned char *bytes = (const unsigned char *)sig.ptr;

@@ -13,7 +13,7 @@ enum { SETS = 1024, WAYS = 4, SECOND_US = 1000000 };
 
 struct slot {
     uint64_t key; /* 0: empty */
-    int tries;    /* of a known pair: what is left of its burst */
+    int tries;    /* attempts; in the table `known`: attempts left of the burst */
     int64_t last_us, next_us;
 };
 
@@ -23,7 +23,7 @@ struct table {
 
 struct login_limit {
     pthread_mutex_t mutex;
-    unsigned char secret[32]; /* so that nobody chooses whom to push out */
+    unsigned char secret[32]; /* keys the hash: nobody can choose which entry a new one replaces */
     struct table tries, known;
 };
 
@@ -46,7 +46,7 @@ void login_limit_free(struct login_limit *l)
 
 /* ---- keys ---- */
 
-/* The bytes that count of an address: all four, or the first eight of sixteen. */
+/* The significant bytes of an address: all four of IPv4, the first eight of IPv6. */
 static struct str network_of(struct str address, unsigned char bytes[16])
 {
     static const unsigned char mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
@@ -89,7 +89,7 @@ static struct slot *login_limit_find(struct table *t, uint64_t key)
     return NULL;
 }
 
-/* The slot of the key, or in the place of the one that was used longest ago. */
+/* The slot of the key; if there is none, the least recently used slot of its set is replaced. */
 static struct slot *login_limit_take(struct table *t, uint64_t key)
 {
     struct slot *found = login_limit_find(t, key), *set = t->slots[key % SETS], *oldest = set;
@@ -117,7 +117,7 @@ static void count_try(struct slot *s, int free_tries, int64_t now_us)
     s->next_us = now_us + (wait < LOGIN_WAIT_MOST_US ? wait : LOGIN_WAIT_MOST_US);
 }
 
-/* How long a key still waits; what is long ago is forgotten. */
+/* How long the key still has to wait.  Attempts longer ago than the longest delay are dropped. */
 static int64_t wait_of(struct table *t, uint64_t key, int64_t now_us)
 {
     struct slot *s = login_limit_find(t, key);
@@ -129,7 +129,7 @@ static int64_t wait_of(struct table *t, uint64_t key, int64_t now_us)
     return s->next_us - now_us;
 }
 
-/* What is refused takes no slot: nobody pushes out what was counted by trying on. */
+/* A refused attempt takes no slot, so further attempts cannot displace the counters. */
 static int64_t try_stranger(struct login_limit *l, uint64_t pair, uint64_t place, int64_t now_us)
 {
     int64_t by_pair = wait_of(&l->tries, pair, now_us),
@@ -176,8 +176,8 @@ void login_limit_worked(struct login_limit *l, struct str user, struct str addre
              place = login_limit_key_of(l, STR(""), address);
 
     (void)pthread_mutex_lock(&l->mutex);
-    bool was_known =
-        login_limit_find(&l->known, pair) != NULL; /* then its try did not count for the place */
+    /* The attempt of a known pair was not counted for the address. */
+    bool was_known = login_limit_find(&l->known, pair) != NULL;
     struct slot *known = login_limit_take(&l->known, pair),
                 *at = login_limit_find(&l->tries, place),
                 *failed = login_limit_find(&l->tries, pair);
@@ -186,7 +186,7 @@ void login_limit_worked(struct login_limit *l, struct str user, struct str addre
     known->last_us = now_us;
     if (failed != NULL)
         *failed = (struct slot){ 0 };
-    if (!was_known && at != NULL && at->tries > 0) { /* it was none that failed */
+    if (!was_known && at != NULL && at->tries > 0) { /* take the attempt back: it did not fail */
         at->tries--;
         at->next_us = at->tries < LOGIN_FREE_ADDRESS ? 0 : at->next_us;
     }

@@ -1,13 +1,13 @@
-/* limit.h - how often somebody may try a password.
+/* limit.h - rate limit of password attempts.
  *
- * Tries are counted by account and address, and by address.  After a few that failed each further
- * one has to wait, twice as long as the one before it, up to a quarter of an hour; who waits so
- * long begins anew.  The delay is the address's, never the account's: a stranger cannot lock
- * anybody out. An account that was opened from an address before may be tried from there once a
- * second whatever others do there.
+ * Failed attempts are counted per pair of account and address, and per address.  After the free
+ * attempts the delay doubles with each further one, up to a quarter of an hour; after a pause of
+ * that length the count begins anew.  The delay belongs to the address, never to the account alone,
+ * so a stranger cannot lock a user out.  A pair that has logged in before is limited to one attempt
+ * a second, after a burst, whatever others do from the same address.
  *
- * An address of IPv6 is its first 64 bits.  What is remembered has a fixed size; when it is full,
- * the longest ago is forgotten.  Pure: the time is given.
+ * Of an IPv6 address the first 64 bits count.  The tables have a fixed size; a new entry replaces
+ * the least recently used one of its set.  Pure: the time is a parameter.
  *
  * Threads: any.
  */
@@ -21,8 +21,8 @@
 struct login_limit;
 
 enum {
-    LOGIN_FREE_PAIR = 5,     /* tries of an account from an address */
-    LOGIN_FREE_ADDRESS = 20, /* of all accounts from an address */
+    LOGIN_FREE_PAIR = 5,     /* attempts without delay on one account from one address */
+    LOGIN_FREE_ADDRESS = 20, /* attempts without delay on all accounts from one address */
     LOGIN_KNOWN_BURST = 10,
 };
 
@@ -31,6 +31,7 @@ enum {
 struct login_limit *login_limit_new(void);
 void login_limit_free(struct login_limit *l);
 
-/* 0: try, and it counts as failed until login_limit_worked(); else how long to wait. */
+/* 0: the attempt may be made, and counts as failed unless login_limit_worked() follows.  Otherwise
+ * the microseconds to wait. */
 int64_t login_limit_try(struct login_limit *l, struct str user, struct str address, int64_t now_us);
 void login_limit_worked(struct login_limit *l, struct str user, struct str address, int64_t now_us);

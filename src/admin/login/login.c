@@ -22,8 +22,8 @@
 
 enum {
     TICK_US = CLOCK_S / 2,
-    NOTE_US = 60 * CLOCK_S,   /* how exactly the last use is kept */
-    RELOAD_US = 60 * CLOCK_S, /* other nodes note uses without raising the mark */
+    NOTE_US = 60 * CLOCK_S,   /* precision of a session's last use in the store */
+    RELOAD_US = 60 * CLOCK_S, /* other nodes record uses without raising the mark */
     USES_MOST = 256,
     TABLE_ARENA = 256 << 20,
     OUTSIDE_THREADS = 2,
@@ -32,7 +32,7 @@ enum {
     PASSWORD_MOST = 1000,
 };
 
-/* struct rights without the room for what it does not have. */
+/* struct rights without its unused entries, which are large. */
 struct held {
     unsigned everywhere;
     size_t count;
@@ -53,7 +53,7 @@ struct table {
     struct arena arena;
     struct user *users;
     size_t user_count;
-    struct seat *seats; /* by id */
+    struct seat *seats; /* sessions, sorted by id */
     size_t seat_count;
     int64_t mark, roles_mark, loaded_us;
 };
@@ -64,10 +64,10 @@ struct login {
     struct background *background;
     struct oidc_provider *oidc;
 
-    pthread_mutex_t mutex; /* of the table, for a moment */
+    pthread_mutex_t mutex; /* of the table; held briefly */
     struct table *table;   /* NULL: not read yet */
 
-    pthread_mutex_t loading; /* one at a time; before `mutex` */
+    pthread_mutex_t loading; /* serialises reloads; taken before `mutex` */
     pthread_t thread;
     pthread_mutex_t thread_mutex;
     pthread_cond_t stop;
@@ -169,7 +169,7 @@ static bool seat_all(struct login *l, struct table *t, const struct session *ses
     return true;
 }
 
-/* The marks first: what changes while it is read raises them again. */
+/* Reads the marks first: a change during the read raises them, and the next poll reads again. */
 static bool read_table(struct login *l, struct table *t, struct err *err)
 {
     struct store *s = engine_store(l->engine);
@@ -179,7 +179,7 @@ static bool read_table(struct login *l, struct table *t, struct err *err)
     if (!user_mark(s, &t->mark, err) || !login_roles_mark(s, &t->roles_mark, err) ||
         !user_list(s, &t->arena, &t->users, &t->user_count, err))
         return false;
-    if (t->user_count > 0) /* a database may sort in its own way */
+    if (t->user_count > 0) /* the database's collation may differ */
         qsort(t->users, t->user_count, sizeof *t->users, login_by_name);
     t->loaded_us = clock_mono_us();
     return session_list(s, &t->arena, &sessions, &count, err) &&
@@ -298,8 +298,8 @@ struct login *login_new(struct engine *engine)
     (void)pthread_mutex_init(&l->loading, NULL);
     (void)pthread_mutex_init(&l->thread_mutex, NULL);
     (void)pthread_cond_init(&l->stop, NULL);
-    (void)login_refresh(l,
-                        &(struct err){ 0 }); /* what fails now, the thread tries again, and tells */
+    /* A failure is not reported here: the thread tries again at once, and logs it. */
+    (void)login_refresh(l, &(struct err){ 0 });
     thread_start(&l->thread, "login", login_main, l);
     return l;
 }

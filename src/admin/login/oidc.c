@@ -43,7 +43,7 @@ static void refuse_trouble(struct entry *e, const struct err *err)
 
 /* ---- what belongs to one login ---- */
 
-/* All three from the secret of the cookie; none tells anything of the others. */
+/* Derived from the secret in the cookie by a one-way function; none reveals another. */
 struct flow {
     char state[FLOW_TEXT], nonce[FLOW_TEXT], verifier[FLOW_TEXT], challenge[FLOW_TEXT];
 };
@@ -118,7 +118,7 @@ static bool is_host(struct str host)
     return host.len > 0;
 }
 
-/* Where the provider sends the browser back.  It compares this with what is registered there. */
+/* The redirect URI, which the provider compares with the registered one. */
 static bool find_redirect(struct entry *e, struct oidc_settings *s, struct err *err)
 {
     if (s->redirect.len == 0) {
@@ -133,7 +133,7 @@ static bool find_redirect(struct entry *e, struct oidc_settings *s, struct err *
 
 /* ---- start ---- */
 
-/* True: there is a provider, and *ret_places says where.  Else it is answered. */
+/* Reads the settings and finds the provider's addresses.  False: answered with the reason. */
 static bool open_provider(struct entry *e, struct oidc_settings *s, struct oidc_places *ret_places)
 {
     struct err err = { 0 };
@@ -205,7 +205,7 @@ static bool same(struct str a, const char *b)
     return a.ptr != NULL && digest_same(&x, &y);
 }
 
-/* What came back belongs to the login that this browser began, at this provider. */
+/* Checks that the callback belongs to a login that this browser began at this provider. */
 static bool read_code(struct entry *e, const struct oidc_settings *s, const struct oidc_places *at,
                       const struct flow *flow, struct str *ret_code, struct err *err)
 {
@@ -226,7 +226,7 @@ static bool read_code(struct entry *e, const struct oidc_settings *s, const stru
     return ret_code->len > 0 || err_set(err, ERR_PERMANENT, 0, "the provider sent no code");
 }
 
-/* RFC 6749, 2.3.1: both are escaped before they are joined. */
+/* RFC 6749, 2.3.1: client id and secret are form-encoded before HTTP Basic joins them. */
 static const char *escaped(struct arena *a, struct str text)
 {
     AUTO(buf_done) struct buf to = BUF_INIT(64 << 10);
@@ -297,7 +297,7 @@ static void add_roles(const struct yaml_node *list, struct buf *to)
     }
 }
 
-/* The roles of the groups in the claim, which is a list or one text. */
+/* The roles of all groups in the claim; the claim is a list or a single text. */
 static struct str roles_of(struct entry *e, const struct oidc_settings *s, const json_t *claims)
 {
     AUTO(buf_done) struct buf roles = BUF_INIT(USER_ROLES_TEXT);
@@ -319,7 +319,8 @@ static struct str roles_of(struct entry *e, const struct oidc_settings *s, const
     return arena_copy(&e->arena, buf_view(&roles));
 }
 
-/* A name that fits, of those that the provider knows; else one made of who it is. */
+/* A valid user name from the claims preferred_username or email.  If there is none, or with
+ * `plain`, a name made of a digest of issuer and subject. */
 static struct str oidc_name_of(struct entry *e, const json_t *claims, const struct user *u,
                                bool plain)
 {
@@ -370,7 +371,7 @@ static bool make_user(struct entry *e, struct store *store, const json_t *claims
         return true;
     if (err->sys != EEXIST)
         return false;
-    *err = (struct err){ 0 }; /* the name is somebody else's */
+    *err = (struct err){ 0 }; /* another user has this name */
     u->name = oidc_name_of(e, claims, u, true);
     return add_user(e, store, u, err);
 }
@@ -389,7 +390,7 @@ static bool change_roles(struct entry *e, struct store *store, const struct user
     return ok;
 }
 
-/* The user of this identity, with the roles that the provider gives it now. */
+/* Finds or adds the user of this identity, and sets the roles that the provider grants now. */
 static bool oidc_find_user(struct entry *e, const struct oidc_settings *s, const json_t *claims,
                            struct user *ret, struct err *err)
 {

@@ -1,7 +1,7 @@
-/* oidc_fetch.h - a question to a provider, and its answer: blocking, small, and careful.
+/* oidc_fetch.h - one blocking HTTP request to an OpenID Connect provider.
  *
- * https, or http when the host is this machine; certificates are checked; redirects are not
- * followed; ten seconds and 1 MiB at most.
+ * Only https, or http to this machine; certificates are verified; redirects are not followed; ten
+ * seconds and 1 MiB at most.
  */
 #pragma once
 
@@ -13,15 +13,15 @@
 
 enum { OIDC_FETCH_MOST = 1 << 20 };
 
-/* Whether an address is one that may be asked. */
+/* Whether the URL is allowed: https, or http to this machine. */
 bool oidc_fetch_may(struct str url);
 
 struct oidc_fetch {
     const char *url;
-    const char *form;            /* what is posted; NULL: a GET */
-    const char *user, *password; /* by HTTP Basic; NULL: none */
+    const char *form;            /* body of a POST; NULL: a GET */
+    const char *user, *password; /* for HTTP Basic; NULL: none */
 };
 
-/* The body, whatever the status.  ERR_TRANSIENT: there is no answer; ERR_CONFIG: the address may
- * not be asked. */
+/* Appends the body of the answer, whatever its status.  ERR_TRANSIENT: no answer; ERR_CONFIG: the
+ * URL is not allowed. */
 bool oidc_fetch(const struct oidc_fetch *f, struct buf *to, int *ret_status, struct err *err);

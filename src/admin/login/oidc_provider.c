@@ -22,22 +22,22 @@
 
 enum {
     URL_MOST = 2000,
-    VALUE_MOST = 4096,     /* escaped, all of them fit into the buffers of oidc.c */
-    SCRATCH_MOST = 4 << 20 /* takes the longest value that settings.h reads, and its secrets */
+    VALUE_MOST = 4096,     /* all values, escaped, fit into the buffers of oidc.c */
+    SCRATCH_MOST = 4 << 20 /* room for the longest value that settings.h reads, and its secrets */
 };
 
 struct oidc_provider {
     pthread_mutex_t mutex;
-    char *issuer; /* whose the rest is; NULL: nothing was asked yet */
+    char *issuer; /* of the cached discovery document; NULL: none is cached */
     char *authorization, *token, *jwks;
     bool tells_issuer, wants_post;
     int64_t said_us;
-    struct jwt_keys *keys; /* NULL: not asked yet */
-    int64_t keys_us;       /* when it was asked for them again */
-    /* The last question that had no good answer, and whom it was put to: those who waited for it
-     * are told the same, and do not wait for one of their own each. */
+    struct jwt_keys *keys; /* NULL: not fetched yet */
+    int64_t keys_us;       /* when an unknown key last made us fetch them again; 0: never */
+    /* The last failed request.  Logins that waited for the mutex meanwhile get the same error, and
+     * do not each wait for a time-out of their own. */
     struct err trouble;
-    char *troubled; /* NULL: there was none */
+    char *troubled; /* issuer of that request; NULL: none failed */
     int64_t trouble_us;
 };
 
@@ -49,8 +49,8 @@ static bool oidc_provider_find_secret(void *arg, struct str name, struct arena *
     return secret_get(arg, name, a, ret, err);
 }
 
-/* A reference may bring in more than the arena and the buffers of a request take, and whoever
- * asks need not be logged in: nothing of that goes further than here. */
+/* A reference (file, secret) may expand to more than the arena and the buffers of a request hold,
+ * and the client need not be logged in.  So values are read into a scratch arena and limited. */
 static bool oidc_provider_read_text(struct settings s, const char *key, struct str *ret,
                                     struct err *err)
 {
@@ -64,7 +64,7 @@ static bool oidc_provider_read_text(struct settings s, const char *key, struct s
     bool fits = value.len <= VALUE_MOST;
 
     *ret = fits && value.ptr != NULL ? arena_copy(a, value) : (struct str){ 0 };
-    if (settings_has(&s, key)) /* else it is the fallback */
+    if (settings_has(&s, key)) /* otherwise it is the default, in static storage */
         secret_clear(value);
     return fits || err_set(err, ERR_CONFIG, 0,
                            "auth: oidc: `%s` is longer than %d bytes: see what it is set to, or "
@@ -179,7 +179,7 @@ static bool oidc_provider_keep(struct oidc_provider *p, struct str issuer, const
                            ? json_string_value(json_object_get(said, "issuer"))
                            : "none");
     oidc_provider_forget(
-        p); /* its keys too: one that it withdrew is not believed for longer than this */
+        p); /* drops the keys, too: a withdrawn key is trusted for ten minutes at most */
     p->issuer = xstrndup(issuer);
     p->authorization = oidc_provider_place(said, "authorization_endpoint");
     p->token = oidc_provider_place(said, "token_endpoint");
@@ -267,7 +267,7 @@ static bool fetch_keys(struct oidc_provider *p, struct err *err)
     return true;
 }
 
-/* Whoever sends tokens with made-up keys does not make us ask each time. */
+/* Limits fetches, so that tokens with made-up key ids do not cause a request each. */
 static bool may_ask_again(struct oidc_provider *p)
 {
     int64_t now = clock_mono_us();

@@ -1,9 +1,9 @@
-/* oidc_provider.h - what is known of a provider: its configuration here, what it says of itself,
- * its keys.
+/* oidc_provider.h - an OpenID Connect provider: its settings in the configuration, its discovery
+ * document, its keys.
  *
- * What it says of itself and its keys are asked for again after ten minutes; its keys also when a
- * token names one that is not known, at most once a minute.  A provider that does not answer is
- * left alone for five seconds.
+ * Discovery document and keys are cached for ten minutes.  The keys are also fetched again when a
+ * token names an unknown key, at most once a minute.  After a failed request the provider is not
+ * asked again for five seconds.
  *
  * Threads: any that may block.
  */
@@ -26,11 +26,11 @@ struct yaml_node;
 struct oidc_settings {
     struct str issuer, client_id, client_secret, groups, scopes, redirect, title;
     const struct yaml_node *roles; /* lent by the plan */
-    struct plan *plan;             /* a reference; NULL: none is configured */
+    struct plan *plan;             /* reference that keeps `roles` alive */
 };
 
-/* *ret_there false: there is none.  The arena has its texts, among them the secret; each has at
- * most 4096 bytes (ERR_CONFIG). */
+/* *ret_there: whether a provider is configured.  Texts, among them the client secret, are in the
+ * arena; oidc_settings_done() clears the secret.  ERR_CONFIG: a text is longer than 4096 bytes. */
 bool oidc_settings_read(struct engine *e, struct arena *a, struct oidc_settings *ret,
                         bool *ret_there, struct err *err);
 void oidc_settings_done(struct oidc_settings *s);
@@ -38,11 +38,11 @@ void oidc_settings_done(struct oidc_settings *s);
 struct oidc_provider *oidc_provider_new(void);
 void oidc_provider_free(struct oidc_provider *p);
 
-/* Where it is; copies in the arena. */
+/* Addresses of the provider, from its discovery document; copies in the arena. */
 struct oidc_places {
     struct str authorization, token;
-    bool tells_issuer; /* with the code */
-    bool wants_post;   /* the secret in the body */
+    bool tells_issuer; /* sends `iss` with the code (RFC 9207) */
+    bool wants_post;   /* the client secret in the body, not as HTTP Basic */
 };
 
 bool oidc_provider_places(struct oidc_provider *p, struct str issuer, struct arena *a,

@@ -6,7 +6,7 @@
 
 enum { NAMES_MOST = 64 };
 
-/* Names that have blanks between them; those beyond the limit are left out. */
+/* Splits at blanks; names beyond the limit are dropped. */
 static size_t login_roles_split(struct str names, struct str ret[static NAMES_MOST])
 {
     size_t n = 0;

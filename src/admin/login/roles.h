@@ -1,4 +1,4 @@
-/* roles.h - what the roles of a user allow: the one place where users meet roles. */
+/* roles.h - the rights that the roles of a user grant. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,12 +12,12 @@ struct store;
 
 struct role;
 
-/* The rights of all these roles together, of those that were listed (store/people/role.h) and of
- * built-in ones; a name that is no role's any more gives none.  `names` has blanks between them;
- * texts of the result are the list's. */
+/* The union of the rights of the roles in `names`, separated by blanks.  They are looked up in
+ * `roles`, as listed by store/people/role.h, and among the built-in ones; a role that was removed
+ * grants nothing.  Texts of the result are lent by `roles`. */
 void login_roles_rights(const struct role *roles, size_t count, struct str names,
                         struct rights *ret);
-/* False with ERR_PERMANENT: there is no such role; the error tells which there are. */
+/* False with ERR_PERMANENT: one of the names is not a role; the error lists those that exist. */
 bool login_roles_check(struct store *s, struct str names, struct err *err);
-/* Changes with every change of a role. */
+/* A number that changes with every change of a role. */
 bool login_roles_mark(struct store *s, int64_t *ret, struct err *err);

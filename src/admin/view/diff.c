@@ -12,7 +12,7 @@ struct lines {
     size_t count;
 };
 
-/* What becomes of a line: kept, removed from the old text, added by the new one. */
+/* One line of the result: kept, removed from the old text, or added by the new one. */
 struct edit {
     char mark; /* ' ', '-', '+' */
     struct str line;
@@ -25,7 +25,7 @@ static struct lines diff_split(struct str text)
     while (text.len > 0 && l.count < DIFF_LINES) {
         struct str rest = str_cut(text, '\n', &l.line[l.count]);
 
-        if (l.count == DIFF_LINES - 1) /* all the rest is one line */
+        if (l.count == DIFF_LINES - 1) /* the rest of the text counts as one line */
             l.line[l.count] = text, rest.len = 0;
         l.count++;
         text = rest;
@@ -33,7 +33,7 @@ static struct lines diff_split(struct str text)
     return l;
 }
 
-/* lcs[i * (m + 1) + j]: the length of the longest common part of old[i..] and new[j..]. */
+/* t[i * (m + 1) + j]: the length of the longest common subsequence of old[i..] and new[j..]. */
 static unsigned *lcs_table(const struct str *old, size_t n, const struct str *new, size_t m)
 {
     unsigned *t;
@@ -90,7 +90,7 @@ static size_t edits_of(struct lines a, struct lines b, struct edit *to)
     return k;
 }
 
-/* A hunk reaches until more than two contexts of kept lines follow. */
+/* A hunk ends before a run of kept lines that is longer than two contexts. */
 static size_t hunk_end(const struct edit *e, size_t from, size_t count)
 {
     size_t last = from;

@@ -1,6 +1,6 @@
 /* diff.h - the difference of two texts, line by line, as `diff -u` writes it.
  *
- * Lines up to DIFF_LINES each; beyond that everything between the common start and the
+ * Up to DIFF_LINES lines of each text; beyond that everything between the common start and the
  * common end counts as changed. */
 #pragma once
 
@@ -10,6 +10,6 @@
 
 enum { DIFF_LINES = 20000, DIFF_TABLE = 4 << 20 };
 
-/* Appends nothing when they are equal. */
+/* Appends nothing when the texts are equal. */
 bool diff_text(struct str old, struct str new, const char *old_name, const char *new_name,
                struct buf *out, struct err *err);

@@ -28,7 +28,7 @@ bool doctor_run(struct store *s, struct arena *a, struct doctor_report *ret, str
                 return err_context(err, "check %s", check_name(i));
             }
             (void)doctor_add(ret, a, check_name(i), false, 0,
-                             why.text); /* damaged: go on looking */
+                             why.text); /* damaged: the other checks still run */
             continue;
         }
         (void)doctor_add(ret, a, check_name(i), c.bad == 0, c.looked_at,

@@ -1,7 +1,7 @@
 /* doctor.h - the invariants of the store, checked.
  *
- * Each check counts what it looked at and says what is wrong and what to do.  It reads
- * only, in slices, so it may run on a living node; a stopped one is opened read-only.
+ * Each check counts the rows or files it examined, and says what is wrong and what to do.
+ * Checks only read, in slices, so they may run on a running node.
  */
 #pragma once
 
@@ -29,5 +29,5 @@ struct doctor_report {
     struct doctor_check checks[DOCTOR_CHECKS_MOST];
 };
 
-/* False: it could not look.  Messages are in the arena. */
+/* False: the checks could not run.  Messages are in the arena. */
 bool doctor_run(struct store *s, struct arena *a, struct doctor_report *ret, struct err *err);

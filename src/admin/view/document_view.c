@@ -24,12 +24,13 @@ static void read_facts(struct store *s, const struct document *d, struct arena *
                            .receiver = document_view_name_of(s, d->receiver),
                            .type = document_view_name_of(s, d->type) };
     if (d->facts.len > 0)
-        (void)facts_read(d->facts, a, ret); /* what cannot be read says nothing */
+        (void)facts_read(d->facts, a, ret); /* damaged facts count as none */
 }
 
 /* ---- deliveries ---- */
 
-/* One that is due is ready, and one that is ready may be held. */
+/* A delivery whose retry is due counts as ready; a ready delivery counts as held if the governor or
+ * its lane has a reason. */
 static void derive_state(struct dispatch *dispatch, const struct delivery *d, int64_t now_us,
                          struct delivery_view *v)
 {
@@ -110,7 +111,8 @@ static struct delivery_view *document_view_view_of(struct document_view *v, stru
     return new;
 }
 
-/* What ended without being delivered was cancelled: nothing else ends a document. */
+/* Reconstructs the deliveries of a document that has ended.  A delivery that did not arrive was
+ * cancelled: nothing else ends a document. */
 static void tell_from_timeline(const struct document *d, struct arena *a, struct document_view *v)
 {
     struct timeline_reader r = timeline_read(d->timeline);
@@ -164,7 +166,7 @@ bool document_view_make(struct engine *e, const struct document *d, bool listed,
 {
     *ret = (struct document_view){ .doc = *d, .state = d->is, .has_timeline = !listed };
     read_facts(engine_store(e), d, a, &ret->facts);
-    /* Only these may turn out to be held. */
+    /* Only these two states may turn out to be held; of the others deliveries are loaded later. */
     return (d->is != DOCUMENT_ACTIVE && d->is != DOCUMENT_RETRYING) ||
            document_view_load_stored(e, ret, a, err);
 }

@@ -17,7 +17,7 @@ static bool payload_diff_is_text(struct str s)
     return memchr(s.ptr, '\0', s.len) == NULL;
 }
 
-/* Behind a tag, a value, a segment; between two tags when they follow each other. */
+/* Delimiters that end a tag, a value or a segment. */
 static bool ends_something(char c)
 {
     return c != '\0' && strchr(">,;{}[]'~", c) != NULL;
@@ -51,7 +51,8 @@ static bool break_lines(struct str text, struct buf *to, struct err *err)
     return true;
 }
 
-/* The length of its first lines, or of the part of a long one that ends with a character. */
+/* The length of the whole lines that fit; if the last line is long, cuts it between two characters.
+ */
 static size_t first_lines(struct str text)
 {
     size_t most = PAYLOAD_DIFF_OUT, end;
@@ -64,7 +65,8 @@ static size_t first_lines(struct str text)
     return end;
 }
 
-/* Broken alike they may look alike: then as they are; and they do not end alike. */
+/* Payloads that differ only in line breaks may be equal after long lines are broken: then they are
+ * compared as they are.  If even that shows no hunk, they differ in the final line break only. */
 static bool payload_diff_compare(struct str was, struct str would, struct buf *to, struct err *err)
 {
     AUTO(buf_done) struct buf old = BUF_INIT(BROKEN_MOST);

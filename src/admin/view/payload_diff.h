@@ -1,8 +1,7 @@
 /* payload_diff.h - what differs between two payloads, for people.
  *
- * Line by line, as `diff -u` writes it.  Payloads often are one long line: a line over
- * PAYLOAD_DIFF_LINE bytes is broken behind the characters that end something in XML, JSON,
- * CSV and EDI, in both of them.
+ * Line by line, as `diff -u` writes it.  Payloads often are one long line: in both payloads a line
+ * over PAYLOAD_DIFF_LINE bytes is broken after the delimiters of XML, JSON, CSV and EDI.
  */
 #pragma once
 
@@ -17,6 +16,6 @@ enum {
     PAYLOAD_DIFF_OUT = 4 << 10
 };
 
-/* Appends up to PAYLOAD_DIFF_OUT bytes, whole lines where they are short enough; *ret_cut:
- * there is more.  False: one of them is no text or too long, and nothing was appended. */
+/* Appends up to PAYLOAD_DIFF_OUT bytes, cut at the end of a line if possible; *ret_cut: the
+ * difference is longer.  False: a payload is not text or too long, and nothing was appended. */
 bool payload_diff(struct str was, struct str would, struct buf *to, bool *ret_cut);
