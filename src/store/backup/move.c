@@ -26,7 +26,6 @@
 #define DB_NAME  "waybill.db"
 #define DB_MOVED "waybill.db.moved"
 
-
 /* Tables not copied: state of a process, an index, or names of files; payloads are copied below. */
 static const char *const left_behind[] = { "schema_version", "node",           "node_writer",
                                            "task_lease",     "hold_seen",      "poll_turn",
