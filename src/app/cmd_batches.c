@@ -179,7 +179,7 @@ const struct verb cmd_batches = {
     .about = "Documents whose route ends in `batch` join a batch of that name, one per route and\n"
              "receiver.  It closes by its count, bytes, age or times, or by `batches close`; then\n"
              "it becomes a document of its own, which is retried, held and shown as any other.\n"
-             "Its members fare as it does.\n",
+             "Its members end in the state of that document.\n",
     .example = "waybill batches ls\n"
                "waybill batches show nightly\n"
                "waybill batches close nightly --receiver salsify\n",

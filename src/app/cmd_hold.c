@@ -62,8 +62,9 @@ static int tell_unconfirmed(const json_t *unconfirmed)
     const json_t *id;
     size_t i;
 
-    json_array_foreach(unconfirmed, i, id)(void) print_fail(
-        EXIT_NO, "node %s lives and did not say that it goes by the hold", json_string_value(id));
+    json_array_foreach(unconfirmed, i, id)(void)
+        print_fail(EXIT_NO, "node %s is running but has not confirmed the hold; it may still send",
+                   json_string_value(id));
     return json_array_size(unconfirmed) == 0 ? EXIT_DONE : EXIT_NO;
 }
 

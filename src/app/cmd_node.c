@@ -166,47 +166,50 @@ static const struct arg_option resume_options[] = { WHAT, { 0 } };
 const struct verb cmd_node = {
     .name = "node",
     .summary = "nodes: look at them, pause what they do",
-    .about = "A pause is of the node ID, or of all nodes, now and to come, when no ID is given;\n"
-             "of what the options say, or of everything without one.  It is stored and stays\n"
-             "over restarts until `node resume`.\n"
-             "\n"
-             "While intake is paused senders are told 503 with Retry-After, and gateways that\n"
-             "look for documents rest.  While delivery is paused what was begun is finished,\n"
-             "and the rest is held with the reason `pause`.\n"
-             "\n"
-             "A store that came out of a backup sends nothing (the reason is `restore`) until\n"
-             "`node release` says what becomes of the documents that had not ended when it was\n"
-             "taken, for they may have been sent since: `resend` sends them under their old ids,\n"
-             "`in_doubt` leaves each to `docs resolve`, `cancel` ends them.  Members of batches\n"
-             "are dead letters after `in_doubt`: `docs retry` lets them join again.\n",
+    .about =
+        "Pauses node ID, or without an ID all nodes, including those added later.  The options\n"
+        "choose what is paused; without an option everything is.  A pause is stored and stays\n"
+        "over restarts until `node resume`.\n"
+        "\n"
+        "While intake is paused senders are told 503 with Retry-After, and gateways that\n"
+        "look for documents rest.  While delivery is paused what was begun is finished,\n"
+        "and the rest is held with the reason `pause`.\n"
+        "\n"
+        "A store that came out of a backup sends nothing (the reason is `restore`) until\n"
+        "`node release` says what becomes of the documents that had not ended when it was\n"
+        "taken, for they may have been sent since: `resend` sends them under their old ids,\n"
+        "`in_doubt` leaves each to `docs resolve`, `cancel` ends them.  Members of batches\n"
+        "are dead letters after `in_doubt`: `docs retry` lets them join again.\n",
     .example = "waybill node ls\n"
                "waybill node pause --delivery --reason \"network work\"\n"
                "waybill node resume\n"
                "waybill node release --in-flight in_doubt\n",
-    .forms = (const struct arg_form[]){ { .word = "ls",
-                                          .summary = "all nodes, and what is paused",
-                                          .common = FORM_NODE | FORM_JSON,
-                                          .run = cmd_node_run_ls },
-                                        { .word = "pause",
-                                          .usage = "[ID] [--intake] [--delivery] [--jobs] "
-                                                   "[--reason TEXT]",
-                                          .summary = "pause one node, or all",
-                                          .most = 1,
-                                          .options = pause_options,
-                                          .common = FORM_NODE | FORM_JSON,
-                                          .run = run_pause },
-                                        { .word = "resume",
-                                          .usage = "[ID] [--intake] [--delivery] [--jobs]",
-                                          .summary = "end a pause",
-                                          .most = 1,
-                                          .options = resume_options,
-                                          .common = FORM_NODE | FORM_JSON,
-                                          .run = run_resume },
-                                        { .word = "release",
-                                          .usage = "--in-flight resend|in_doubt|cancel",
-                                          .summary = "after a restore: let go what waits",
-                                          .options = release_options,
-                                          .common = FORM_NODE | FORM_JSON,
-                                          .run = run_release },
-                                        { 0 } },
+    .forms =
+        (const struct arg_form[]){
+            { .word = "ls",
+              .summary = "all nodes, and what is paused",
+              .common = FORM_NODE | FORM_JSON,
+              .run = cmd_node_run_ls },
+            { .word = "pause",
+              .usage = "[ID] [--intake] [--delivery] [--jobs] "
+                       "[--reason TEXT]",
+              .summary = "pause one node, or all",
+              .most = 1,
+              .options = pause_options,
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_pause },
+            { .word = "resume",
+              .usage = "[ID] [--intake] [--delivery] [--jobs]",
+              .summary = "end a pause",
+              .most = 1,
+              .options = resume_options,
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_resume },
+            { .word = "release",
+              .usage = "--in-flight resend|in_doubt|cancel",
+              .summary = "after a restore: decide about deliveries in flight, and send again",
+              .options = release_options,
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_release },
+            { 0 } },
 };

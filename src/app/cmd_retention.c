@@ -147,30 +147,29 @@ int docs_kept(const struct args *a)
 static const struct arg_option run_options[] = {
     { .name = "all",
       .kind = ARG_FLAG,
-      .help = "also more than the guard lets go in an hour: you know that the clock is right" },
+      .help = "ignore the hourly purge limit; only if the system clock is right" },
     { 0 },
 };
 
 const struct verb cmd_retention = {
     .name = "retention",
-    .summary = "how long documents are kept: what went, what may go",
-    .about = "Documents go when they were kept as long as `retention` in the configuration\n"
-             "says, counted from when they ended; dead letters only when it says so.  A node\n"
-             "does it by itself.  `run` lets it begin now, also when the clock was set a moment\n"
-             "ago.  In an hour one day goes, and of other days no more than a twentieth of all\n"
-             "documents; `run --all` lets everything go that may, and takes the day back when\n"
-             "the clock was ahead before: else documents are counted from the latest day that\n"
-             "was believed.\n"
-             "\n"
-             "`waybill docs keep` keeps single documents whatever their age.\n",
+    .summary = "how long documents are kept: what was purged, what may be",
+    .about =
+        "A node purges documents that ended longer ago than `retention` in the configuration\n"
+        "says; dead letters only when it says so.  `run` starts a purge now, also right after\n"
+        "the clock was set.  Per hour the purger deletes one day, and of other days at most a\n"
+        "twentieth of all documents.  `run --all` lifts this limit, and resets the latest\n"
+        "known day if the clock had been ahead; else documents count from that day.\n"
+        "\n"
+        "`waybill docs keep` keeps single documents whatever their age.\n",
     .example = "waybill retention show\nwaybill retention run\n",
     .forms = (const struct arg_form[]){ { .word = "show",
-                                          .summary = "what there is, what may go, what went",
+                                          .summary = "what there is, what may be purged, what was",
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = cmd_retention_run_show },
                                         { .word = "run",
                                           .usage = "[--all]",
-                                          .summary = "let go now of what may go",
+                                          .summary = "purge expired documents now",
                                           .options = run_options,
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = run_run },

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/require.h"
 #include "core/units.h"
-#include "core/zone_inside.h"
+#include "core/zone_data.h"
 
 #define FOLDER "/usr/share/zoneinfo/"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "core/zone_inside.h"
+#include "core/zone_data.h"
 
 enum { HEADER = 44, TYPE = 6 };
 

@@ -5,7 +5,7 @@
  *     IST-1GMT0,M10.5.0,M3.5.0/1      daylight time may be behind standard time
  */
 #include "core/civil.h"
-#include "core/zone_inside.h"
+#include "core/zone_data.h"
 
 enum date_kind { DATE_MONTH, DATE_NO_LEAP, DATE_ANY };
 

@@ -209,6 +209,14 @@ static enum taking store(const struct look *l, int fd, const char *name, struct 
     return TAKEN;
 }
 
+/* A file that changed or was refused does not stop the poll; a failure of ours does. */
+static bool may_go_on(enum taking end, struct err *err)
+{
+    if (end != FAILED)
+        *err = (struct err){ 0 };
+    return end != FAILED;
+}
+
 /* ---- the work folder ---- */
 
 static void put_back(const struct look *l, int claim, const char *name)
@@ -286,21 +294,15 @@ static bool file_in_take_claimed(struct look *l, int claim, const char *claim_na
         return true;
     }
     (void)snprintf(source, sizeof source, "%s\n%s", claim_name, name);
-    switch (store(l, fd, name, str_of(source), &st, err)) {
-    case TAKEN:
-        l->taken++;
-        if (!file_in_finish(l, fd, claim, claim_name, name, &st, err))
-            return false;
-        drop_marker(l, claim, name);
-        return true;
-    case CHANGED:
-    case REFUSED:
-        *err = (struct err){ 0 };
-        return true;
-    case FAILED:
-        break;
-    }
-    return false;
+    enum taking end = store(l, fd, name, str_of(source), &st, err);
+
+    if (end != TAKEN)
+        return may_go_on(end, err);
+    l->taken++;
+    if (!file_in_finish(l, fd, claim, claim_name, name, &st, err))
+        return false;
+    drop_marker(l, claim, name);
+    return true;
 }
 
 /* A crash came between marker and file: the file was complete, so claim it too. */
@@ -558,18 +560,12 @@ static bool take_kept(struct look *l, const char *name, struct stat *st, struct 
 
     if (fd < 0 || fstat(fd, &now) < 0 || !file_in_is_same(st, &now) || !S_ISREG(now.st_mode))
         return true; /* it is changing: next time */
-    switch (store(l, fd, name, source, &now, err)) {
-    case TAKEN:
-        l->taken++;
-        return l->port->note_seen(l->deposit, source, err);
-    case CHANGED:
-    case REFUSED:
-        *err = (struct err){ 0 };
-        return true;
-    case FAILED:
-        break;
-    }
-    return false;
+    enum taking end = store(l, fd, name, source, &now, err);
+
+    if (end != TAKEN)
+        return may_go_on(end, err);
+    l->taken++;
+    return l->port->note_seen(l->deposit, source, err);
 }
 
 /* Queries the ledger when a file is new and when it is ripe, not at every poll between. */

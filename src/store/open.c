@@ -225,7 +225,7 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     s->options = *options;
     s->kind = options->url != NULL ? DB_POSTGRESQL : DB_SQLITE;
     s->data_fd = s->payload_fd = s->large_fd = s->lock_fd = -1;
-    s->words.arena = (struct arena)ARENA_INIT(256 << 20);
+    s->names.arena = (struct arena)ARENA_INIT(256 << 20);
     (void)pthread_mutex_init(&s->reader_mutex, NULL);
     (void)pthread_cond_init(&s->reader_free, NULL);
     (void)pthread_rwlock_init(&s->name_lock, NULL);

@@ -300,7 +300,7 @@ static bool placed_sending(struct graphql_call *call, struct err *err)
 static bool placed_unconfirmed(struct graphql_call *call, struct err *err)
 {
     const struct placed *p = call->parent;
-    struct str *ids = ARENA_ARRAY(call->arena, struct str, WARDEN_BLIND_MOST);
+    struct str *ids = ARENA_ARRAY(call->arena, struct str, CONTROLS_BLIND_MOST);
 
     (void)err;
     for (size_t i = 0; i < p->placed.blind_count; i++)

@@ -37,7 +37,8 @@ static bool secret_add(struct graphql_call *call, struct err *err)
     for (size_t i = 0; i < n; i++)
         if (str_eq(all[i].name, name))
             return graphql_set_object(call, &all[i]);
-    return err_set(err, ERR_TRANSIENT, 0, "it was kept, and removed again by somebody else");
+    return err_set(err, ERR_TRANSIENT, 0,
+                   "the secret was stored, and removed by somebody else meanwhile");
 }
 
 static bool secret_remove(struct graphql_call *call, struct err *err)

@@ -50,7 +50,7 @@ static bool add_tree(struct digest *d, const struct graphql_value *v, struct err
         if (one->count == 0)
             continue;
         if (depth == LEVELS)
-            return err_set(err, ERR_LIMIT, 0, "values stand too deep in each other");
+            return err_set(err, ERR_LIMIT, 0, "arguments are nested too deeply");
         levels[depth++] = (struct level){ .items = one->items, .count = one->count };
     }
     return true;

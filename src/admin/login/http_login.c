@@ -181,7 +181,7 @@ static void http_login_to_background(struct entry *e)
     if (e->away)
         return;
     buf_puts(&e->fields, "Retry-After: 1\r\n");
-    entry_error(e, 503, "busy", "Too many want in at once. Try again.");
+    entry_error(e, 503, "busy", "Too many logins at once. Try again.");
     http_login_answer(e);
 }
 
@@ -356,7 +356,7 @@ static bool login_on_loop(struct entry *e)
         return false;
     e->away = false;
     buf_puts(&e->fields, "Retry-After: 1\r\n");
-    entry_error(e, 503, "busy", "Too many want in at once. Try again.");
+    entry_error(e, 503, "busy", "Too many logins at once. Try again.");
     return true;
 }
 

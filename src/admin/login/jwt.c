@@ -222,7 +222,8 @@ static bool check_signature(const struct jwt_keys *k, struct str head, struct st
     if (!str_is(alg, "RS256") && !str_is(alg, "ES256"))
         return err_set(err, ERR_PERMANENT, 0, "the ID token is not signed with RS256 or ES256");
     if (json_object_get(header, "crit") != NULL)
-        return err_set(err, ERR_PERMANENT, 0, "the ID token asks for what is not understood");
+        return err_set(err, ERR_PERMANENT, 0,
+                       "the ID token has critical header parameters (crit) that are not supported");
     return verify_any(k, str_is(alg, "RS256") ? JWT_RS256 : JWT_ES256, json_in_text(header, "kid"),
                       signed_text, buf_view(&sig), err);
 }

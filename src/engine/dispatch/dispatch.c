@@ -57,9 +57,9 @@
 
 enum {
     QUEUE_WAITING_MOST = 512,      /* legs that wait in memory, per queue ... */
-    LANE_SLOW_MOST = 16,           /* ... and per queue of a slow receiver */
-    LANE_CLAIM_MOST = 100,         /* tasks of one claim */
-    LANE_AHEAD_MOST = 32,          /* tasks claimed beyond the free slots */
+    QUEUE_SLOW_MOST = 16,          /* ... and per queue of a slow receiver */
+    QUEUE_CLAIM_MOST = 100,        /* tasks of one claim */
+    QUEUE_AHEAD_MOST = 32,         /* tasks claimed beyond the free slots */
     FAST_US = 50 * CLOCK_MS,       /* a receiver is fast if its sends take less on average ... */
     STILL_US = 200 * CLOCK_MS,     /* ... and one of them has ended within this time */
     OVERTAKEN_US = 60 * CLOCK_S,   /* a leg that has waited longer keeps its position */
@@ -192,7 +192,7 @@ static size_t memory_of(const struct send_queue *l)
 {
     if (l->system->limiter != NULL)
         return paced_keep(l->system->limiter);
-    return l->fast ? QUEUE_WAITING_MOST : LANE_SLOW_MOST;
+    return l->fast ? QUEUE_WAITING_MOST : QUEUE_SLOW_MOST;
 }
 
 static unsigned rate_why(const struct system_live *s)
@@ -417,7 +417,7 @@ struct leg *dispatch_shed(struct dispatch *d)
         /* The limiter reports tokens, so the legs of a limited system may stay without a send in
          * progress; not for ever, because they occupy claims. */
         bool paced = l->system->limiter != NULL && now - l->moved_us < PACED_MOST_US && !d->resting;
-        size_t keep = paced ? memory_of(l) : LANE_SLOW_MOST;
+        size_t keep = paced ? memory_of(l) : QUEUE_SLOW_MOST;
 
         if (l->waiting == 0)
             continue;
@@ -486,7 +486,7 @@ static size_t room_of(struct dispatch *d, const struct send_queue *l, int64_t no
 {
     const struct system_live *s = l->system;
     const struct endpoint_live *e = l->endpoint;
-    int64_t ahead = s->limit < LANE_AHEAD_MOST ? s->limit : LANE_AHEAD_MOST;
+    int64_t ahead = s->limit < QUEUE_AHEAD_MOST ? s->limit : QUEUE_AHEAD_MOST;
     int64_t room = s->limit + ahead - s->active - s->waiting;
 
     int64_t memory = (int64_t)memory_of(l) - (int64_t)l->waiting;
@@ -499,7 +499,7 @@ static size_t room_of(struct dispatch *d, const struct send_queue *l, int64_t no
     if (breaker_is_open(&e->breaker))
         return breaker_may_probe(&e->breaker, now_us) && s->active < s->limit &&
                (s->limiter == NULL || paced_has(s->limiter));
-    return room < LANE_CLAIM_MOST ? (size_t)room : LANE_CLAIM_MOST;
+    return room < QUEUE_CLAIM_MOST ? (size_t)room : QUEUE_CLAIM_MOST;
 }
 
 void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, int64_t queue)

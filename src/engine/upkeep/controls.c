@@ -366,7 +366,7 @@ static bool await_all(struct controls *w, struct arena *a, struct controls_place
     struct hold now;
 
     for (;;) {
-        if (!hold_blind(w->o.store, ret->num, ret->blind, WARDEN_BLIND_MOST, &ret->blind_count,
+        if (!hold_blind(w->o.store, ret->num, ret->blind, CONTROLS_BLIND_MOST, &ret->blind_count,
                         err))
             return false;
         if (ret->blind_count == 0 || clock_mono_us() > until)
@@ -388,9 +388,9 @@ bool controls_hold(struct controls *w, const struct hold *h, struct arena *a,
     log_event(LOG_INFO, "hold.add", kv_int("hold", ret->num),
               kv_str("system", controls_name_of(w, h)), kv_str("reason", h->reason),
               kv_str("owner", h->owner));
-    ret->sending = ARENA_ARRAY(a, struct str, WARDEN_SENDING_MOST);
+    ret->sending = ARENA_ARRAY(a, struct str, CONTROLS_SENDING_MOST);
     if (controls_follow(w, err) && await_all(w, a, ret, err) &&
-        hold_sending(w->o.store, ret->num, a, ret->sending, WARDEN_SENDING_MOST,
+        hold_sending(w->o.store, ret->num, a, ret->sending, CONTROLS_SENDING_MOST,
                      &ret->sending_count, err))
         return true;
     return err_behind(err,

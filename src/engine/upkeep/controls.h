@@ -44,13 +44,13 @@ void controls_free(struct controls *w); /* NULL is fine */
 /* Applies what the store says; cheap when nothing changed. */
 bool controls_follow(struct controls *w, struct err *err);
 
-enum { WARDEN_BLIND_MOST = 16, WARDEN_SENDING_MOST = 16000 };
+enum { CONTROLS_BLIND_MOST = 16, CONTROLS_SENDING_MOST = 16000 };
 
 struct controls_placed {
     int64_t num;
     struct str *sending; /* ids of deliveries that were being sent when it took effect */
     size_t sending_count;
-    int64_t blind[WARDEN_BLIND_MOST]; /* nodes that did not answer in time */
+    int64_t blind[CONTROLS_BLIND_MOST]; /* nodes that did not answer in time */
     size_t blind_count;
 };
 

@@ -75,7 +75,7 @@ bool queue_is_stuck(struct queue_look *q, int64_t front_us, bool has_reason, int
         *q = (struct queue_look){ .front_us = front_us, .since_us = now_us };
         return false;
     }
-    return now_us - q->since_us >= (int64_t)LOOKOUT_STUCK_S * CLOCK_S;
+    return now_us - q->since_us >= (int64_t)WATCHDOG_STUCK_S * CLOCK_S;
 }
 
 /* ---- queues ---- */
@@ -337,7 +337,7 @@ static void look_at_certificate(struct watchdog *l, const char *of, struct str o
                    clock_utc_text(ends_us, end));
     alerts_see(l->o.alerts, ALERT_CERTIFICATE, object, -(ends_us - now) / CLOCK_S, text);
 
-    if (!reminder_is_due(&c->reminder, days < LOOKOUT_CERTIFICATE_DAYS, now))
+    if (!reminder_is_due(&c->reminder, days < WATCHDOG_CERTIFICATE_DAYS, now))
         return;
     log_event(LOG_WARN, "certificate.end", kv_z("of", of), kv_int("days", ends_us > now ? days : 0),
               kv_bool("over", ends_us <= now),

@@ -38,10 +38,10 @@ bool watchdog_certificates(struct watchdog *l, struct err *err);
 
 /* ---- the rules, for tests ---- */
 
-enum { LOOKOUT_STUCK_S = 600, LOOKOUT_CERTIFICATE_DAYS = 30 };
+enum { WATCHDOG_STUCK_S = 600, WATCHDOG_CERTIFICATE_DAYS = 30 };
 
 /* One check of a queue.  Stuck: there is no reason to wait, and the first task has been the same
- * for LOOKOUT_STUCK_S. */
+ * for WATCHDOG_STUCK_S. */
 struct queue_look {
     int64_t front_us; /* the age mark of the first task, 0: none */
     int64_t since_us; /* when it became the first */

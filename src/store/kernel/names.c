@@ -106,7 +106,7 @@ bool names_load(struct store *s, struct err *err)
     if (r.db == NULL)
         return false;
     (void)pthread_rwlock_wrlock(&s->name_lock);
-    bool ok = rows_each(r.db, SQL_WORD_ALL, DB_NO_SLOT, DB_NO_ARGS, add_word, &s->words, err);
+    bool ok = rows_each(r.db, SQL_WORD_ALL, DB_NO_SLOT, DB_NO_ARGS, add_word, &s->names, err);
 
     (void)pthread_rwlock_unlock(&s->name_lock);
     return ok;
@@ -114,10 +114,10 @@ bool names_load(struct store *s, struct err *err)
 
 void names_done(struct store *s)
 {
-    free(s->words.words);
-    free(s->words.by_name);
-    free(s->words.by_id);
-    arena_done(&s->words.arena);
+    free(s->names.words);
+    free(s->names.by_name);
+    free(s->names.by_id);
+    arena_done(&s->names.arena);
 }
 
 /* ---- adding ---- */
@@ -158,7 +158,7 @@ static const struct store_verb words_verb = { .name = "words", .run = words_run,
 bool name_find(struct store *s, enum name_kind kind, struct str name, int64_t *ret_id)
 {
     (void)pthread_rwlock_rdlock(&s->name_lock);
-    const struct stored_name *w = names_find(&s->words, kind, name);
+    const struct stored_name *w = names_find(&s->names, kind, name);
 
     if (w != NULL)
         *ret_id = w->id;
@@ -174,7 +174,7 @@ static size_t missing(struct store *s, enum name_kind kind, const struct str *na
 
     (void)pthread_rwlock_rdlock(&s->name_lock);
     for (size_t i = 0; i < count; i++)
-        if (names_find(&s->words, kind, names[i]) == NULL)
+        if (names_find(&s->names, kind, names[i]) == NULL)
             ret[n++] = names[i];
     (void)pthread_rwlock_unlock(&s->name_lock);
     return n;
@@ -188,11 +188,11 @@ static bool add_missing(struct store *s, enum name_kind kind, const struct str *
     struct words_op o = { .kind = kind, .names = names, .count = count };
 
     (void)pthread_rwlock_rdlock(&s->name_lock);
-    bool full = s->words.count + count > WORDS_MOST;
+    bool full = s->names.count + count > STORE_NAMES_MOST;
 
     (void)pthread_rwlock_unlock(&s->name_lock);
     if (full)
-        return err_set(err, ERR_LIMIT, 0, "more than %d names in the store", WORDS_MOST);
+        return err_set(err, ERR_LIMIT, 0, "more than %d names in the store", STORE_NAMES_MOST);
     return writers_call(s->writers, &words_verb, &o.op, err) && names_load(s, err);
 }
 
@@ -220,10 +220,10 @@ struct str name_text(struct store *s, int64_t id)
     struct str name = STR("");
 
     (void)pthread_rwlock_rdlock(&s->name_lock);
-    uint32_t at = s->words.slots > 0 ? *slot_of_id(&s->words, id) : 0;
+    uint32_t at = s->names.slots > 0 ? *slot_of_id(&s->names, id) : 0;
 
     if (at != 0)
-        name = s->words.words[at - 1].name; /* lives as long as the store */
+        name = s->names.words[at - 1].name; /* lives as long as the store */
     (void)pthread_rwlock_unlock(&s->name_lock);
     return name;
 }
@@ -231,11 +231,11 @@ struct str name_text(struct store *s, int64_t id)
 bool name_of_kind(struct store *s, enum name_kind kind, int64_t id, struct str *ret)
 {
     (void)pthread_rwlock_rdlock(&s->name_lock);
-    uint32_t at = s->words.slots > 0 ? *slot_of_id(&s->words, id) : 0;
-    bool found = at != 0 && s->words.words[at - 1].kind == kind;
+    uint32_t at = s->names.slots > 0 ? *slot_of_id(&s->names, id) : 0;
+    bool found = at != 0 && s->names.words[at - 1].kind == kind;
 
     if (found)
-        *ret = s->words.words[at - 1].name; /* lives as long as the store */
+        *ret = s->names.words[at - 1].name; /* lives as long as the store */
     (void)pthread_rwlock_unlock(&s->name_lock);
     return found;
 }

@@ -16,7 +16,7 @@
 
 struct store;
 
-enum { WORDS_MOST = 1 << 19 /* an id fits into 20 bits of a facet key (sql/search.sql) */ };
+enum { STORE_NAMES_MOST = 1 << 19 /* an id fits into 20 bits of a facet key (sql/search.sql) */ };
 
 enum name_kind {
     NAME_GATEWAY = 1,

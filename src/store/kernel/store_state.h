@@ -28,7 +28,7 @@ struct store {
     size_t reader_idle, reader_made;
 
     pthread_rwlock_t name_lock;
-    struct name_table words; /* under name_lock */
+    struct name_table names; /* under name_lock */
 
     _Atomic int64_t key_slot_newest; /* the newest table of idempotency keys */
 

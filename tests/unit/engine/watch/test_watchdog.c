@@ -8,7 +8,7 @@ static const int64_t start = INT64_C(1000000) * CLOCK_S;
 /* proves: QC5 */
 TEST(a_queue_is_stuck_when_its_front_stays_without_a_reason)
 {
-    int64_t most = (int64_t)LOOKOUT_STUCK_S * CLOCK_S;
+    int64_t most = (int64_t)WATCHDOG_STUCK_S * CLOCK_S;
     struct queue_look q = { 0 };
 
     CHECK(!queue_is_stuck(&q, 7, false, start));

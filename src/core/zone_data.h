@@ -1,4 +1,4 @@
-/* zone_inside.h - the representation of a zone, for the zone*.c files only. */
+/* zone_data.h - the representation of a zone, for the zone*.c files only. */
 #pragma once
 
 #include "core/zone.h"
