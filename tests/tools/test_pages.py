@@ -5,8 +5,7 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [p for p in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/**/README.md"),
-                       ROOT / "console/README.md")]
+PAGES = [p for p in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/**/README.md"))]
 NAMED = re.compile(r"`((?:src|tests|tools|docs|console|examples)/[\w./*-]*)`")
 
 

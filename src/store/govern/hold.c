@@ -212,7 +212,7 @@ static void read_now(struct db_rows *row, struct arena *a, void *to)
 
 bool hold_look(struct store *s, int64_t *ret_mark, int64_t *ret_now_us, struct err *err)
 {
-    struct hold_now now = { *ret_mark, *ret_now_us };
+    struct hold_now now = { 0 };
     bool there;
 
     if (!store_one(s, SQL_HOLD_LOOK, DB_NO_ARGS, read_now, NULL, &now, &there, err))

@@ -87,27 +87,28 @@ static void names_remember(struct name_table *t, int64_t id, enum name_kind kind
 
 /* ---- from the store ---- */
 
-static bool add_word(void *arg, struct db_rows *row, struct err *err)
+static void names_add_row(struct name_table *t, struct db_rows *row)
 {
-    struct name_table *t = arg;
     enum name_kind kind = (enum name_kind)db_get_int(row, WORD_ALL_KIND);
     struct str name = db_get_str(row, WORD_ALL_NAME);
 
-    (void)err;
     if (names_find(t, kind, name) == NULL)
         names_remember(t, db_get_int(row, WORD_ALL_ID), kind, name);
-    return true;
 }
 
+/* The query runs before the lock is taken: PostgreSQL may take seconds to answer, and writers ask
+ * for names inside their transactions. */
 bool names_load(struct store *s, struct err *err)
 {
     AUTO(reader_back) struct reader r = reader_take(s, err);
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool ok, row = true;
 
-    if (r.db == NULL)
+    if (r.db == NULL || !db_query(r.db, SQL_WORD_ALL, DB_NO_ARGS, &rows, err))
         return false;
     (void)pthread_rwlock_wrlock(&s->name_lock);
-    bool ok = rows_each(r.db, SQL_WORD_ALL, DB_NO_SLOT, DB_NO_ARGS, add_word, &s->names, err);
-
+    while ((ok = db_next(&rows, &row, err)) && row)
+        names_add_row(&s->names, &rows);
     (void)pthread_rwlock_unlock(&s->name_lock);
     return ok;
 }
