@@ -422,11 +422,15 @@ static bool move_table(struct mover *k, struct str name, struct err *err)
     return true;
 }
 
+enum { TABLES_MOST = 2048 };
+
 static bool move_named_table(struct mover *k, sqlite3_stmt *stmt, const void *arg, struct err *err)
 {
     struct str name = move_column(stmt, 0);
 
     (void)arg;
+    if (++k->tables > TABLES_MOST)
+        return err_set(err, ERR_LIMIT, 0, "more than %d tables", TABLES_MOST);
     return !move_is_name(name) || move_table(k, name, err);
 }
 

@@ -18,6 +18,7 @@ struct move_large {
 };
 
 struct mover {
+    size_t tables; /* of the old store, seen so far */
     struct move *m;
     int data_fd, payload_fd, large_fd, lock_fd;
     struct db *from; /* SQLite, in a transaction */
