@@ -180,8 +180,6 @@ static void api_audit_begin(struct graphql_call *call)
 /* The id of the document whose payload is read; empty: a query that reads many payloads. */
 static struct str looked_at(const struct graphql_call *call)
 {
-    if (str_is(call->type->name, "RehearsedDocument"))
-        return api_rehearsed_id(call);
     if (!str_is(call->type->name, "Document"))
         return (struct str){ 0 };
     char *id = ARENA_ARRAY(call->arena, char, ID_TEXT);
@@ -214,7 +212,8 @@ bool api_audit_ask(struct graphql_call *call, enum right right, struct err *err)
     if (call->type == call->schema->mutation)
         api_audit_begin(call);
     else if (looks && call->field->needs.ptr != NULL)
-        return write_look(call, err);
+        return str_is(call->type->name, "RehearsedDocument") ? api_log_rehearsed(call, right, err)
+                                                             : write_look(call, err);
     return true;
 }
 

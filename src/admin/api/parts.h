@@ -72,8 +72,9 @@ graphql_guard_fn api_may;
 /* Whether the scope of a right covers the parent of the field: a Document, a RehearsedDocument. */
 bool api_covers_document(const struct graphql_call *call, enum right right);
 bool api_covers_rehearsed(const struct graphql_call *call, enum right right);
-/* The id of the document, when the parent is a RehearsedDocument. */
-struct str api_rehearsed_id(const struct graphql_call *call);
+/* Logs that the caller sees the payloads of a RehearsedDocument, the parent: at the first call
+ * those of its whole portion that are in scope, in one commit. */
+bool api_log_rehearsed(struct graphql_call *call, enum right right, struct err *err);
 
 /* An order for operate(): who acts, and the newest version of the configuration. */
 bool api_order_of(struct graphql_call *call, struct operate_order *ret, struct err *err);

@@ -1,6 +1,7 @@
 /* rehearse.c - rehearsal of a proposed configuration with past documents: Query.rehearsePast. */
 #include <string.h>
 
+#include "admin/api/audit.h"
 #include "admin/api/parts.h"
 #include "admin/view/payload_diff.h"
 #include "base/auto.h"
@@ -17,7 +18,7 @@
 enum {
     PORTION_MOST = 5000, /* documents */
     PORTION_US = 1500 * CLOCK_MS,
-    DIFFERENCES_MOST = 500,
+    DIFFERENCES_MOST = AUDIT_APPEND_MOST,
     BYTES_MOST = 1 << 20, /* of texts in one answer; the last document may exceed it */
     LEFT_MOST = 10,
     DIFFS_MOST = 8 /* of one document */
@@ -37,7 +38,10 @@ struct shown_payload {
     bool cut;
 };
 
+struct portion;
+
 struct shown_difference {
+    struct portion *portion;
     char id[40];
     struct str gateway, name;
     int64_t received_us;
@@ -62,6 +66,7 @@ struct portion {
     int64_t looked, left_count;
     const void *differences[DIFFERENCES_MOST];
     size_t difference_count;
+    bool logged; /* that the caller sees its payloads */
     const void *left[LEFT_MOST];
     size_t left_shown;
     struct str next;
@@ -119,6 +124,7 @@ static bool found(void *arg, const struct rehearse_difference *d)
     struct shown_difference *s = ARENA_NEW(a, struct shown_difference);
 
     *s = (struct shown_difference){
+        .portion = p,
         .gateway = name_text(p->store, d->document->gateway),
         .name =
             d->document->name.len > 0 ? api_rehearse_copy(a, d->document->name) : (struct str){ 0 },
@@ -262,18 +268,39 @@ static bool document_kinds(struct graphql_call *call, struct err *err)
     return graphql_set_texts(call, list, count);
 }
 
-bool api_covers_rehearsed(const struct graphql_call *call, enum right right)
+static bool covers_difference(const struct graphql_call *call, const struct shown_difference *d,
+                              enum right right)
 {
-    const struct facts *f = &((const struct shown_difference *)call->parent)->was.facts;
+    const struct facts *f = &d->was.facts;
 
     return rights_cover(&api_principal(call)->rights, right,
                         f->sender_unknown ? STR("") : f->sender,
                         f->receiver_unknown ? STR("") : f->receiver);
 }
 
-struct str api_rehearsed_id(const struct graphql_call *call)
+bool api_covers_rehearsed(const struct graphql_call *call, enum right right)
 {
-    return str_of(((const struct shown_difference *)call->parent)->id);
+    return covers_difference(call, call->parent, right);
+}
+
+bool api_log_rehearsed(struct graphql_call *call, enum right right, struct err *err)
+{
+    struct portion *p = ((const struct shown_difference *)call->parent)->portion;
+    size_t count = 0;
+
+    if (p->logged)
+        return true;
+    struct audit_entry *entries = ARENA_ARRAY(call->arena, struct audit_entry, p->difference_count);
+
+    for (size_t i = 0; i < p->difference_count; i++) {
+        const struct shown_difference *d = p->differences[i];
+
+        if (d->payload_count > 0 && covers_difference(call, d, right))
+            entries[count++] =
+                api_audit_entry(api_principal(call), STR("payloadView"), str_of(d->id));
+    }
+    p->logged = audit_append_all(api_store(call), entries, count, err);
+    return p->logged || err_context(err, "the audit log");
 }
 
 static bool way_attributes(struct graphql_call *call, struct err *err)

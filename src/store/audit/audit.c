@@ -247,24 +247,36 @@ bool audit_write(struct writer *w, struct err *err)
 
 struct append_op {
     struct store_op op;
+    const struct audit_entry *entries;
+    size_t count;
 };
 
 static bool append_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
+    struct append_op *o = (struct append_op *)ops[0];
+
     (void)err;
     require(count == 1);
-    audit_add_row(w, ops[0], ops[0]->audit->entry);
+    for (size_t i = 0; i < o->count; i++)
+        audit_add_row(w, &o->op, &o->entries[i]);
     return true;
 }
 
 static const struct store_verb append_verb = { .name = "audit", .run = append_run, .notes = true };
 
+bool audit_append_all(struct store *s, const struct audit_entry *entries, size_t count,
+                      struct err *err)
+{
+    struct audit_scope scope = { .entry = entries };
+    struct append_op o = { .op = { .audit = &scope }, .entries = entries, .count = count };
+
+    require(count <= AUDIT_APPEND_MOST);
+    return count == 0 || writers_call(s->writers, &append_verb, &o.op, err);
+}
+
 bool audit_append(struct store *s, const struct audit_entry *e, struct err *err)
 {
-    struct audit_scope scope = { .entry = e };
-    struct append_op o = { .op = { .audit = &scope } };
-
-    return writers_call(s->writers, &append_verb, &o.op, err);
+    return audit_append_all(s, e, 1, err);
 }
 
 /* ---- trimming ---- */

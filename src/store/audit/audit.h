@@ -40,7 +40,12 @@ struct writer;
 
 /* Longer texts are cut; control characters become blanks; in a text that is not UTF-8 all bytes
  * above ASCII become question marks. */
-enum { AUDIT_NAME_MOST = 300, AUDIT_TEXT_MOST = 4000, AUDIT_PAGE_MOST = 200 };
+enum {
+    AUDIT_NAME_MOST = 300,
+    AUDIT_TEXT_MOST = 4000,
+    AUDIT_PAGE_MOST = 200,
+    AUDIT_APPEND_MOST = 500
+};
 
 struct audit_entry {
     struct str actor;   /* "alice" */
@@ -62,6 +67,9 @@ struct audit_line {
 
 /* Adds a line without a change and waits for its commit. */
 bool audit_append(struct store *s, const struct audit_entry *e, struct err *err);
+/* The same with at most AUDIT_APPEND_MOST lines, in one commit. */
+bool audit_append_all(struct store *s, const struct audit_entry *entries, size_t count,
+                      struct err *err);
 
 /* Changes that this thread asks for are audited under the entry, which is lent until audit_end() or
  * the next audit_begin(). */
