@@ -6,7 +6,7 @@
  */
 #include <stdint.h>
 
-#include "../unit/admin/graphql_ask.h"
+#include "../unit/admin/graphql/graphql_ask.h"
 
 #include "admin/graphql/embed.h"
 #include "admin/graphql/request.h"
