@@ -69,7 +69,9 @@ static int print_report(const struct args *a, const json_t *checks, bool ok)
 /* For a stopped node: opens the store as `serve` does, runs the checks and closes it. */
 static int look_at_folder(const struct args *a, const char *data)
 {
-    struct store_options o = { .data = data, .area = "internal", .queue_most = 16 };
+    struct store_options o = {
+        .data = data, .area = "internal", .queue_most = 16, .damaged = true
+    };
     AUTO(arena_done) struct arena arena = ARENA_INIT(16 << 20);
     json_auto_t *checks = json_array();
     struct doctor_report report;

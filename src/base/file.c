@@ -41,6 +41,16 @@ _Noreturn void file_fatal(const char *what, int sys)
     _exit(74);
 }
 
+_Noreturn void file_fatal_damaged(const char *why)
+{
+    log_event(LOG_ERROR, "storage.damaged", kv_z("why", why),
+              kv_z("hint", "Nothing is accepted or sent any more. Keep the data folder, look with "
+                           "`waybill doctor --data`, restore the last backup "
+                           "(docs/backup.md)."));
+    log_stop();
+    _exit(74);
+}
+
 void file_sync(int fd, const char *what)
 {
     file_count_sync();

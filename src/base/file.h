@@ -32,6 +32,8 @@ void file_count_sync(void); /* counts a sync that a library made */
 /* A storage failure that nothing in this process can repair: one last log line,
  * then exit 74. */
 _Noreturn void file_fatal(const char *what, int sys);
+/* The same for a database that is damaged. */
+_Noreturn void file_fatal_damaged(const char *why);
 
 bool file_write_all(int fd, struct str bytes, struct err *err);
 bool file_write_at(int fd, struct str bytes, int64_t offset, struct err *err);

@@ -17,6 +17,7 @@
 #include "store/backup/restore.h"
 #include "store/backup/restore_files.h"
 #include "store/db/migrate.h"
+#include "store/kernel/damage.h"
 #include "store/kernel/node.h"
 #include "store/kernel/store_state.h"
 #include "store/retention/retain_gate.h"
@@ -123,6 +124,8 @@ static bool check_whole(struct store *s, struct err *err)
     struct stat st;
     bool payloads = false;
 
+    if (!s->options.damaged && !damage_none(s, err))
+        return false;
     if (s->kind != DB_SQLITE)
         return true;
     if (fstatat(s->data_fd, RESTORE_UNFINISHED, &st, 0) == 0)

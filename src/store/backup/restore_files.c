@@ -15,6 +15,7 @@
 #include "store/backup/restore.h"
 #include "store/db/db.h"
 #include "store/db/migrate.h"
+#include "store/kernel/damage.h"
 #include "store/people/secret.h"
 
 #define DB_NAME  "waybill.db"
@@ -299,6 +300,8 @@ static bool restore_files_end(struct job *j, struct err *err)
     if (!sync_folder(j, "payload", err) || !sync_folder(j, "large", err) ||
         !publish_file(j->to_fd, DB_PART, DB_NAME, false, err))
         return false;
+    if (unlinkat(j->to_fd, DAMAGE_MARK, 0) < 0 && errno != ENOENT) /* of the store before */
+        return err_set(err, ERR_TRANSIENT, errno, "remove %s: %s", DAMAGE_MARK, strerror(errno));
     if (unlinkat(j->to_fd, RESTORE_UNFINISHED, 0) < 0)
         return err_set(err, ERR_TRANSIENT, errno, "remove %s: %s", RESTORE_UNFINISHED,
                        strerror(errno));

@@ -66,6 +66,8 @@ struct db_args {
 /* err.sys of a transaction that was lost, in a conflict with another one or with its connection,
  * and had no effect: after db_rollback() (and db_revive()) it may be run again unchanged. */
 enum { DB_AGAIN = 40001 };
+/* err.sys of a database that is damaged; on a writer it ends the process (damage.h). */
+enum { DB_DAMAGED = 40002 };
 
 static inline bool db_should_retry(const struct err *err)
 {

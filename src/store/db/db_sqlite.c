@@ -40,8 +40,8 @@ static struct db_sqlite *db_sqlite_self_of(struct db *db)
 }
 
 /* After a failed sync or write only recovery knows the state of the file: the writer ends the
- * process.  A full disk is an ordinary error.  Permanent errors get no code in err->sys, because
- * SQLITE_ERROR would be read as EPERM. */
+ * process.  A full disk is an ordinary error.  Other permanent errors get no code in err->sys,
+ * because SQLITE_ERROR would be read as EPERM. */
 static bool db_sqlite_fail(struct db_sqlite *self, int rc, const char *what, struct err *err)
 {
     int primary = rc & 0xff, sys = sqlite3_system_errno(self->handle);
@@ -53,7 +53,7 @@ static bool db_sqlite_fail(struct db_sqlite *self, int rc, const char *what, str
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
         return err_set(err, ERR_TRANSIENT, rc, "%s: %s", what, sqlite3_errmsg(self->handle));
     if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB)
-        return err_set(err, ERR_PERMANENT, 0,
+        return err_set(err, ERR_PERMANENT, DB_DAMAGED,
                        "%s: the database file is damaged (%s): restore a backup", what,
                        sqlite3_errmsg(self->handle));
     return err_set(err, ERR_PERMANENT, 0, "%s: %s", what, sqlite3_errmsg(self->handle));

@@ -233,6 +233,9 @@ static const char *const session_over[] = { "08", "57P0", "26000", "25006", "25P
 /* A conflict with another transaction: a second try sees the result of that one. */
 static const char *const lost_against_another[] = { "40001", "40P01", "23505", "42P07", NULL };
 
+/* A page or an index is not what it must be: no statement can help. */
+static const char *const damaged[] = { "XX001", "XX002", NULL };
+
 bool pg_failed(PGconn *conn, const PGresult *result, enum sql_id id, bool *ret_lost,
                struct err *err)
 {
@@ -248,6 +251,9 @@ bool pg_failed(PGconn *conn, const PGresult *result, enum sql_id id, bool *ret_l
         return err_set(err, ERR_LIMIT, ENOSPC, "%s: no space left for the database", name);
     if (id == SQL_NODE_ENTER && strcmp(state, "22012") == 0)
         return err_set(err, ERR_TRANSIENT, 0, "this node was declared dead");
+    if (is_in(state, damaged))
+        return err_set(err, ERR_PERMANENT, DB_DAMAGED, "%s: the database is damaged: %s (%s)", name,
+                       why, state);
     *ret_lost = *ret_lost || is_in(state, session_over);
     bool again = *ret_lost || is_in(state, lost_against_another);
     bool passes = *ret_lost || is_in(state, not_now) || strncmp(state, "40", 2) == 0;

@@ -30,6 +30,7 @@ struct store_options {
     void (*trouble)(void *arg, const char *what, const struct err *err);
     void *trouble_arg;
     void (*step)(const char *what); /* a step of opening is done */
+    bool damaged; /* opens a store that was found damaged (damage.h), to look at it */
 };
 
 enum db_kind store_kind(const struct store *s);

@@ -62,6 +62,7 @@
 #include "base/require.h"
 #include "base/thread.h"
 #include "base/wait.h"
+#include "store/kernel/damage.h"
 #include "store/kernel/node.h"
 #include "store/kernel/store_state.h"
 
@@ -501,6 +502,8 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
             metric_add(&group_ops, (int64_t)n);
             note_commit(w, ops + from, n);
             writer_tell(ops + from, n, true, &err);
+        } else if (damage_is(&err)) {
+            damage_end(w->store, &err);
         } else if (is_one_ops_fault(&err) && n > 1) {
             require(left + 2 <= HALVES);
             metric_add(&halved, 1);
@@ -564,8 +567,11 @@ static bool behind_the_write(struct writer *w)
 
     if (w->db->kind != DB_SQLITE)
         return false;
-    if (!hooks->slices(w, &waits, &err) || !checkpoint(w, &err))
+    if (!hooks->slices(w, &waits, &err) || !checkpoint(w, &err)) {
+        if (damage_is(&err))
+            damage_end(w->store, &err);
         store_trouble(w->store, "work behind the write", &err);
+    }
     return hooks->copy_slice(w) || waits;
 }
 
