@@ -17,6 +17,7 @@
 #include "store/backup/restore.h"
 #include "store/backup/restore_files.h"
 #include "store/db/migrate.h"
+#include "store/db/pg_lineage.h"
 #include "store/kernel/damage.h"
 #include "store/kernel/node.h"
 #include "store/kernel/store_state.h"
@@ -69,6 +70,11 @@ static void store_open_step(const struct store *s, const char *what)
         s->options.step(what);
 }
 
+static void lineage_report(void *store, const char *what, const struct err *err)
+{
+    store_trouble(store, what, err);
+}
+
 static bool store_open_folder(struct store *s, struct err *err)
 {
     if (mkdir(s->options.data, 0700) < 0 && errno != EEXIST)
@@ -90,7 +96,9 @@ static bool store_open_folder(struct store *s, struct err *err)
     if (s->payload_fd < 0 || s->large_fd < 0)
         return err_set(err, ERR_CONFIG, errno, "open payload folder in %s: %s", s->options.data,
                        strerror(errno));
-    return recorder_open(s->data_fd, &s->recorder, err);
+    return recorder_open(s->data_fd, &s->recorder, err) &&
+           (s->kind == DB_SQLITE ||
+            pg_lineage_open(s->data_fd, lineage_report, s, &s->lineage, err));
 }
 
 static void close_fd(int fd)
@@ -274,6 +282,7 @@ void store_close(struct store *s)
     retain_rules_free(s->retain_rules);
     retain_gate_free(s->retain_gate);
     recorder_close(s->recorder);
+    pg_lineage_free(s->lineage);
     names_done(s);
     close_fd(s->large_fd);
     close_fd(s->payload_fd);

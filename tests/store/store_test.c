@@ -119,7 +119,7 @@ static bool make_template(void)
     struct db *db = NULL;
     struct err err = { 0 };
     PGresult *named = NULL;
-    bool ok = db_open_postgres(where, false, &db, &err) && migrate(db, sql_migrations, &err);
+    bool ok = db_open_postgres(where, false, NULL, &db, &err) && migrate(db, sql_migrations, &err);
 
     if (!ok)
         printf("# template: %s\n", err.text);

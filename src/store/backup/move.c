@@ -119,7 +119,7 @@ static bool open_old(struct mover *k, struct err *err)
 
 static bool open_new(struct mover *k, struct err *err)
 {
-    if (!db_open_postgres(k->m->url, false, &k->to, err) || !migrate(k->to, sql_migrations, err) ||
+    if (!db_open_postgres(k->m->url, false, NULL, &k->to, err) || !migrate(k->to, sql_migrations, err) ||
         !pg_connect(k->m->url, false, &k->conn, err))
         return false;
     (void)PQsetnonblocking(k->conn, 0);

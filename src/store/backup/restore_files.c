@@ -15,6 +15,7 @@
 #include "store/backup/restore.h"
 #include "store/db/db.h"
 #include "store/db/migrate.h"
+#include "store/db/pg_lineage.h"
 #include "store/kernel/damage.h"
 #include "store/people/secret.h"
 
@@ -345,12 +346,14 @@ static bool run_postgresql(struct job *j, struct err *err)
     struct db *db;
 
     if ((j->r->data != NULL && !open_data(j, err)) || !see_key(j, err) ||
-        !db_open_postgres(j->r->url, false, &db, err))
+        !db_open_postgres(j->r->url, false, NULL, &db, err))
         return false;
     bool ok = migrate(db, sql_migrations, err) && see_database(j, db, err) &&
               restore_note(db, j->r->manifest.taken_us, str_of(j->r->backup), err);
 
     db_close(db);
+    if (ok && j->to_fd >= 0) /* the restored server may be on an earlier timeline */
+        (void)unlinkat(j->to_fd, PG_LINEAGE_FILE, 0);
     return ok && (j->to_fd < 0 || give_key(j, err));
 }
 

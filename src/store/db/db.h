@@ -11,9 +11,10 @@
  * commit.
  *
  * Errors: ERR_LIMIT with ENOSPC for a full disk; ERR_TRANSIENT for a database
- * that cannot be reached; ERR_UNCERTAIN only from db_commit(), when its answer
- * was lost (the writer then queries the outcome, node.h); ERR_PERMANENT for everything else (a
- * constraint, damage).  A failed sync of our own storage ends the process.
+ * that cannot be reached; ERR_UNCERTAIN from db_commit(), and from a change outside of a
+ * transaction, when the answer was lost or came with a warning (the writer then queries the
+ * outcome, node.h); ERR_PERMANENT for everything else (a constraint, damage).  A failed sync of our
+ * own storage ends the process.
  *
  * Threads: a connection belongs to one thread at a time.
  */
@@ -180,4 +181,8 @@ struct sqlite3 *db_sqlite_handle(struct db *db);
 int64_t db_sqlite_wal_pages(struct db *db);
 bool db_sqlite_checkpoint(struct db *db, struct err *err);
 
-bool db_open_postgres(const char *url, bool reader, struct db **ret, struct err *err);
+struct pg_lineage;
+/* lineage: which of the servers that the address names holds the store (pg_lineage.h); NULL: the
+ * first one that accepts writes. */
+bool db_open_postgres(const char *url, bool reader, struct pg_lineage *lineage, struct db **ret,
+                      struct err *err);

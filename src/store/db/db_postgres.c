@@ -17,6 +17,7 @@
 #include "base/require.h"
 #include "store/db/db.h"
 #include "store/db/pg_connect.h"
+#include "store/db/pg_lineage.h"
 #include "store/db/pg_value.h"
 
 enum {
@@ -27,6 +28,7 @@ enum {
     TEXT_MOST = 64 << 10,      /* the text of a statement */
     UNSENT_MOST = 8 << 20,     /* what libpq may hold back for the server */
     REVIVE_EVERY_US = 200 * CLOCK_MS,
+    LOOK_AGAIN_US = 30 * CLOCK_S, /* for a server that was passed over */
 };
 #define WRITER_WAIT_US (INT64_C(20) * CLOCK_S) /* longer than the server's own time-outs */
 #define READER_WAIT_US (INT64_C(5) * CLOCK_S)
@@ -50,8 +52,12 @@ struct db_postgres {
     struct db db;
     char *url;
     bool reader;
+    struct pg_lineage *lineage; /* may be NULL */
     PGconn *conn;
+    int64_t timeline, connected_us; /* of the server; since when */
     bool lost, in_tx, piped;
+    bool warned; /* the server sent a warning; `warning` is its text */
+    char warning[120];
 
     struct cell plain[SQL_COUNT], slotted[SLOTTED];
     int64_t uses, names;
@@ -85,6 +91,26 @@ static int64_t db_postgres_wait_us(const struct db_postgres *self, enum sql_id i
 }
 
 /* ---- answers ---- */
+
+static void note_notice(void *arg, const PGresult *notice)
+{
+    struct db_postgres *self = arg;
+    const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+
+    if (severity == NULL || strcmp(severity, "WARNING") != 0)
+        return;
+    self->warned = true;
+    (void)snprintf(self->warning, sizeof self->warning, "%s", text != NULL ? text : "");
+}
+
+/* A server that ends its wait for a synchronous standby warns, and answers as if all was well: the
+ * commit is on this server only, and lost if the standby is promoted. */
+static bool commit_warned(struct db_postgres *self, struct err *err)
+{
+    return err_set(err, ERR_UNCERTAIN, 0, "the commit was answered with a warning: %s",
+                   self->warning);
+}
 
 static void note_prepared(const struct pending *p, bool ok)
 {
@@ -185,10 +211,12 @@ static bool sent(struct db_postgres *self, int rc, struct pending p, struct err 
         self->pending[self->pending_count++] = p;
         return true;
     }
-    if (db_postgres_collect(self, &p, &ok, &why) && ok)
-        return true;
-    *err = why;
-    return false;
+    self->warned = false;
+    if (!db_postgres_collect(self, &p, &ok, &why) || !ok) {
+        *err = why;
+        return false;
+    }
+    return self->in_tx || !self->warned || commit_warned(self, err);
 }
 
 static bool enter_pipeline(struct db_postgres *self, struct err *err)
@@ -450,13 +478,15 @@ static bool simple(struct db_postgres *self, enum sql_id id, const char *text, s
     return sent(self, PQsendQuery(self->conn, text), (struct pending){ .id = id }, err);
 }
 
-/* The answer to COMMIT decides.  Without it the outcome is unknown: ERR_UNCERTAIN. */
+/* The answer to COMMIT decides.  Without it, or with a warning, the outcome is unknown:
+ * ERR_UNCERTAIN. */
 static bool send_commit(struct db_postgres *self, struct err *err)
 {
     PGresult *result = NULL;
     struct err why = { 0 };
     bool ok;
 
+    self->warned = false;
     if (PQsendQuery(self->conn, sql_postgresql[SQL_TX_COMMIT].text) == 0)
         return lost(self, err);
     struct pending p = { .id = SQL_TX_COMMIT, .result = &result };
@@ -477,7 +507,9 @@ static bool send_commit(struct db_postgres *self, struct err *err)
     bool committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
 
     PQclear(result);
-    return committed ? true : err_set(err, ERR_PERMANENT, 0, "the transaction was rolled back");
+    if (!committed)
+        return err_set(err, ERR_PERMANENT, 0, "the transaction was rolled back");
+    return !self->warned || commit_warned(self, err);
 }
 
 static bool postgres_commit(struct db *db, struct err *err)
@@ -536,41 +568,98 @@ static void disconnect(struct db_postgres *self)
     memset(self->slotted, 0, sizeof self->slotted);
 }
 
+/* Reads a setting back, to refuse a server that lowers it; and which server this is. */
+static bool db_postgres_examine(struct db_postgres *self, const struct pg_setting *sync,
+                                struct err *err)
+{
+    struct pg_server server;
+    struct db_rows rows = { .db = &self->db };
+    bool row;
+
+    if (!db_query(&self->db, SQL_SESSION_EXAMINE, DB_ARGS(db_text(str_of(sync->name))), &rows,
+                  err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    bool ok = row && str_is(db_get_str(&rows, SESSION_EXAMINE_SETTING), sync->value);
+
+    if (row) {
+        server.system = db_get_int(&rows, SESSION_EXAMINE_SYSTEM);
+        server.timeline = db_get_int(&rows, SESSION_EXAMINE_TIMELINE);
+    }
+    db_rows_done(&rows);
+    if (!ok)
+        return err_set(err, ERR_CONFIG, 0, "the database does not sync on commit (%s is not %s)",
+                       sync->name, sync->value);
+    (void)snprintf(server.place, sizeof server.place, "%s:%s", PQhost(self->conn),
+                   PQport(self->conn));
+    self->timeline = server.timeline;
+    return pg_lineage_take(self->lineage, &server, err);
+}
+
 static bool db_postgres_set_up(struct db_postgres *self, struct err *err)
 {
     struct pg_setting settings[PG_SETTINGS];
-    struct db_rows rows = { .db = &self->db };
-    bool ok = enter_pipeline(self, err), row;
+    bool ok = enter_pipeline(self, err);
 
     pg_settings(self->reader, settings);
     for (size_t i = 0; ok && i < PG_SETTINGS; i++)
         ok = db_send(&self->db, SQL_SESSION_SET,
                      DB_ARGS(db_text(str_of(settings[i].name)), db_text(str_of(settings[i].value))),
                      err);
-    if (!ok || !settle(self, err) || !leave_pipeline(self, err))
-        return false;
-    /* Read back, to refuse a server that lowers it. */
-    if (!db_query(&self->db, SQL_SESSION_GET, DB_ARGS(db_text(str_of(settings[0].name))), &rows,
-                  err) ||
-        !db_next(&rows, &row, err))
-        return false;
-    ok = row && str_is(db_get_str(&rows, 0), settings[0].value);
-    db_rows_done(&rows);
-    return ok ? true
-              : err_set(err, ERR_CONFIG, 0, "the database does not sync on commit (%s is not %s)",
-                        settings[0].name, settings[0].value);
+    return ok && settle(self, err) && leave_pipeline(self, err) &&
+           db_postgres_examine(self, &settings[0], err);
 }
 
-static bool connect_now(struct db_postgres *self, struct err *err)
+/* *ret_reached: the server accepts writes, and something else is wrong with it. */
+static bool connect_to(struct db_postgres *self, size_t server, bool *ret_reached, struct err *err)
 {
     disconnect(self);
-    if (!pg_connect(self->url, self->reader, &self->conn, err))
+    *ret_reached = pg_connect(self->url, server, &self->conn, err);
+    if (!*ret_reached)
         return false;
+    (void)PQsetNoticeReceiver(self->conn, note_notice, self); /* libpq would print them */
     self->lost = false;
+    self->connected_us = clock_mono_us();
     if (db_postgres_set_up(self, err))
         return true;
     disconnect(self);
     return false;
+}
+
+/* Tries the servers of the address in turn; libpq would stop at an old primary.  The error is that
+ * of a server that was reached, else of the first one. */
+static bool connect_now(struct db_postgres *self, struct err *err)
+{
+    struct err first = { 0 }, refused = { 0 }, passed_over = { 0 };
+    bool ok = false, reached;
+    size_t servers;
+
+    if (!pg_servers(self->url, &servers, err))
+        return false;
+    for (size_t i = 0; i < servers && !ok; i++) {
+        struct err why = { 0 };
+
+        ok = connect_to(self, i, &reached, &why);
+        if (!ok && reached)
+            refused = why;
+        if (!ok && first.kind == ERR_NONE)
+            first = why;
+        if (why.sys == PG_PASSED_OVER)
+            passed_over = why;
+    }
+    pg_lineage_walked(self->lineage, &passed_over);
+    if (!ok)
+        *err = refused.kind != ERR_NONE ? refused : first;
+    return ok;
+}
+
+/* Asks again now and then whether a server that was passed over is still there. */
+static bool should_look_again(struct db_postgres *self)
+{
+    char text[8];
+
+    return self->reader && clock_mono_us() - self->connected_us > LOOK_AGAIN_US &&
+           pg_lineage_passed_over(self->lineage, text, sizeof text);
 }
 
 /* An idle connection that has something to read was usually closed by the server. */
@@ -585,6 +674,9 @@ static bool postgres_alive(struct db *db)
             break;
         self->lost = PQconsumeInput(self->conn) == 0 || PQstatus(self->conn) != CONNECTION_OK;
     }
+    if (!self->in_tx &&
+        (pg_lineage_is_over(self->lineage, self->timeline) || should_look_again(self)))
+        self->lost = true;
     return !self->lost;
 }
 
@@ -635,13 +727,15 @@ static const struct db_driver driver = {
     .close = postgres_close,
 };
 
-bool db_open_postgres(const char *url, bool reader, struct db **ret, struct err *err)
+bool db_open_postgres(const char *url, bool reader, struct pg_lineage *lineage, struct db **ret,
+                      struct err *err)
 {
     struct db_postgres *self = NEW(struct db_postgres);
 
     self->db = (struct db){ .driver = &driver, .kind = DB_POSTGRESQL };
     self->url = xstrdup(url);
     self->reader = reader;
+    self->lineage = lineage;
     self->scratch = (struct buf)BUF_INIT(SCRATCH_MOST);
     self->text = (struct buf)BUF_INIT(TEXT_MOST);
     if (!connect_now(self, err)) {

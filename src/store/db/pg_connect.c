@@ -19,13 +19,22 @@ static const struct {
     const char *name, *value;
     bool fixed;
 } parameters[] = {
-    { "client_encoding", "UTF8", true },  { "application_name", "waybill", false },
-    { "connect_timeout", "5", false },    { "keepalives", "1", false },
-    { "keepalives_idle", "5", false },    { "keepalives_interval", "2", false },
-    { "keepalives_count", "3", false },   { "tcp_user_timeout", "10000", false },
-    { "target_session_attrs", "", true }, /* set for reader or writer; last, see below */
+    { "client_encoding", "UTF8", true },
+    { "application_name", "waybill", false },
+    { "connect_timeout", "5", false },
+    { "keepalives", "1", false },
+    { "keepalives_idle", "5", false },
+    { "keepalives_interval", "2", false },
+    { "keepalives_count", "3", false },
+    { "tcp_user_timeout", "10000", false },
+    { "target_session_attrs", "read-write", true },
 };
-enum { PARAMETERS = sizeof parameters / sizeof parameters[0], GIVEN_MOST = 64 };
+enum {
+    PARAMETERS = sizeof parameters / sizeof parameters[0],
+    GIVEN_MOST = 64,
+    LISTS = 3,       /* is_list() */
+    LIST_ITEM = 1100 /* longer than any host name or path of a socket */
+};
 
 static void free_options(PQconninfoOption **options)
 {
@@ -87,17 +96,55 @@ static bool not_connected(PGconn *conn, const PQconninfoOption *options, struct 
     return err_set(err, ERR_TRANSIENT, 0, "the database cannot be reached: %s", text);
 }
 
-static void no_notice(void *arg, const PGresult *result)
+static size_t items_of(const char *list)
 {
-    (void)arg;
-    (void)result;
+    size_t n = 1;
+
+    for (; (list = strchr(list, ',')) != NULL; list++)
+        n++;
+    return n;
 }
 
-bool pg_connect(const char *url, bool reader, PGconn **ret, struct err *err)
+/* An item of a list that is separated by commas; a list of one is for all servers. */
+static const char *item_of(const char *list, size_t at, char *room, size_t size)
+{
+    for (size_t i = items_of(list) > 1 ? at : 0; i > 0; i--)
+        list = strchr(list, ',') + 1;
+    (void)snprintf(room, size, "%.*s", (int)strcspn(list, ","), list);
+    return room;
+}
+
+static bool count_servers(const PQconninfoOption *options, size_t *ret, struct err *err)
+{
+    size_t hosts = items_of(given(options, "host")), ports = items_of(given(options, "port")),
+           addresses = items_of(given(options, "hostaddr"));
+
+    *ret = hosts > addresses ? hosts : addresses;
+    if ((ports == 1 || ports == *ret) && (hosts == 1 || hosts == *ret) &&
+        (addresses == 1 || addresses == *ret))
+        return true;
+    return err_set(err, ERR_CONFIG, EINVAL,
+                   "the address of the database names %zu hosts and %zu ports", *ret, ports);
+}
+
+bool pg_servers(const char *url, size_t *ret, struct err *err)
+{
+    AUTO(free_options) PQconninfoOption *options = NULL;
+
+    return pg_connect_parse(url, &options, err) && count_servers(options, ret, err);
+}
+
+static bool is_list(const char *name)
+{
+    return strcmp(name, "host") == 0 || strcmp(name, "hostaddr") == 0 || strcmp(name, "port") == 0;
+}
+
+bool pg_connect(const char *url, size_t server, PGconn **ret, struct err *err)
 {
     AUTO(free_options) PQconninfoOption *options = NULL;
     const char *names[GIVEN_MOST + PARAMETERS + 1], *values[GIVEN_MOST + PARAMETERS + 1];
-    size_t n = 0;
+    char lists[LISTS][LIST_ITEM];
+    size_t n = 0, cut = 0;
 
     if (!pg_connect_parse(url, &options, err))
         return false;
@@ -107,7 +154,6 @@ bool pg_connect(const char *url, bool reader, PGconn **ret, struct err *err)
         names[n] = parameters[i].name;
         values[n++] = parameters[i].fixed || *own == '\0' ? parameters[i].value : own;
     }
-    values[n - 1] = reader ? "any" : "read-write";
     for (const PQconninfoOption *o = options; o->keyword != NULL; o++) {
         bool ours = false;
 
@@ -117,7 +163,8 @@ bool pg_connect(const char *url, bool reader, PGconn **ret, struct err *err)
             continue;
         require(n < GIVEN_MOST + PARAMETERS);
         names[n] = o->keyword;
-        values[n++] = o->val;
+        values[n++] =
+            is_list(o->keyword) ? item_of(o->val, server, lists[cut++], LIST_ITEM) : o->val;
     }
     names[n] = values[n] = NULL;
     PGconn *conn = PQconnectdbParams(names, values, 0);
@@ -128,7 +175,6 @@ bool pg_connect(const char *url, bool reader, PGconn **ret, struct err *err)
         PQfinish(conn);
         return false;
     }
-    (void)PQsetNoticeReceiver(conn, no_notice, NULL); /* libpq would print them */
     *ret = conn;
     return true;
 }

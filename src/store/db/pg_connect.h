@@ -14,9 +14,11 @@
 #include "base/err.h"
 #include "store/db/sql.h"
 
-/* Connects without the session settings.  A writer is connected only to a server that
- * accepts writes.  ERR_CONFIG: the address is not valid; ERR_TRANSIENT: not reached. */
-bool pg_connect(const char *url, bool reader, PGconn **ret, struct err *err);
+/* The number of servers that an address names.  ERR_CONFIG: the address is not valid. */
+bool pg_servers(const char *url, size_t *ret, struct err *err);
+/* Connects to one of them, from 0, without the session settings.  ERR_TRANSIENT: it is not reached,
+ * or accepts no writes: a standby has old rows, so readers do not use one either. */
+bool pg_connect(const char *url, size_t server, PGconn **ret, struct err *err);
 
 /* The settings of a session, in the order in which they are set. */
 struct pg_setting {

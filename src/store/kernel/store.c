@@ -2,6 +2,7 @@
 #include "store/kernel/store.h"
 
 #include "base/require.h"
+#include "store/db/pg_lineage.h"
 #include "store/kernel/store_state.h"
 
 enum db_kind store_kind(const struct store *s)
@@ -45,13 +46,18 @@ bool store_connect(struct store *s, bool reader, struct db **ret, struct err *er
     struct db_sqlite_options sqlite = { .path = s->sqlite_path, .reader = reader };
 
     if (s->kind == DB_POSTGRESQL)
-        return db_open_postgres(s->options.url, reader, ret, err);
+        return db_open_postgres(s->options.url, reader, s->lineage, ret, err);
     return db_open_sqlite(&sqlite, ret, err);
 }
 
 bool store_connect_beat(struct store *s, struct db **ret, struct err *err)
 {
     return store_connect(s, false, ret, err);
+}
+
+bool store_passed_over(struct store *s, char *ret, size_t room)
+{
+    return pg_lineage_passed_over(s->lineage, ret, room);
 }
 
 /* ---- readers ---- */

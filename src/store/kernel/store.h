@@ -48,6 +48,10 @@ bool store_connect(struct store *s, bool reader, struct db **ret, struct err *er
 /* A connection of the heartbeat's own (PostgreSQL). */
 bool store_connect_beat(struct store *s, struct db **ret, struct err *err);
 
+/* A server of the address that accepts writes and no longer holds the store (pg_lineage.h): what to
+ * tell people about it.  False: the last connection met none. */
+bool store_passed_over(struct store *s, char *ret, size_t room);
+
 /* A read connection of the pool; return it with store_reader_back().  Waits for a free one; NULL
  * only if the database cannot be reached. */
 struct db *store_reader(struct store *s, struct err *err);

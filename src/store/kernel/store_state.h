@@ -36,6 +36,7 @@ struct store {
     int64_t indexed;             /* SQLite, the writer's: the watermark of the index */
 
     struct claims *claims;   /* SQLite: in memory (claims.h) */
+    struct pg_lineage *lineage; /* PostgreSQL: which server holds the store (pg_lineage.h) */
     struct leases *leases;   /* PostgreSQL: claims of uncertain commits (lease_rows.h) */
     struct key_log *key_log; /* SQLite; the writer's */
     struct recorder *recorder;

@@ -25,10 +25,14 @@ ROLLBACK;
 -- in:  $1 name text, $2 value text
 SELECT set_config($1, $2, false);
 
--- name: session_get
+-- name: session_examine
 -- only: postgresql
 -- in:  $1 name text
-SELECT current_setting($1);
+-- out: setting, system, timeline
+-- A setting, and which server this is (pg_lineage.h).  The timeline is that of the log file being written.
+SELECT current_setting($1) AS setting, system_identifier AS system,
+    ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint AS timeline
+FROM pg_control_system();
 
 -- name: statement_drop
 -- only: postgresql

@@ -223,12 +223,12 @@ TEST(postgres_sessions_are_set_up_as_they_should)
     for (int reader = 0; reader < 2; reader++) {
         struct db *db;
 
-        CHECK(db_open_postgres(h.url, reader == 1, &db, &err));
+        CHECK(db_open_postgres(h.url, reader == 1, NULL, &db, &err));
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             struct db_rows rows;
             bool row;
 
-            CHECK(db_query(db, SQL_SESSION_GET, DB_ARGS(db_text(str_of(cases[i].name))), &rows,
+            CHECK(db_query(db, SQL_SESSION_EXAMINE, DB_ARGS(db_text(str_of(cases[i].name))), &rows,
                            &err) &&
                   db_next(&rows, &row, &err) && row);
             CHECK(str_is(db_get_str(&rows, 0), reader == 1 ? cases[i].reader : cases[i].writer));
@@ -248,8 +248,8 @@ CHILD(open_unsafe)
     struct err err = { 0 };
     bool row;
 
-    if (!db_open_postgres(h->url, false, &db, &err) ||
-        !db_query(db, SQL_SESSION_GET, DB_ARGS(db_text(STR("synchronous_commit"))), &rows, &err) ||
+    if (!db_open_postgres(h->url, false, NULL, &db, &err) ||
+        !db_query(db, SQL_SESSION_EXAMINE, DB_ARGS(db_text(STR("synchronous_commit"))), &rows, &err) ||
         !db_next(&rows, &row, &err) || !row || !str_is(db_get_str(&rows, 0), "off"))
         return 1;
     db_rows_done(&rows);

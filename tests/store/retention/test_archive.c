@@ -273,7 +273,7 @@ TEST(postgres_one_node_archives_at_a_time)
     int64_t turn;
 
     CHECK(s != NULL && ended_docs(s, docs, 3, STR("paper")));
-    CHECK(db_open_postgres(h.url, true, &other, &err) &&
+    CHECK(db_open_postgres(h.url, true, NULL, &other, &err) &&
           db_one_int(other, SQL_ARCHIVE_TURN, DB_NO_ARGS, 0, &turn, &err) && turn == 1);
     CHECK(archive_at_once(s, folder_of(&h, path), &made, &err) && made.busy);
     db_close(other);
