@@ -12,6 +12,7 @@ const char *const alert_codes[ALERT_CODES + 1] = {
     [ALERT_DISK] = "disk",
     [ALERT_STUCK] = "stuck",
     [ALERT_CERTIFICATE] = "certificate",
+    [ALERT_OLD_SERVER] = "old_server",
     [ALERT_SCALE_OUT] = "scale_out",
     [ALERT_SCALE_IN] = "scale_in",
     [ALERT_CODES] = NULL,

@@ -117,6 +117,10 @@ const struct option grammar_alerts[] = {
     OPTION("disk", OPT_MAP, "a node has little free space", .keys = disk_keys, .words = OFF),
     OPTION("stuck", OPT_MAP, "a queue that should move does not", .keys = no_keys, .words = OFF),
     OPTION("certificate", OPT_MAP, "a certificate ends", .keys = certificate_keys, .words = OFF),
+    OPTION("old_server", OPT_MAP,
+           "a PostgreSQL server of `node.store` accepts writes and is not the one that holds the "
+           "store",
+           .keys = no_keys, .words = OFF),
     OPTION("scale", OPT_MAP,
            "marks of what waits over all: the signal to add nodes, and to take some away; left "
            "out: there is none",

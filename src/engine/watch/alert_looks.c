@@ -194,6 +194,16 @@ static bool alert_looks_look_at_disk(struct alerts *a, struct store *s, struct e
     return true;
 }
 
+/* ---- the database ---- */
+
+static void look_at_servers(struct alerts *a, struct store *s)
+{
+    char text[300] = "";
+    bool any = store_passed_over(s, text, sizeof text);
+
+    alerts_see_if(a, ALERT_OLD_SERVER, alerts_own_name(a), any, text);
+}
+
 bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alerts_options *o,
                      bool turn, struct err *err)
 {
@@ -201,6 +211,7 @@ bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alert
     int64_t now = clock_mono_us();
     bool ok = alert_looks_look_at_disk(a, o->store, err);
 
+    look_at_servers(a, o->store);
     if (p != NULL && turn) {
         look_at_endpoints(a, o->road, p);
         if (ok && now >= l->silence_due_us) {
