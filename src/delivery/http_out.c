@@ -18,12 +18,13 @@
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "core/template.h"
+#include "delivery/answer_excerpt.h"
 
 enum {
     OWN_FIELDS = 7,
     CONFIGURED_MOST = 48,
     VALUE_MOST = 8192,
-    EXCERPT_MOST = 200, /* bytes of an answer in a message */
+    EXCERPT_MOST = 400, /* bytes of an answer in a message */
     PAUSE_MOST_S = 24 * 60 * 60,
     STATUS_LEAST = 100,
     STATUS_MOST = 599,
@@ -492,13 +493,14 @@ static enum verdict_kind http_out_kind_of(const struct http_out *h, int64_t stat
 static void judge_answer(const struct http_out *h, const struct http_out_answer *a,
                          struct verdict *v)
 {
-    struct str excerpt = str_first(str_trim(a->body), EXCERPT_MOST);
-
     v->kind = http_out_kind_of(h, a->status);
     if (v->kind == VERDICT_DELIVERED)
         return;
+    AUTO(buf_done) struct buf excerpt = BUF_INIT(EXCERPT_MOST);
+
+    answer_excerpt(a->body, &excerpt);
     (void)verdict_say(v, v->kind, "the receiver answered %lld%s%.*s", (long long)a->status,
-                      excerpt.len > 0 ? ": " : "", STR_ARG(excerpt));
+                      excerpt.len > 0 ? ": " : "", STR_ARG(buf_view(&excerpt)));
     if (v->kind == VERDICT_RETRY)
         v->retry_after_us = pause_us(a);
 }

@@ -445,7 +445,7 @@ TEST(http_out_shows_the_beginning_of_an_answer_in_one_plain_line)
     memset(large, 'x', sizeof large);
     a.body = str_mem(large, sizeof large);
     endpoint_http.http->judge(f.self, &a, &v);
-    CHECK(strlen(v.message) < 250);
+    CHECK(strlen(v.message) < 450);
     a.body = STR("");
     endpoint_http.http->judge(f.self, &a, &v);
     CHECK(strcmp(v.message, "the receiver answered 422") == 0);
