@@ -117,6 +117,7 @@ struct http_out_answer {
     int64_t status;
     struct str retry_after, ctype; /* fields of the answer; empty: none */
     struct str body;               /* its first VERDICT_ANSWER_MOST bytes */
+    int64_t came;                  /* its size as far as it was read; more than the body: cut */
     const char *failure;           /* for people, unless ANSWERED */
     int64_t now_us;                /* for a Retry-After that is a date */
 };

@@ -50,6 +50,13 @@ static const struct option breaker_keys[] = {
     { 0 },
 };
 
+static const struct option keep_keys[] = {
+    OPTION("answers", OPT_WORD,
+           "which answers of the receiver are kept with the document, up to 64 KiB each",
+           .words = OPTION_WORDS("failures", "all", "none"), .fallback = "failures"),
+    { 0 },
+};
+
 const struct option grammar_endpoint[] = {
     OPTION("kind", OPT_WORD, "how documents are sent", .flags = OPT_REQUIRED),
     OPTION("title", OPT_TEXT, "its name for people"),
@@ -64,6 +71,7 @@ const struct option grammar_endpoint[] = {
     OPTION("outcome", OPT_NAMED, "what an answer means, by its status", .flags = OPT_FREE,
            .each = &outcome_each, .noun = "outcome of"),
     OPTION("breaker", OPT_MAP, "when it stops trying for a while", .keys = breaker_keys),
+    OPTION("keep", OPT_MAP, "what is stored besides the documents", .keys = keep_keys),
     OPTION("answer", OPT_MAP, "make the receiver's answer a document", .flags = OPT_PLANNED,
            .keys = grammar_answer),
     { 0 },

@@ -2,7 +2,8 @@
  *
  * Every change of a document is one line: time, node, stage, outcome, duration and a message.
  * Lines are only appended; two timelines concatenated are a timeline.  Some lines also have the
- * place of stored bytes, or the attempt of a delivery.
+ * place of stored bytes, or the attempt of a delivery.  When a timeline is full, attempts in its
+ * middle give way to a line that counts them: how it began and how it ended stay.
  *
  * Format      each line: varint length of what follows; u8 format; then varints, bytes and
  *             texts with their length in front.  Times are absolute, so that timelines can be
@@ -13,14 +14,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/str.h"
 
-/* A timeline stops growing at TIMELINE_MOST.  timeline_add() adds a last line that says "full" when
- * the timeline passes TIMELINE_FULL, and nothing after it; the store drops lines that would be
- * appended to a full timeline. */
-enum { TIMELINE_MOST = 64 << 10, TIMELINE_TEXT_MOST = 1000, TIMELINE_FULL = TIMELINE_MOST - 2500 };
+/* A timeline above TIMELINE_FULL is trimmed (timeline_trim) by whoever adds to it next; so it stays
+ * below TIMELINE_MOST.  The store appends without a look, up to four times as much, and trims with
+ * the next run of the document or attempt of a delivery. */
+enum {
+    TIMELINE_MOST = 64 << 10,
+    TIMELINE_FULL = TIMELINE_MOST - 3000,
+    TIMELINE_TEXT_MOST = 1000,
+    TIMELINE_NAME_MOST = 255
+};
 
 /* People and scripts see the words in `timeline_stages`. */
 enum timeline_stage {
@@ -65,14 +72,24 @@ struct timeline_line {
     struct str what;    /* route, step or endpoint */
     struct str message; /* may be empty */
 
-    /* Bytes that were stored at this point (a step changed them). */
-    bool has_bytes;
+    /* TIMELINE_DELIVERY; false in lines of programs that did not record it. */
+    bool has_delivery;
+    struct str id_end; /* its id is the document's, a dot, the endpoint's name and this */
+    struct str system; /* empty: the document's receiver */
+
+    /* The line stands for lines that were left out, this many. */
+    int64_t left_attempts, left_others;
+
+    /* Bytes that were stored at this point: a step changed them, or the receiver's answer. */
+    bool has_bytes, is_answer;
     int64_t seg, pos, num, size; /* see store/payload/payload.h */
     struct sha256 sha256;
+    int64_t came;     /* of an answer: its size as it came; more than `size`: it was cut */
+    struct str ctype; /* of an answer; may be empty */
 };
 
-/* Texts longer than TIMELINE_TEXT_MOST are cut at a character.  The cap of `to` is TIMELINE_MOST or
- * more; nothing is added to a timeline that is full. */
+/* Texts longer than TIMELINE_TEXT_MOST (names: TIMELINE_NAME_MOST) are cut at a character.  The cap
+ * of `to` is TIMELINE_MOST or more. */
 void timeline_add(struct buf *to, const struct timeline_line *line);
 
 /* Reads line by line; the texts are views into the timeline. */
@@ -85,5 +102,9 @@ struct timeline_reader timeline_read(struct str timeline);
  * is read. */
 bool timeline_next(struct timeline_reader *r, struct timeline_line *ret, bool *ret_damaged);
 
-/* The first lines of the timeline, as many as fit into TIMELINE_MOST bytes. */
-struct str timeline_fit(struct str timeline);
+/* Leaves lines out of the middle until there is room again: first attempts that ended nothing, then
+ * others, at last also lines with bytes.  Damaged timelines stay as they are. */
+void timeline_trim(struct buf *timeline);
+
+/* The timeline, trimmed if it is longer than TIMELINE_MOST; then on the arena. */
+struct str timeline_fit(struct str timeline, struct arena *a);

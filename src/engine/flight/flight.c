@@ -188,8 +188,7 @@ static void flight_add_line(struct flight *f, const struct timeline_line *line)
     struct timeline_line l = *line;
 
     l.node = store_node(f->stock->store);
-    if (f->timeline.len + TIMELINE_TEXT_MOST * 2 < TIMELINE_MOST)
-        timeline_add(&f->timeline, &l);
+    timeline_add(&f->timeline, &l);
 }
 
 /* "route orders 12 us".  Built without printf, because every document has a few of these. */
@@ -237,19 +236,42 @@ void flight_note(struct flight *f, enum timeline_stage stage, enum timeline_outc
               took_us);
 }
 
+/* Notes id and system of the delivery, which has no row once the document has ended.  What is as
+ * usual takes no bytes: id_end is what follows "DOCUMENT.ENDPOINT". */
+static void note_delivery(const struct flight *f, const struct leg *p, struct timeline_line *line)
+{
+    size_t usual = strlen(f->id) + 1 + line->what.len;
+
+    line->has_delivery = true;
+    line->id_end = p->row.id.len > usual ? str_from(p->row.id, usual) : STR("");
+    line->system =
+        p->row.system != f->settle.receiver ? name_text(f->stock->store, p->row.system) : STR("");
+}
+
+/* The line of an attempt whose answer is kept waits for the place of the answer. */
 void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcome outcome,
                      int64_t took_us, const char *message)
 {
     struct str name = name_text(f->stock->store, p->row.endpoint);
+    struct timeline_line line = { .at_us = clock_wall_us(),
+                                  .stage = TIMELINE_DELIVERY,
+                                  .outcome = outcome,
+                                  .took_us = took_us,
+                                  .attempt = p->row.attempts,
+                                  .status = p->row.status,
+                                  .what = name,
+                                  .message = str_of(message) };
 
-    flight_add_line(f, &(struct timeline_line){ .at_us = clock_wall_us(),
-                                                .stage = TIMELINE_DELIVERY,
-                                                .outcome = outcome,
-                                                .took_us = took_us,
-                                                .attempt = p->row.attempts,
-                                                .status = p->row.status,
-                                                .what = name,
-                                                .message = str_of(message) });
+    note_delivery(f, p, &line);
+    if (p->answer != NULL) {
+        line.node = store_node(f->stock->store);
+        line.is_answer = true;
+        line.came = p->answer->came;
+        line.ctype = p->answer->ctype;
+        p->answer->line = line;
+    } else {
+        flight_add_line(f, &line);
+    }
     say_stage(f, TIMELINE_DELIVERY, name,
               outcome == TIMELINE_DELIVERED ? NULL : timeline_outcomes[outcome], p->row.status,
               took_us);

@@ -54,6 +54,14 @@ struct variant {
     struct timeline_line line;
 };
 
+/* What a receiver answered, to be stored with the settlement (answers.c). */
+struct leg_answer {
+    struct settle_bytes settle;
+    struct timeline_line line; /* of the attempt; its bytes are the answer */
+    int64_t came;              /* its size as it came */
+    struct str ctype;
+};
+
 /* One delivery, in memory. */
 struct leg {
     struct leg *next;           /* in the memory of its queue, or in a chain of the caller */
@@ -80,6 +88,7 @@ struct leg {
     struct pool_job job;
     struct payload_reader *reader; /* for bytes that are only in the store */
     struct err read_err;           /* why these could not be read */
+    struct leg_answer *answer;     /* on `own`; NULL: none is kept */
     struct verdict verdict;
 };
 
@@ -113,6 +122,7 @@ struct flight {
     size_t leg_count, part_room;
     _Atomic int open; /* legs without an outcome */
 
+    struct str past;             /* the stored timeline, if the document was loaded */
     struct buf timeline, stages; /* new lines; and the same in short, for the log */
     int64_t began_us;            /* monotonic */
     struct pool_job job;         /* walks a large document */

@@ -358,6 +358,19 @@ const struct plan_system *plan_system_named(const struct plan *p, struct str nam
 
 /* ---- endpoints ---- */
 
+static bool plan_read_answers(struct plan_endpoint *e, const struct settings *s, struct err *err)
+{
+    struct settings keep = settings_below(s, "keep");
+    struct str word;
+
+    if (!settings_text(&keep, "answers", &word, err))
+        return false;
+    e->answers = str_is(word, "all")    ? ANSWERS_ALL
+                 : str_is(word, "none") ? ANSWERS_NONE
+                                        : ANSWERS_OF_FAILURES;
+    return true;
+}
+
 static bool plan_read_rules(struct plan_endpoint *e, const struct settings *s, struct err *err)
 {
     struct settings retry = settings_below(s, "retry"), breaker = settings_below(s, "breaker");
@@ -366,7 +379,8 @@ static bool plan_read_rules(struct plan_endpoint *e, const struct settings *s, s
            settings_duration(&retry, "most", &e->retry.most_us, err) &&
            settings_duration(&retry, "for", &e->retry.for_us, err) &&
            settings_int(&breaker, "failures", &e->breaker.failures, err) &&
-           settings_duration(&breaker, "wait", &e->breaker.wait_us, err);
+           settings_duration(&breaker, "wait", &e->breaker.wait_us, err) &&
+           plan_read_answers(e, s, err);
 }
 
 static void build_endpoint(struct builder *b, const struct config_endpoint *c,

@@ -52,6 +52,9 @@ struct plan_system {
     enum plan_on_dead on_dead;
 };
 
+/* Which answers of a receiver are kept (`keep: { answers: ... }`). */
+enum plan_answers { ANSWERS_OF_FAILURES, ANSWERS_ALL, ANSWERS_NONE };
+
 struct plan_endpoint {
     struct str name;
     int64_t word;
@@ -60,6 +63,7 @@ struct plan_endpoint {
     const struct plan_system *system; /* NULL: the document's receiver */
     struct retry_rule retry;
     struct breaker_rule breaker;
+    enum plan_answers answers;
     const char *broken; /* why it cannot be used; NULL: it can */
 };
 

@@ -151,6 +151,7 @@ struct flight *load_document(struct road *r, const struct task *t, struct outbox
         return NULL;
     }
     flight_fill(f, &d);
+    f->past = d.timeline;
     if (!load_plan(f, &err)) {
         release(f, &err);
         return NULL;
@@ -211,6 +212,7 @@ void load_delivery(struct road *r, const struct task *t, struct outbox *out)
     }
     flight_fill(f, &d);
     flight_fill_facts(f, &d);
+    f->past = d.timeline;
     struct leg *p = flight_add_stored(f, &v);
 
     p->variant = &f->variants[0];

@@ -11,6 +11,7 @@
  *   settling    commit 2
  *   walk        extract, route, steps                   join        members of batches (batcher.h)
  *   outcome     from a verdict to a state
+ *   answers     what receivers answered, to be kept
  *   order       ordered deliveries                      order_keep  flights that wait in a lane
  *   redrive     dead letters start again                endpoints   breakers and pauses, stored
  *   suspects    code that may have crashed the process  outbox      batches for other threads

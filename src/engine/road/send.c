@@ -9,6 +9,7 @@
 #include "base/require.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/flight/bytes.h"
+#include "engine/road/answers.h"
 #include "engine/road/doubt.h"
 #include "engine/road/order.h"
 #include "engine/road/outcome.h"
@@ -154,6 +155,7 @@ static void send_on_answer(struct transfer *t)
 
     p->endpoint->type->http->judge(p->endpoint->self, &t->answer, &p->verdict);
     suspects_leave(&r->suspects, c);
+    answers_take(p, &t->answer);
     send_ended(p, &r->hub_outbox);
 }
 
@@ -198,6 +200,7 @@ void send_clear(struct leg *p)
     p->began_us = clock_mono_us();
     p->verdict.retry_after_us = p->verdict.status = 0;
     p->verdict.code = NULL;
+    p->answer = NULL;
     p->verdict.message[0] = '\0';
     p->read_err.kind = ERR_NONE;
 }

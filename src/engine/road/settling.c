@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/flight/bytes.h"
+#include "engine/road/answers.h"
 #include "engine/road/join.h"
 #include "engine/road/order.h"
 #include "engine/road/order_keep.h"
@@ -80,6 +81,7 @@ static bool fill_leg(struct flight *f, struct leg *p, bool has_row, struct settl
     to->aside = p->row.num != 0 && order_steps_aside(p);
     if (p->variant != f->variants)
         to->bytes = &p->variant->settle;
+    to->answer = answers_keep(p);
     return true;
 }
 
@@ -249,6 +251,7 @@ void settle_flight(struct flight *f, struct outbox *out)
     s->seq = f->seq;
     s->keep = s->end == SETTLE_DELIVERIES && keep_wants(f);
     s->timeline = buf_view(&f->timeline);
+    s->trims = f->past.len > TIMELINE_FULL;
     s->op = (struct store_op){ .verb = &settle_verb, .done = on_settled };
     outbox_add_settlement(out, &s->op);
 }

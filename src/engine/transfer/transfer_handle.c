@@ -490,6 +490,7 @@ void handle_answer(struct handle *handle, CURLcode rc)
         return; /* the answer of a proxy does not count */
     a->status = status;
     a->body = buf_view(&handle->body);
+    a->came = (int64_t)(handle->body.len + handle->dropped);
     (void)curl_easy_getinfo(handle->easy, CURLINFO_CONTENT_TYPE, &ctype);
     if (ctype != NULL)
         a->ctype = str_of(ctype);

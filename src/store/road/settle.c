@@ -62,6 +62,7 @@
 #include "store/road/settle_bytes.h"
 #include "store/road/settle_order.h"
 #include "store/road/settle_rows.h"
+#include "store/road/settle_trim.h"
 #include "store/road/term.h"
 
 enum { FOUND = 9, OVER = 10 };
@@ -189,7 +190,7 @@ static void found_row(struct db_value *v, const struct settle_op *o, struct str 
     v[5] = db_int(o->route);
     v[6] = db_bytes_or_null(o->facts);
     v[7] = db_int(o->config);
-    v[8] = db_bytes_or_null(timeline_fit(timeline));
+    v[8] = db_bytes_or_null(timeline);
 }
 
 /* The index watermark has already passed this document: add its facets directly. */
@@ -212,7 +213,8 @@ static bool write_runs(struct group *g, struct err *err)
     for (size_t i = 0; i < g->run_count; i++) {
         struct settle_op *o = g->runs[i];
 
-        found_row(row_of(&found), o, whole_timeline(g->w, lines[i], o->timeline));
+        found_row(row_of(&found), o,
+                  timeline_fit(whole_timeline(g->w, lines[i], o->told), g->w->arena));
         if (!put_parts(g, o, err) || !put_task(g, o, err) || !note_facets(g->w, o, err))
             return false;
     }
@@ -235,7 +237,7 @@ static bool write_delivers(struct group *g, struct err *err)
         struct db_value *v = row_of(&timelines);
 
         v[0] = db_int(o->doc);
-        v[1] = db_bytes_or_null(timeline_fit(o->timeline));
+        v[1] = db_bytes_or_null(timeline_fit(o->told, g->w->arena));
         if (!put_parts(g, o, err) || !put_task(g, o, err))
             return false;
     }
@@ -260,7 +262,7 @@ static struct str settle_timeline_of(struct writer *w, const struct mates *m)
     struct str all = STR("");
 
     for (size_t i = 0; i < m->count; i++)
-        all = whole_timeline(w, all, m->ops[i]->timeline);
+        all = whole_timeline(w, all, m->ops[i]->told);
     return all;
 }
 
@@ -362,7 +364,7 @@ static bool end_by_deliveries(struct group *g, struct err *err)
     return db_find(g->w->db, SQL_SETTLE_OPEN, DB_NO_SLOT, 1, docs, 1, n, found_open, &l, err);
 }
 
-static void over_row(struct db_value *v, const struct ending *e)
+static void over_row(struct writer *w, struct db_value *v, const struct ending *e)
 {
     static const struct settle_op nothing = { 0 };
     const struct settle_op *o = e->by != NULL ? e->by : &nothing;
@@ -376,7 +378,8 @@ static void over_row(struct db_value *v, const struct ending *e)
     v[6] = db_int(o->route);
     v[7] = db_bytes_or_null(o->facts);
     v[8] = db_int(o->config);
-    v[9] = db_bytes_or_null(timeline_fit(e->timeline.ptr != NULL ? e->timeline : o->timeline));
+    v[9] =
+        db_bytes_or_null(timeline_fit(e->timeline.ptr != NULL ? e->timeline : o->told, w->arena));
 }
 
 static bool settle_end_one(struct writer *w, const struct ending *e, struct err *err)
@@ -384,7 +387,7 @@ static bool settle_end_one(struct writer *w, const struct ending *e, struct err 
     struct db_value v[OVER];
     int64_t moved;
 
-    over_row(v, e);
+    over_row(w, v, e);
     if (!db_run_slot(w->db, SQL_SETTLE_OVER, e->day, (struct db_args){ v, OVER }, &moved, err))
         return false;
     if (moved != 1)
@@ -395,14 +398,14 @@ static bool settle_end_one(struct writer *w, const struct ending *e, struct err 
 
 bool settle_end(struct writer *w, struct settle_end_order *order, struct err *err)
 {
-    struct settle_op by = { .timeline = order->timeline };
+    struct settle_op by = { .told = order->timeline };
     struct ending e = { .doc = order->doc, .state = order->state, .by = &by };
     int64_t days = order->keep_days;
     struct db_value doc = db_int(order->doc), v[OVER];
     struct group g = { .w = w };
     int64_t moved;
 
-    over_row(v, &e);
+    over_row(w, v, &e);
     if (days == RETAIN_BY_RULE && !retain_days_for(w, order->doc, order->state, &days, err))
         return false;
     order->day = e.day = done_day(days);
@@ -422,7 +425,7 @@ static bool end_at_once(struct writer *w, const struct ending *e, size_t count, 
     struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, count * OVER);
 
     for (size_t i = 0; i < count; i++)
-        over_row(rows + i * OVER, &e[i]);
+        over_row(w, rows + i * OVER, &e[i]);
     return db_batch(w->db, SQL_SETTLE_OVER, e->day, rows, OVER, count, err);
 }
 
@@ -489,6 +492,7 @@ static void start_over(struct settle_op *o)
     require(run || o->end != SETTLE_DELIVERIES ||
             (o->part_count == 1 && o->parts[0].num == o->task.id));
     o->ours = o->over = o->goes = false;
+    o->told = o->timeline;
     o->going = (struct order_batch){ 0 };
     o->went.id = 0;
     o->day = done_day(o->keep_days);
@@ -569,7 +573,7 @@ static bool place_ended(struct group *g, struct err *err)
     if (n > 0 && !settle_place_bytes(g->w, ops, n, lines, err))
         return false;
     for (size_t i = 0; i < n; i++)
-        of[i]->timeline = whole_timeline(g->w, lines[i], ops[i]->timeline);
+        of[i]->timeline = whole_timeline(g->w, lines[i], ops[i]->told);
     return true;
 }
 
@@ -586,10 +590,10 @@ static struct group settle_group_of(struct writer *w, size_t count)
 static bool write_the_rest(struct group *g, struct err *err)
 {
     make_room(g);
-    return check_moves(g, err) && end_by_deliveries(g, err) && write_runs(g, err) &&
-           write_delivers(g, err) && write_rows(g->w, &g->add, err) &&
-           write_rows(g->w, &g->ready, err) && write_rows(g->w, &g->later, err) &&
-           write_rows(g->w, &g->dead, err);
+    return check_moves(g, err) && settle_trim(g->w, g->ours, g->our_count, err) &&
+           end_by_deliveries(g, err) && write_runs(g, err) && write_delivers(g, err) &&
+           write_rows(g->w, &g->add, err) && write_rows(g->w, &g->ready, err) &&
+           write_rows(g->w, &g->later, err) && write_rows(g->w, &g->dead, err);
 }
 
 static bool settle_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -605,8 +609,8 @@ static bool settle_run(struct writer *w, struct store_op **ops, size_t count, st
                                  : !take_leases(w, all, count, err))
         return false;
     *g = settle_group_of(w, count);
-    if (!sort_out(g, all, count, err) || !place_ended(g, err) ||
-        !terms_found(w, g->ours, g->our_count, err) ||
+    if (!sort_out(g, all, count, err) || !settle_place_answers(w, g->ours, g->our_count, err) ||
+        !place_ended(g, err) || !terms_found(w, g->ours, g->our_count, err) ||
         (g->run_count + g->deliver_count > 0 && !write_the_rest(g, err)) || !write_endings(g, err))
         return false;
     fault_point(SETTLE_WRITTEN);

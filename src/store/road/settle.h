@@ -70,6 +70,9 @@ struct settle_delivery {
     int64_t intent_us, asked;   /* DELIVER: the intent that remains (intent.h); 0: none */
     struct str name;            /* its name at the receiver, once chosen; empty: none */
     struct settle_bytes *bytes; /* NULL: the document's own; deliveries may share them */
+    /* The receiver's answer to this attempt, in memory, with stored.id and its line, which goes to
+     * the end of the timeline; NULL: none is kept. */
+    struct settle_bytes *answer;
     /* Of an ordered system.  RUN: the lane in which it waits, and its place there (order.h);
      * DELIVER: the lane it is from.  0: none. */
     int64_t lane, seq, child;
@@ -92,6 +95,7 @@ struct settle_op {
     struct str facts;     /* facts_write() */
     int64_t config;       /* the version that was used; 0: the stored one stays */
     struct str timeline;  /* lines to add */
+    bool trims;           /* the stored timeline is full: lines are left out of its middle */
     int64_t gateway, seq; /* RUN: its number (order.h); seq 0: none */
     /* RUN, with one delivery, in a lane: the flight keeps it in memory until it may go. */
     bool keep;
@@ -112,6 +116,7 @@ struct settle_op {
     struct task went; /* `keep`: the claim of its delivery, which may go; id 0: it waits */
 
     /* for the writer */
+    struct str told; /* `timeline` with the lines of the answers */
     int64_t day;
     bool goes;                /* DELIVER: its document ends with this group */
     struct order_batch going; /* of the whole group; only in its first operation */

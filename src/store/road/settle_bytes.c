@@ -131,3 +131,35 @@ bool settle_place_bytes(struct writer *w, struct settle_op **ops, size_t count, 
             return false;
     return true;
 }
+
+/* ---- answers ---- */
+
+static bool place_answers_of(struct writer *w, struct settle_op *o, struct err *err)
+{
+    AUTO(buf_done) struct buf all = BUF_INIT(o->timeline.len + SETTLE_DELIVERIES_MOST * 4096);
+    bool any = false;
+
+    for (size_t i = 0; i < o->part_count; i++) {
+        struct settle_bytes *b = o->parts[i].answer;
+
+        if (b == NULL)
+            continue;
+        if (!any)
+            buf_put(&all, o->timeline);
+        any = true;
+        if (!place_one(w, b, &b->stored.id, o->doc, err))
+            return false;
+        write_line(b, &all);
+    }
+    if (any)
+        o->told = arena_copy(w->arena, buf_view(&all));
+    return true;
+}
+
+bool settle_place_answers(struct writer *w, struct settle_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!place_answers_of(w, ops[i], err))
+            return false;
+    return true;
+}

@@ -1,4 +1,4 @@
-/* settle_bytes.h - the bytes of new deliveries, stored in the commit that settles their run.
+/* settle_bytes.h - bytes that a settlement stores: of new deliveries, and receivers' answers.
  *
  * On SQLite they go into the segments of the group, before the rows that name them; on
  * PostgreSQL into table payload under a number of their own.  Large payloads were uploaded
@@ -14,3 +14,6 @@
  * ops[i], to stand before its other lines; in the arena of the group. */
 bool settle_place_bytes(struct writer *w, struct settle_op **ops, size_t count, struct str *lines,
                         struct err *err);
+
+/* Stores the answers that deliveries of these settlements were given, and sets `told`. */
+bool settle_place_answers(struct writer *w, struct settle_op **ops, size_t count, struct err *err);

@@ -15,7 +15,7 @@ SELECT id, state FROM done_@SLOT@ WHERE num = $1 @FOR_UPDATE@;
 -- in:  $1 num int, $2 state int, $3 trail bytes
 -- Appends a timeline line to an ended original.
 UPDATE done_@SLOT@ SET state = $2,
-    trail = CASE WHEN trail IS NULL THEN $3 WHEN length(trail) + length($3) > 65536 THEN trail
+    trail = CASE WHEN trail IS NULL THEN $3 WHEN length(trail) + length($3) > 262144 THEN trail
                  ELSE CAST(trail || $3 AS BLOB) END
 WHERE num = $1;
 
@@ -23,7 +23,7 @@ WHERE num = $1;
 -- for: postgresql
 -- in:  $1 num int, $2 state int, $3 trail bytes
 UPDATE done_@SLOT@ SET state = $2,
-    trail = CASE WHEN trail IS NULL THEN $3::bytea WHEN length(trail) + length($3::bytea) > 65536 THEN trail
+    trail = CASE WHEN trail IS NULL THEN $3::bytea WHEN length(trail) + length($3::bytea) > 262144 THEN trail
                  ELSE trail || $3::bytea END
 WHERE num = $1;
 

@@ -247,7 +247,7 @@ DELETE FROM done_1000000 WHERE num = $1;
 -- name: kept_line
 -- in:  $1 num int, $2 trail bytes
 -- Appends a line to the timeline of an ended document.
-UPDATE done_@SLOT@ SET trail = CASE WHEN trail IS NULL THEN $2 WHEN length(trail) + length($2) > 65536 THEN trail
+UPDATE done_@SLOT@ SET trail = CASE WHEN trail IS NULL THEN $2 WHEN length(trail) + length($2) > 262144 THEN trail
     ELSE CAST(trail || $2 AS BLOB) END
 WHERE num = $1;
 
@@ -255,7 +255,7 @@ WHERE num = $1;
 -- for: postgresql
 -- in:  $1 num int, $2 trail bytes
 UPDATE done_@SLOT@ SET trail = CASE WHEN trail IS NULL THEN $2::bytea
-    WHEN length(trail) + length($2::bytea) > 65536 THEN trail ELSE trail || $2::bytea END
+    WHEN length(trail) + length($2::bytea) > 262144 THEN trail ELSE trail || $2::bytea END
 WHERE num = $1;
 
 -- name: retain_type

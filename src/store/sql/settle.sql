@@ -26,7 +26,7 @@ SELECT num, id, gateway, caller, CASE WHEN $9 = 0 THEN config ELSE $9 END, recei
     CASE WHEN $3 = 1 THEN $4 ELSE sender END, CASE WHEN $3 = 1 THEN $5 ELSE receiver END,
     CASE WHEN $3 = 1 THEN $6 ELSE dtype END, CASE WHEN $3 = 1 THEN $7 ELSE route END, again,
     CASE WHEN $3 = 1 THEN $8 ELSE facts END,
-    CASE WHEN trail IS NULL THEN $10 WHEN $10 IS NULL OR length(trail) + length($10) > 65536 THEN trail
+    CASE WHEN trail IS NULL THEN $10 WHEN $10 IS NULL OR length(trail) + length($10) > 262144 THEN trail
          ELSE CAST(trail || $10 AS BLOB) END, $2, @NOW_US@
 FROM doc WHERE num = $1;
 
@@ -43,7 +43,7 @@ SELECT num, id, gateway, caller, CASE WHEN c9 = 0 THEN config ELSE c9 END, recei
     CASE WHEN c3 = 1 THEN c4 ELSE sender END, CASE WHEN c3 = 1 THEN c5 ELSE receiver END,
     CASE WHEN c3 = 1 THEN c6 ELSE dtype END, CASE WHEN c3 = 1 THEN c7 ELSE route END, again,
     CASE WHEN c3 = 1 THEN c8 ELSE facts END,
-    CASE WHEN trail IS NULL THEN c10 WHEN c10 IS NULL OR length(trail) + length(c10) > 65536 THEN trail
+    CASE WHEN trail IS NULL THEN c10 WHEN c10 IS NULL OR length(trail) + length(c10) > 262144 THEN trail
          ELSE trail || c10 END, c2, @NOW_US@
 FROM gone;
 
@@ -56,7 +56,7 @@ UPDATE doc SET
     sender = CASE WHEN $2 = 1 THEN $3 ELSE sender END, receiver = CASE WHEN $2 = 1 THEN $4 ELSE receiver END,
     dtype = CASE WHEN $2 = 1 THEN $5 ELSE dtype END, route = CASE WHEN $2 = 1 THEN $6 ELSE route END,
     facts = CASE WHEN $2 = 1 THEN $7 ELSE facts END, config = CASE WHEN $8 = 0 THEN config ELSE $8 END,
-    trail = CASE WHEN trail IS NULL THEN $9 WHEN $9 IS NULL OR length(trail) + length($9) > 65536 THEN trail
+    trail = CASE WHEN trail IS NULL THEN $9 WHEN $9 IS NULL OR length(trail) + length($9) > 262144 THEN trail
                  ELSE CAST(trail || $9 AS BLOB) END,
     updated_us = @NOW_US@
 WHERE num = $1;
@@ -70,7 +70,7 @@ UPDATE doc SET
     sender = CASE WHEN c2 = 1 THEN c3 ELSE sender END, receiver = CASE WHEN c2 = 1 THEN c4 ELSE receiver END,
     dtype = CASE WHEN c2 = 1 THEN c5 ELSE dtype END, route = CASE WHEN c2 = 1 THEN c6 ELSE route END,
     facts = CASE WHEN c2 = 1 THEN c7 ELSE facts END, config = CASE WHEN c8 = 0 THEN config ELSE c8 END,
-    trail = CASE WHEN trail IS NULL THEN c9 WHEN c9 IS NULL OR length(trail) + length(c9) > 65536 THEN trail
+    trail = CASE WHEN trail IS NULL THEN c9 WHEN c9 IS NULL OR length(trail) + length(c9) > 262144 THEN trail
                  ELSE trail || c9 END,
     updated_us = @NOW_US@
 FROM @ROWS@ WHERE num = @KEY(c1)@;
@@ -80,7 +80,7 @@ FROM @ROWS@ WHERE num = @KEY(c1)@;
 -- batch
 -- Timeline lines of a delivery; several in one group may belong to one document.
 UPDATE doc SET
-    trail = CASE WHEN trail IS NULL THEN $2 WHEN $2 IS NULL OR length(trail) + length($2) > 65536 THEN trail
+    trail = CASE WHEN trail IS NULL THEN $2 WHEN $2 IS NULL OR length(trail) + length($2) > 262144 THEN trail
                  ELSE CAST(trail || $2 AS BLOB) END,
     updated_us = @NOW_US@
 WHERE num = $1;
@@ -90,12 +90,21 @@ WHERE num = $1;
 -- in:  $1 num int, $2 trail bytes
 -- batch
 UPDATE doc SET
-    trail = CASE WHEN trail IS NULL THEN added WHEN added IS NULL OR length(trail) + length(added) > 65536 THEN trail
+    trail = CASE WHEN trail IS NULL THEN added WHEN added IS NULL OR length(trail) + length(added) > 262144 THEN trail
                  ELSE trail || added END,
     updated_us = @NOW_US@
 FROM (SELECT c1, string_agg(c2, ''::bytea ORDER BY at) AS added
       FROM unnest($1::bigint[], $2::bytea[]) WITH ORDINALITY AS u(c1, c2, at) GROUP BY c1) AS lines
 WHERE num = @KEY(c1)@;
+
+-- name: settle_trim_read
+-- in:  $1 num int
+-- A timeline that is full, to be trimmed (core/timeline.h).
+SELECT trail FROM doc WHERE num = $1 @FOR_UPDATE@;
+
+-- name: settle_trim
+-- in:  $1 num int, $2 trail bytes
+UPDATE doc SET trail = $2 WHERE num = $1;
 
 -- name: settle_ids
 -- in:  $1 num int

@@ -579,10 +579,22 @@ TEST(a_run_that_is_due_again_or_dead)
     store_close(s);
 }
 
-/* Lines for which there is no room are left out, whole. */
-TEST(a_trail_has_an_end)
+/* The last line of a timeline. */
+static struct timeline_line last_line(struct str timeline)
 {
-    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct timeline_reader r = timeline_read(timeline);
+    struct timeline_line line = { 0 };
+    bool damaged;
+
+    while (timeline_next(&r, &line, &damaged))
+        ;
+    return line;
+}
+
+/* Whoever finds it full has its middle left out; what happened last is always there. */
+TEST(a_trail_keeps_its_end)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(16 << 20);
     AUTO(buf_done)
     struct buf line = lines_of("as long as a message gets when a receiver has "
                                "much to say about a document that it will not "
@@ -591,21 +603,75 @@ TEST(a_trail_has_an_end)
     struct home h = fresh_home();
     struct store *s = open_store(&h);
     struct accept_op doc;
-    struct document d;
+    struct document d = { 0 };
 
     while (all.len <= TIMELINE_MOST)
         buf_put(&all, buf_view(&line));
     CHECK(s != NULL && born_docs(s, &doc, 1));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 1; i <= 6; i++) {
+        AUTO(buf_done) struct buf lines = BUF_INIT(1 << 20);
         struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_AGAIN);
         struct task t;
 
-        op.timeline = buf_view(&all);
+        buf_put(&lines, buf_view(&all));
+        timeline_add(&lines, &(struct timeline_line){ .stage = TIMELINE_DELIVERY,
+                                                      .outcome = TIMELINE_RETRY,
+                                                      .attempt = i });
+        op.timeline = buf_view(&lines);
+        op.trims = d.timeline.len > TIMELINE_FULL;
         CHECK(settle_ops(s, &op, 1));
-        CHECK(get(s, &doc.id, &a, &d) && d.timeline.len <= TIMELINE_MOST &&
-              d.timeline.len > TIMELINE_MOST - 2 * line.len && lines_in(d.timeline) > 100);
+        CHECK(get(s, &doc.id, &a, &d) && d.timeline.len < 2 * TIMELINE_MOST &&
+              lines_in(d.timeline) > 100 && last_line(d.timeline).attempt == i);
         CHECK(claim(s, 1, &t) == 1);
         doc.task = t;
+    }
+    store_close(s);
+}
+
+/* The line of the attempt names the place of its answer: in a run, and in an attempt of its own. */
+TEST(answers_are_stored_with_their_attempt)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(4 << 20);
+    AUTO(buf_done) struct buf got = BUF_INIT(100);
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t q = lane(s, 1, 2);
+    struct timeline_line line = { .stage = TIMELINE_DELIVERY,
+                                  .outcome = TIMELINE_RETRY,
+                                  .is_answer = true,
+                                  .ctype = STR("text/plain") };
+    struct settle_bytes answer = { .bytes = STR("not today"), .size = 9, .line = &line };
+    struct settle_delivery part = part_of(STR("D.a"), q, DELIVERY_READY);
+    struct err err = { 0 };
+    struct accept_op doc;
+    struct document d;
+    struct task t;
+    size_t n;
+
+    answer.sha256 = digest_of(answer.bytes);
+    CHECK(s != NULL && born_docs(s, &doc, 1));
+    answer.stored.id = doc.id;
+    part.answer = &answer;
+    for (int i = 0; i < 2; i++) {
+        struct settle_op op = settle_of(i == 0 ? &doc.task : &t, doc.num, SETTLE_DELIVERIES);
+
+        line.attempt = i + 1;
+        op.parts = &part;
+        op.part_count = 1;
+        CHECK(settle_ops(s, &op, 1));
+        CHECK(get(s, &doc.id, &a, &d) && lines_in(d.timeline) == i + 1);
+        struct timeline_line last = last_line(d.timeline);
+        struct payload_source at = { .id = doc.id,
+                                     .num = last.num,
+                                     .size = last.size,
+                                     .sha256 = last.sha256,
+                                     .place = { .seg = last.seg, .pos = last.pos } };
+
+        CHECK(last.is_answer && last.attempt == i + 1 && str_is(last.ctype, "text/plain"));
+        buf_clear(&got);
+        CHECK(read_payload(s, &at, &got, &err) && str_is(buf_view(&got), "not today"));
+        CHECK(i == 1 || (task_claim(s, q, 1, LEASE_US, &t, &n, &err) && n == 1));
+        part.is_new = false; /* as in an operation of its own */
     }
     store_close(s);
 }

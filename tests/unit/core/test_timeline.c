@@ -151,39 +151,133 @@ TEST(trail_texts_are_cut_at_a_character)
     CHECK(line.message.len == TIMELINE_TEXT_MOST && str_is_utf8(line.message));
 }
 
-TEST(trail_ends_growing_and_says_so)
+static const struct timeline_line answered = {
+    .at_us = 1763175131000000,
+    .node = 300,
+    .stage = TIMELINE_DELIVERY,
+    .outcome = TIMELINE_DEAD,
+    .took_us = 3000,
+    .attempt = 2,
+    .status = 422,
+    .what = { "hub", 3 },
+    .message = { "no such order", 13 },
+    .has_delivery = true,
+    .id_end = { ".2.again1", 9 },
+    .system = { "archive", 7 },
+    .has_bytes = true,
+    .is_answer = true,
+    .seg = 3,
+    .pos = 8,
+    .num = 9,
+    .size = 1024,
+    .came = 2048,
+    .ctype = { "text/plain", 10 },
+};
+
+TEST(trail_lines_of_answers_come_back_as_they_were)
+{
+    AUTO(buf_done) struct buf b = BUF_INIT(TIMELINE_MOST);
+    struct timeline_line line, plain = answered;
+    bool damaged;
+
+    plain.has_bytes = plain.is_answer = false;
+    timeline_add(&b, &answered);
+    timeline_add(&b, &plain);
+    struct timeline_reader r = timeline_read(buf_view(&b));
+
+    CHECK(timeline_next(&r, &line, &damaged) && same(&line, &answered));
+    CHECK(line.is_answer && line.came == 2048 && str_is(line.ctype, "text/plain"));
+    CHECK(line.has_delivery && str_is(line.id_end, ".2.again1") && str_is(line.system, "archive"));
+    CHECK(timeline_next(&r, &line, &damaged) && !line.has_bytes && !line.is_answer);
+    CHECK(line.has_delivery && str_is(line.system, "archive"));
+}
+
+/* However many lines of whatever length: it has room for more, and the last line is the last. */
+TEST(trail_keeps_its_end)
 {
     static const size_t sizes[] = { 0, 1, 40, 333, TIMELINE_TEXT_MOST };
     char text[TIMELINE_TEXT_MOST];
 
     memset(text, 'x', sizeof text);
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
         AUTO(buf_done) struct buf b = BUF_INIT(TIMELINE_MOST);
-        struct timeline_line add = { .at_us = 5,
-                                     .node = 6,
-                                     .has_bytes = true,
-                                     .what = str_mem(text, sizes[i]),
-                                     .message = str_mem(text, sizes[i]) },
+        struct timeline_line add = { .stage = TIMELINE_DELIVERY,
+                                     .outcome = TIMELINE_RETRY,
+                                     .has_bytes = i % 2 != 0,
+                                     .what = STR("hub"),
+                                     .message = str_mem(text, sizes[i / 2]) },
                              line = { 0 };
-        size_t added = 0, count = 0, full;
+        int64_t count = 0, left = 0, sums = 0;
         bool damaged;
 
-        while (b.len <= TIMELINE_FULL) {
+        for (add.attempt = 1; add.attempt <= 9000; add.attempt++)
             timeline_add(&b, &add);
-            added++;
+        CHECK(b.len <= TIMELINE_MOST);
+        struct timeline_reader r = timeline_read(buf_view(&b));
+
+        CHECK(timeline_next(&r, &line, &damaged) && line.attempt == 1);
+        for (count = 1; timeline_next(&r, &line, &damaged);) {
+            count += line.stage == TIMELINE_DELIVERY;
+            left += line.left_attempts;
+            sums += line.stage == TIMELINE_DOCUMENT;
         }
-        full = b.len;
-        CHECK(full <= TIMELINE_MOST);
-        timeline_add(&b, &add);
-        timeline_add(&b, &samples[0]);
-        CHECK(b.len == full);
-        for (struct timeline_reader r = timeline_read(buf_view(&b));
-             timeline_next(&r, &line, &damaged);)
-            count++;
-        CHECK(!damaged && count == added + 1);
-        CHECK(line.stage == TIMELINE_DOCUMENT && line.at_us == 5 && line.node == 6);
-        CHECK(str_starts(line.message, STR("the timeline is full")));
+        CHECK(!damaged && line.attempt == 9000);
+        CHECK(sums == 1 && count + left == 9000);
     }
+}
+
+/* What ended a delivery and what a person did outlasts attempts. */
+TEST(trail_leaves_attempts_out_first)
+{
+    AUTO(buf_done) struct buf b = BUF_INIT(TIMELINE_MOST);
+    struct timeline_line retry = samples[2], done = samples[2], line;
+    size_t delivered = 0, people = 0;
+    bool damaged;
+
+    done.outcome = TIMELINE_DELIVERED;
+    for (int i = 0; i < 5000; i++) {
+        timeline_add(&b, &retry);
+        if (i == 300)
+            timeline_add(&b, &done);
+        if (i == 400)
+            timeline_add(&b, &(struct timeline_line){ .stage = TIMELINE_OPERATOR });
+    }
+    for (struct timeline_reader r = timeline_read(buf_view(&b));
+         timeline_next(&r, &line, &damaged);) {
+        delivered += line.outcome == TIMELINE_DELIVERED;
+        people += line.stage == TIMELINE_OPERATOR;
+        CHECK(line.left_others == 0);
+        CHECK(line.stage != TIMELINE_DOCUMENT || str_find(line.message, '&') < 0);
+    }
+    CHECK(delivered == 1 && people == 1);
+}
+
+/* Bytes that cannot be read are not touched, and nothing is written behind them. */
+TEST(trail_that_is_damaged_stays)
+{
+    AUTO(buf_done) struct buf b = BUF_INIT(TIMELINE_MOST);
+
+    while (b.len <= TIMELINE_FULL)
+        buf_put(&b, STR("\x7f\x01"));
+    size_t len = b.len;
+
+    timeline_add(&b, &samples[0]);
+    timeline_trim(&b);
+    CHECK(b.len == len);
+}
+
+TEST(trail_too_long_is_made_to_fit)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(1 << 20);
+    AUTO(buf_done) struct buf b = BUF_INIT(4 * TIMELINE_MOST), one = BUF_INIT(TIMELINE_MOST);
+
+    timeline_add(&one, &samples[2]);
+    CHECK(str_eq(timeline_fit(buf_view(&one), &arena), buf_view(&one)));
+    while (b.len < 3 * TIMELINE_MOST)
+        buf_put(&b, buf_view(&one));
+    struct str fits = timeline_fit(buf_view(&b), &arena);
+
+    CHECK(fits.len <= TIMELINE_MOST && fits.len > TIMELINE_MOST / 4);
 }
 
 TEST(trail_skips_lines_of_later_programs)
@@ -192,7 +286,7 @@ TEST(trail_skips_lines_of_later_programs)
     struct timeline_line line;
     bool damaged;
 
-    buf_put(&b, STR("\x01\x02"));
+    buf_put(&b, STR("\x01\x03"));
     timeline_add(&b, &samples[0]);
     buf_put(&b, STR("\x05\xff"
                     "abcd"));
