@@ -86,7 +86,8 @@ export const document = query<{ document: T.DocumentDetail | null }, { id: strin
   document(id: $id) {
     ${ROW} sha256 contentType config caller route again
     attributes { name value } kept { reason by made }
-    deliveries { id endpoint system state held blockedBy attempts due status code message name updated }
+    deliveries { id endpoint system state held blockedBy attempts due status code message name updated
+      answer { time attempt status contentType size kept } }
     timeline { time node stage what outcome duration attempt status config message }
     stages { stage name time size sha256 }
     editOf { ${RELATIVE} } batch { ${RELATIVE} } parent { ${RELATIVE} }
@@ -101,6 +102,12 @@ export const payload = query<
 >(`query ($id: ID!, $stage: Int, $from: Long, $length: Int) {
   document(id: $id) {
     payload(stage: $stage, as: base64, from: $from, length: $length) { stage size sha256 from bytes text truncated isText }
+  }
+}`);
+
+export const answer = query<{ document: { answer: T.Payload | null } | null }, { id: string; delivery: string }>(`query ($id: ID!, $delivery: String!) {
+  document(id: $id) {
+    answer(delivery: $delivery, as: base64) { stage size sha256 from bytes text truncated isText }
   }
 }`);
 

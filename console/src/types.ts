@@ -86,6 +86,17 @@ export interface Delivery {
   message: string | null;
   name: string | null;
   updated: string;
+  answer: Answer | null;
+}
+
+/** What a receiver answered, as far as it was kept. */
+export interface Answer {
+  time: string;
+  attempt: number | null;
+  status: number | null;
+  contentType: string | null;
+  size: number;
+  kept: number;
 }
 
 export interface TimelineEntry {
@@ -139,7 +150,7 @@ export interface DocumentDetail extends DocumentRow {
 }
 
 export interface Payload {
-  stage: number;
+  stage: number | null;
   size: number;
   sha256: string;
   from: number;

@@ -1,9 +1,12 @@
 // deliveries.tsx - the deliveries of a document: state, last answer, why it waits.
+import { useState } from "preact/hooks";
+import { useCan } from "../../shell/session";
 import type { Delivery, DocumentDetail } from "../../types";
 import { Prose } from "../../ui/prose";
 import { Say } from "../../ui/say";
 import { State } from "../../ui/state";
 import { Ago, Time } from "../../ui/time";
+import { AnswerDialog } from "./answer";
 
 const REASONS: Record<string, string> = {
   hold: "a person holds the system",
@@ -52,7 +55,9 @@ export function WhyItWaits({ document: d }: { document: DocumentDetail }) {
   );
 }
 
-export function Deliveries({ deliveries }: { deliveries: Delivery[] }) {
+export function Deliveries({ document, deliveries }: { document: string; deliveries: Delivery[] }) {
+  const [opened, setOpened] = useState<Delivery | null>(null);
+  const mayLook = useCan("payload");
   if (deliveries.length === 0) return null;
   return (
     <section class="card">
@@ -73,7 +78,7 @@ export function Deliveries({ deliveries }: { deliveries: Delivery[] }) {
           </thead>
           <tbody>
             {deliveries.map((v) => (
-              <tr key={v.endpoint}>
+              <tr key={v.id ?? v.endpoint}>
                 <td class="word">{v.endpoint}</td>
                 <td class="word">{v.system}</td>
                 <td>
@@ -83,13 +88,19 @@ export function Deliveries({ deliveries }: { deliveries: Delivery[] }) {
                 <td class="time">{v.due ? <Time at={v.due} /> : ""}</td>
                 <td class="long">
                   {v.status !== null && <span class="tag">{v.status}</span>} {v.code && <span class="bad">{v.code}</span>} {v.message}
-                  {v.name && <span class="quiet"> as {v.name}</span>}
+                  {v.name && <span class="quiet"> as {v.name}</span>}{" "}
+                  {v.answer && mayLook && (
+                    <button class="small" onClick={() => setOpened(v)}>
+                      Whole answer
+                    </button>
+                  )}
                 </td>
               </tr>
             ))}
           </tbody>
         </table>
       </div>
+      {opened && <AnswerDialog document={document} delivery={opened} onClose={() => setOpened(null)} />}
     </section>
   );
 }

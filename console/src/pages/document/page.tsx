@@ -64,7 +64,7 @@ function Detail({ document: d, onChanged }: { document: DocumentDetail; onChange
           <Waybill document={d} />
         </div>
         <div class="c8">
-          <Deliveries deliveries={d.deliveries} />
+          <Deliveries document={d.id} deliveries={d.deliveries} />
           {mayLook && <PayloadViewer id={d.id} stages={d.stages} />}
           {mayLook && d.editOf && <EditChanges id={d.id} />}
           <section class="card">
