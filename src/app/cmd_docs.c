@@ -200,10 +200,19 @@ static int run_payload(const struct args *a)
     if (!client_open(&c, a))
         return c.exit_code;
     AUTO_TEXT id = client_escape(&c, a->operand[0]);
+    const char *path = arena_printf(&arena, "/documents/%s/payload", id);
+    const char *answer = args_text(a, "answer");
     int64_t stage = args_number(a, "stage", 0);
-    const char *path =
-        stage == 0 ? arena_printf(&arena, "/documents/%s/payload", id)
-                   : arena_printf(&arena, "/documents/%s/payload?stage=%lld", id, (long long)stage);
+
+    if (answer != NULL && stage != 0)
+        return args_wrong(a, "--stage and --answer exclude each other");
+    if (stage != 0)
+        path = arena_printf(&arena, "%s?stage=%lld", path, (long long)stage);
+    if (answer != NULL) {
+        AUTO_TEXT of = client_escape(&c, answer);
+
+        path = arena_printf(&arena, "%s?answer=%s", path, of);
+    }
 
     return client_get(&c, path, args_text(a, "o")) ? EXIT_DONE : c.exit_code;
 }
@@ -325,6 +334,10 @@ static const struct arg_option payload_options[] = {
       .kind = ARG_NUMBER,
       .value = "N",
       .help = "bytes that a step made; `docs trace` has the numbers" },
+    { .name = "answer",
+      .kind = ARG_TEXT,
+      .value = "ENDPOINT",
+      .help = "what its receiver answered last, if that was kept" },
     { 0 },
 };
 
@@ -417,9 +430,9 @@ const struct verb cmd_docs = {
               .common = FORM_NODE | FORM_JSON,
               .run = run_trace },
             { .word = "payload",
-              .usage = "ID [--stage N] [-o FILE]",
-              .summary = "the bytes that were received, or that a step "
-                         "made",
+              .usage = "ID [--stage N | --answer ENDPOINT] [-o FILE]",
+              .summary = "the bytes that were received, that a step made, or "
+                         "that a receiver answered",
               .least = 1,
               .most = 1,
               .options = payload_options,

@@ -141,6 +141,31 @@ static void print_deliveries(const json_t *deliveries)
     print_table_page(&t);
 }
 
+/* Where the answers of the receivers are to be had. */
+static void print_answers(const json_t *doc)
+{
+    const json_t *deliveries = json_object_get(doc, "deliveries"), *d;
+    const char *id = member_text(doc, "id");
+    char size[PRINT_SHORT];
+    size_t i;
+
+    json_array_foreach(deliveries, i, d)
+    {
+        const json_t *answer = json_object_get(d, "answer");
+        const char *endpoint = member_text(d, "endpoint"), *type;
+        AUTO(buf_done) struct buf text = BUF_INIT(TEXT_MOST);
+
+        if (!json_is_object(answer) || endpoint == NULL || id == NULL)
+            continue;
+        type = member_text(answer, "contentType");
+        buf_printf(&text, "%s answered %lld%s%s, %s: waybill docs payload %s --answer %s", endpoint,
+                   (long long)member_number(answer, "status"), type != NULL ? ", " : "",
+                   type != NULL ? type : "", print_size(member_number(answer, "size"), size), id,
+                   endpoint);
+        document_print_field_line("answer", text.ptr);
+    }
+}
+
 static void print_lineage(const json_t *doc)
 {
     const json_t *edits = json_object_get(json_object_get(doc, "edits"), "items"), *edit;
@@ -174,6 +199,7 @@ void document_print(const json_t *doc)
     }
     print_lineage(doc);
     print_error(json_object_get(doc, "error"));
+    print_answers(doc);
     print_deliveries(json_object_get(doc, "deliveries"));
 }
 

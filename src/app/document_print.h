@@ -9,7 +9,7 @@
     " received updated error { code message }"
 #define DOCUMENT_DELIVERIES                                                                       \
     " deliveries { id endpoint system state held blockedBy attempts due status code message name" \
-    " updated }"
+    " updated answer { time attempt status contentType size kept sha256 } }"
 #define DOCUMENT_TIMELINE                                                             \
     " timeline { time node stage what outcome duration attempt status config message" \
     " bytes { stage size sha256 } }"

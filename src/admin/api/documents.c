@@ -333,6 +333,7 @@ static bool doc_timeline(struct graphql_call *call, struct err *err)
             break;
         line->stage = timeline_stages[line->l.stage];
         line->outcome = timeline_outcomes[line->l.outcome];
+        line->l.has_bytes = line->l.has_bytes && !line->l.is_answer;
         line->number = line->l.has_bytes ? ++numbers : 0;
         if (!all && !hide_others(call, line, err))
             return false;

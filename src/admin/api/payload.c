@@ -1,4 +1,4 @@
-/* payload.c - payloads of a document, to view: stages, payload. */
+/* payload.c - payloads of a document, to view: stages, payload, answers. */
 #include "store/payload/payload.h"
 #include "admin/api/parts.h"
 #include "admin/view/document_view.h"
@@ -6,9 +6,10 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "core/timeline.h"
+#include "core/verdict.h"
 #include "store/store.h"
 
-enum { PART_MOST = 1 << 20, TEXT_MOST = 4 * PART_MOST };
+enum { PART_MOST = 1 << 20, TEXT_MOST = 4 * PART_MOST, NO_STAGE = -1 };
 
 /* The parent is const, but the view was allocated for this answer; it may be completed. */
 static struct document_view *api_payload_view_of(struct graphql_call *call)
@@ -41,7 +42,7 @@ static bool doc_stages(struct graphql_call *call, struct err *err)
     size_t most = 1, n = 0;
 
     while (timeline_next(&r, &line, &damaged))
-        most += line.has_bytes;
+        most += line.has_bytes && !line.is_answer;
     struct stage *all = ARENA_ARRAY(call->arena, struct stage, most);
 
     all[n++] = (struct stage){ .time_us = v->doc.received_us,
@@ -49,7 +50,7 @@ static bool doc_stages(struct graphql_call *call, struct err *err)
                                .name = name_text(api_store(call), v->doc.gateway),
                                .sha256 = v->doc.source.sha256 };
     for (r = timeline_read(v->doc.timeline); n < most && timeline_next(&r, &line, &damaged);) {
-        if (!line.has_bytes)
+        if (!line.has_bytes || line.is_answer)
             continue;
         all[n] = (struct stage){ .number = (int64_t)n,
                                  .time_us = line.at_us,
@@ -188,6 +189,39 @@ static bool doc_payload(struct graphql_call *call, struct err *err)
     return write_part(call, buf_view(&part), p, err) && graphql_set_object(call, p);
 }
 
+/* ---- answers ---- */
+
+static bool doc_answer(struct graphql_call *call, struct err *err)
+{
+    struct payload *p = ARENA_NEW(call->arena, struct payload);
+    struct document_view *v = api_payload_view_of(call);
+    AUTO(buf_done) struct buf part = BUF_INIT(VERDICT_ANSWER_MOST);
+
+    if (!document_view_load(api_engine(call), v, call->arena, err))
+        return false;
+    if (!document_view_answer(v, graphql_arg_text(call, "delivery"), &p->source))
+        return graphql_set_null(call);
+    p->stage = NO_STAGE;
+    return read_part(call, &p->source, 0, &part, err) &&
+           write_part(call, buf_view(&part), p, err) && graphql_set_object(call, p);
+}
+
+static bool payload_stage(struct graphql_call *call, struct err *err)
+{
+    const struct payload *p = call->parent;
+
+    (void)err;
+    return p->stage == NO_STAGE ? graphql_set_null(call) : graphql_set_int(call, p->stage);
+}
+
+static bool delivery_answer(struct graphql_call *call, struct err *err)
+{
+    const struct delivery_view *d = call->parent;
+
+    (void)err;
+    return d->has_answer ? graphql_set_object(call, &d->answer) : graphql_set_null(call);
+}
+
 const struct graphql_resolver api_payload[] = {
     { .field = "Document.stages", .fn = doc_stages },
     GRAPHQL_MEMBER("Stage.stage", struct stage, number),
@@ -196,7 +230,16 @@ const struct graphql_resolver api_payload[] = {
     GRAPHQL_MEMBER("Stage.size", struct stage, size),
     GRAPHQL_MEMBER("Stage.sha256", struct stage, sha256),
     { .field = "Document.payload", .fn = doc_payload },
-    GRAPHQL_MEMBER("Payload.stage", struct payload, stage),
+    { .field = "Document.answer", .fn = doc_answer },
+    { .field = "Delivery.answer", .fn = delivery_answer },
+    GRAPHQL_MEMBER("Answer.time", struct timeline_line, at_us),
+    API_NUMBER_AT("Answer.attempt", struct timeline_line, attempt),
+    API_NUMBER_AT("Answer.status", struct timeline_line, status),
+    API_TEXT_AT("Answer.contentType", struct timeline_line, ctype),
+    GRAPHQL_MEMBER("Answer.size", struct timeline_line, came),
+    GRAPHQL_MEMBER("Answer.kept", struct timeline_line, size),
+    GRAPHQL_MEMBER("Answer.sha256", struct timeline_line, sha256),
+    { .field = "Payload.stage", .fn = payload_stage },
     GRAPHQL_MEMBER("Payload.size", struct payload, source.size),
     GRAPHQL_MEMBER("Payload.sha256", struct payload, source.sha256),
     GRAPHQL_MEMBER("Payload.from", struct payload, from),

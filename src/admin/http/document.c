@@ -15,12 +15,13 @@
 #include "base/auto.h"
 #include "base/container_of.h"
 #include "base/http_target.h"
+#include "base/json.h"
 #include "engine/engine.h"
 #include "store/payload/archive_read.h"
 #include "store/people/caller.h"
 #include "store/search/document.h"
 
-enum { ANSWER_MOST = 8 << 20, ARENA_MOST = 16 << 20 };
+enum { ANSWER_MOST = 8 << 20, ARENA_MOST = 16 << 20, DELIVERY_MOST = 512, NOTE_MOST = 4096 };
 
 /* One request, until it is answered. */
 struct reading {
@@ -30,7 +31,8 @@ struct reading {
 
     struct id id;
     bool wants_payload, head_only;
-    int64_t stage; /* which variant of the payload; 0: as it was received */
+    int64_t stage;        /* which variant of the payload; 0: as it was received */
+    struct str answer_of; /* the delivery whose receiver's answer is wanted; ptr NULL: none */
     struct arena arena;
     struct document document;
     bool found, no_stage, is_forbidden;
@@ -114,6 +116,18 @@ static bool may_look_in_archives(const struct reading *v)
            rights_everywhere(&v->who.rights, RIGHT_SEE);
 }
 
+/* Replaces the source by the one that was asked for: a stage, or an answer. */
+static bool choose_source(struct reading *v)
+{
+    struct document_view view;
+
+    if (v->answer_of.ptr == NULL)
+        return v->stage == 0 || document_view_stage(&v->document, v->stage, &v->document.source);
+    return document_view_make(v->who.engine, &v->document, false, &v->arena, &view, &v->err) &&
+           document_view_load(v->who.engine, &view, &v->arena, &v->err) &&
+           document_view_answer(&view, v->answer_of, &v->document.source);
+}
+
 static void show_document(struct reading *v)
 {
     struct engine *e = v->who.engine;
@@ -127,16 +141,25 @@ static void show_document(struct reading *v)
 /* Writes the download to the audit log; called before the first byte is sent. */
 static bool note_download(struct reading *v)
 {
-    char id[ID_TEXT], stage[40] = "";
+    AUTO(buf_done) struct buf which = BUF_INIT(NOTE_MOST);
+    struct json_out j = { .to = &which };
+    char id[ID_TEXT];
     struct audit_entry e =
         api_audit_entry(&v->who, STR("payloadDownload"), str_of(id_text(&v->id, id)));
     struct store *s = engine_store(v->who.engine);
 
     if (!http_document_is_known(v) && !caller_name(s, v->caller, &v->arena, &e.actor, &v->err))
         return false;
-    if (v->stage != 0)
-        (void)snprintf(stage, sizeof stage, "{\"stage\":%lld}", (long long)v->stage);
-    e.became = str_of(stage);
+    if (v->stage != 0 || v->answer_of.ptr != NULL) {
+        json_open(&j, '{');
+        json_key(&j, v->stage != 0 ? "stage" : "answer");
+        if (v->stage != 0)
+            json_int(&j, v->stage);
+        else
+            json_str(&j, v->answer_of);
+        json_close(&j, '}');
+    }
+    e.became = buf_view(&which);
     return audit_append(s, &e, &v->err);
 }
 
@@ -149,7 +172,7 @@ static void http_document_look_up(struct background_job *job)
 
     v->found = document_get(s, &v->id, &v->arena, &v->document, &v->err);
     if (!v->found && v->err.kind == ERR_NONE && v->wants_payload && may_look_in_archives(v) &&
-        v->stage == 0)
+        v->stage == 0 && v->answer_of.ptr == NULL)
         (void)archive_source(s, &v->id, &v->document.source, &v->found, &v->err);
     if (!v->found || !may_see(v))
         return;
@@ -157,8 +180,8 @@ static void http_document_look_up(struct background_job *job)
         show_document(v);
     else if (!may_take(v))
         v->is_forbidden = true;
-    else if (v->stage != 0 && !document_view_stage(&v->document, v->stage, &v->document.source))
-        v->no_stage = true;
+    else if (!choose_source(v))
+        v->no_stage = v->err.kind == ERR_NONE;
     else if (!payload_open(s, &v->document.source, &v->reader, &v->err))
         v->reader = NULL;
     else
@@ -301,6 +324,9 @@ static void looked_up(struct loop_msg *msg)
     } else if (v->is_forbidden) {
         http_document_end_with_error(v, 403, "", "forbidden",
                                      "This needs the right `download` for its systems.");
+    } else if (v->no_stage && v->answer_of.ptr != NULL) {
+        http_document_end_with_error(v, 404, "", "unknown_answer",
+                                     "No answer is kept of a delivery with this id or endpoint.");
     } else if (v->no_stage) {
         http_document_end_with_error(
             v, 404, "", "unknown_stage",
@@ -321,6 +347,19 @@ static bool read_stage(struct reading *v)
     if (!http_decode_query(v->visit.request->query, STR("stage"), &value, &given, &err))
         return false;
     return !given || (str_to_i64(buf_view(&value), &v->stage) && v->stage >= 1);
+}
+
+static bool read_answer_of(struct reading *v)
+{
+    AUTO(buf_done) struct buf value = BUF_INIT(DELIVERY_MOST);
+    struct err err;
+    bool given;
+
+    if (!http_decode_query(v->visit.request->query, STR("answer"), &value, &given, &err))
+        return false;
+    if (given)
+        v->answer_of = arena_copy(&v->arena, buf_view(&value));
+    return !given || v->stage == 0;
 }
 
 /* Without the right for any system the request is refused before the lookup. */
@@ -357,6 +396,17 @@ static void http_document_on_head(struct http_request *r, void *arg)
         return;
     if (v->wants_payload && !read_stage(v)) {
         http_document_end_with_error(v, 400, "", "bad_stage", "stage is a number from 1 on.");
+        return;
+    }
+    if (v->wants_payload && !read_answer_of(v)) {
+        http_document_end_with_error(v, 400, "", "bad_answer",
+                                     "answer is the id or the endpoint of a delivery, and "
+                                     "excludes a stage.");
+        return;
+    }
+    if (v->answer_of.ptr != NULL && !known) {
+        http_document_end_with_error(v, 403, "", "forbidden",
+                                     "What receivers answered is for the admin token.");
         return;
     }
     if (v->stage != 0 && !known) {

@@ -98,23 +98,54 @@ static bool state_of_outcome(enum timeline_outcome outcome, enum delivery_state 
     return false;
 }
 
-static struct delivery_view *document_view_view_of(struct document_view *v, struct str endpoint)
+/* The id of the delivery that a line is about; ptr NULL: the line does not have it. */
+static struct str document_view_id_of(const struct document *d, const struct timeline_line *line,
+                                      struct arena *a)
+{
+    char id[ID_TEXT];
+
+    if (!line->has_delivery)
+        return (struct str){ 0 };
+    return str_of(arena_printf(a, "%s.%.*s%.*s", id_text(&d->source.id, id), STR_ARG(line->what),
+                               STR_ARG(line->id_end)));
+}
+
+/* Of two ids of an endpoint: whether they are one delivery, sent again by a person or not. */
+static bool is_same_delivery(struct str x, struct str y)
+{
+    const char *again = x.ptr != NULL ? memmem(x.ptr, x.len, ".again", 6) : NULL;
+    const char *other = y.ptr != NULL ? memmem(y.ptr, y.len, ".again", 6) : NULL;
+
+    if (x.ptr == NULL || y.ptr == NULL)
+        return true;
+    if (again != NULL)
+        x.len = (size_t)(again - x.ptr);
+    if (other != NULL)
+        y.len = (size_t)(other - y.ptr);
+    return str_eq(x, y);
+}
+
+static struct delivery_view *document_view_view_of(struct document_view *v, struct str endpoint,
+                                                   struct str id)
 {
     for (size_t i = 0; i < v->delivery_count; i++)
-        if (str_eq(v->deliveries[i].endpoint, endpoint))
+        if (str_eq(v->deliveries[i].endpoint, endpoint) &&
+            is_same_delivery(v->deliveries[i].id, id))
             return &v->deliveries[i];
     if (v->delivery_count == DELIVERIES_MOST)
         return NULL;
     struct delivery_view *new = &v->deliveries[v->delivery_count++];
 
-    new->endpoint = endpoint;
+    *new = (struct delivery_view){ .endpoint = endpoint };
     return new;
 }
 
 /* Reconstructs the deliveries of a document that has ended.  A delivery that did not arrive was
  * cancelled: nothing else ends a document. */
-static void tell_from_timeline(const struct document *d, struct arena *a, struct document_view *v)
+static void tell_from_timeline(struct store *s, const struct document *d, struct arena *a,
+                               struct document_view *v)
 {
+    struct str receiver = document_view_name_of(s, d->receiver);
     struct timeline_reader r = timeline_read(d->timeline);
     struct timeline_line line;
     bool damaged;
@@ -125,9 +156,16 @@ static void tell_from_timeline(const struct document *d, struct arena *a, struct
         struct delivery_view *to;
 
         if (line.stage != TIMELINE_DELIVERY || line.what.len == 0 ||
-            !state_of_outcome(line.outcome, &state) ||
-            (to = document_view_view_of(v, line.what)) == NULL)
+            !state_of_outcome(line.outcome, &state))
             continue;
+        struct str id = document_view_id_of(d, &line, a);
+
+        if ((to = document_view_view_of(v, line.what, id)) == NULL)
+            continue;
+        if (line.has_delivery) {
+            to->id = id;
+            to->system = line.system.len > 0 ? line.system : receiver;
+        }
         to->state = state;
         to->attempts = line.attempt;
         to->status = line.status;
@@ -137,6 +175,29 @@ static void tell_from_timeline(const struct document *d, struct arena *a, struct
     for (size_t i = 0; i < v->delivery_count; i++)
         if (v->deliveries[i].state != DELIVERY_DELIVERED)
             v->deliveries[i].state = DELIVERY_CANCELLED;
+}
+
+/* Gives each delivery the last answer that was kept of it. */
+static void find_answers(struct document_view *v, struct arena *a)
+{
+    struct timeline_reader r = timeline_read(v->doc.timeline);
+    struct timeline_line line;
+    bool damaged;
+
+    while (timeline_next(&r, &line, &damaged)) {
+        if (!line.is_answer)
+            continue;
+        struct str id = document_view_id_of(&v->doc, &line, a);
+
+        for (size_t i = 0; i < v->delivery_count; i++) {
+            struct delivery_view *d = &v->deliveries[i];
+
+            if (!str_eq(d->endpoint, line.what) || !is_same_delivery(d->id, id))
+                continue;
+            d->has_answer = true;
+            d->answer = line;
+        }
+    }
 }
 
 static void derive_document(struct document_view *v)
@@ -180,11 +241,16 @@ bool document_view_load(struct engine *e, struct document_view *v, struct arena 
     if (err->kind != ERR_NONE)
         return false;
     v->has_timeline = true;
-    if (!document_is_over(v->doc.is))
-        return document_view_load_stored(e, v, a, err);
-    if (!v->has_deliveries)
-        tell_from_timeline(&v->doc, a, v);
-    v->has_deliveries = true;
+    if (!document_is_over(v->doc.is)) {
+        if (!document_view_load_stored(e, v, a, err))
+            return false;
+    } else if (!v->has_deliveries) {
+        tell_from_timeline(engine_store(e), &v->doc, a, v);
+        v->has_deliveries = true;
+    }
+    if (!v->has_answers)
+        find_answers(v, a);
+    v->has_answers = true;
     return true;
 }
 
@@ -255,6 +321,30 @@ struct str document_view_caller(const struct document *d, struct arena *a)
                                     : str_of(arena_printf(a, "key %lld", (long long)d->caller));
 }
 
+static struct payload_source source_of_line(const struct document *d,
+                                            const struct timeline_line *line)
+{
+    return (struct payload_source){ .id = d->source.id,
+                                    .num = line->num,
+                                    .size = line->size,
+                                    .sha256 = line->sha256,
+                                    .place = { .seg = line->seg, .pos = line->pos } };
+}
+
+bool document_view_answer(const struct document_view *v, struct str delivery,
+                          struct payload_source *ret)
+{
+    for (size_t i = 0; i < v->delivery_count; i++) {
+        const struct delivery_view *d = &v->deliveries[i];
+
+        if (!d->has_answer || (!str_eq(d->endpoint, delivery) && !str_eq(d->id, delivery)))
+            continue;
+        *ret = source_of_line(&v->doc, &d->answer);
+        return true;
+    }
+    return false;
+}
+
 bool document_view_stage(const struct document *d, int64_t n, struct payload_source *ret)
 {
     struct timeline_reader r = timeline_read(d->timeline);
@@ -262,13 +352,9 @@ bool document_view_stage(const struct document *d, int64_t n, struct payload_sou
     bool damaged;
 
     while (timeline_next(&r, &line, &damaged)) {
-        if (!line.has_bytes || --n != 0)
+        if (!line.has_bytes || line.is_answer || --n != 0)
             continue;
-        *ret = (struct payload_source){ .id = d->source.id,
-                                        .num = line.num,
-                                        .size = line.size,
-                                        .sha256 = line.sha256,
-                                        .place = { .seg = line.seg, .pos = line.pos } };
+        *ret = source_of_line(d, &line);
         return true;
     }
     return false;

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "core/facts.h"
 #include "core/state.h"
+#include "core/timeline.h"
 #include "store/road/delivery.h"
 #include "store/search/document.h"
 
@@ -16,20 +17,23 @@ struct payload_source;
 struct store;
 
 struct delivery_view {
-    struct str id; /* ptr NULL: reconstructed from the timeline, which has no ids */
+    struct str id; /* ptr NULL: of a document that ended under a program that did not record it */
     struct str endpoint, system;
     enum delivery_state state;
     unsigned held;     /* reasons (held_reason) */
     int64_t lane, num; /* of a delivery that waits in a lane (store/road/order.h); otherwise 0 */
     int64_t attempts, status, due_us, updated_us;
     struct str code, message, name;
+    bool has_answer;
+    struct timeline_line answer; /* the last kept answer of its receiver */
 };
 
 struct document_view {
     struct document doc;
     struct facts facts; /* names as extracted, even if no configuration has them */
     enum document_state state;
-    bool has_timeline, has_deliveries; /* of a listed document they are loaded on demand */
+    bool has_timeline, has_deliveries,
+        has_answers; /* of a listed document they are loaded on demand */
     struct delivery_view *deliveries;
     size_t delivery_count;
 };
@@ -47,6 +51,11 @@ void document_view_json(struct store *s, const struct document_view *v, struct b
 
 /* The credential of the sender: a key's number, "admin", "basic", or empty. */
 struct str document_view_caller(const struct document *d, struct arena *a);
+
+/* The last kept answer of a delivery, which its id or its endpoint's name tells.  False: there is
+ * none. */
+bool document_view_answer(const struct document_view *v, struct str delivery,
+                          struct payload_source *ret);
 
 /* Finds the n-th stored variant, from 1: the bytes after the n-th step that changed them.  False:
  * there is none. */
