@@ -10,7 +10,8 @@
 #include "base/auto.h"
 #include "base/clock.h"
 
-#define HOLD_FIELDS "id system state from until reason owner made ended endedBy waiting drained"
+#define HOLD_FIELDS \
+    "id system state from until reason owner made ended endedBy waiting sending drained"
 
 /* `--until open` means a hold without an end. */
 static bool read_until(const struct args *a, char text[static CLOCK_TEXT], const char **ret)
@@ -128,6 +129,14 @@ static const char *waiting_cell(const json_t *hold, struct buf *room)
     return room->ptr;
 }
 
+static const char *sending_cell(const json_t *hold, struct buf *room)
+{
+    if (member_text(hold, "ended") != NULL)
+        return NULL;
+    buf_put_int(room, member_number(hold, "sending"));
+    return room->ptr;
+}
+
 static int cmd_hold_run_ls(const struct args *a)
 {
     static const struct list_column columns[] = {
@@ -137,6 +146,7 @@ static int cmd_hold_run_ls(const struct args *a)
         { "FROM", "from", LIST_TIME },
         { "UNTIL", .cell = until_cell },
         { "WAITING", .cell = waiting_cell },
+        { "SENDING", .cell = sending_cell },
         { "DRAINED", "drained", LIST_TIME },
         { "OWNER", "owner" },
         { "REASON", "reason" },

@@ -22,6 +22,7 @@
 #include "store/kernel/node.h"
 #include "store/kernel/store_state.h"
 #include "store/retention/retain_gate.h"
+#include "store/road/aloft.h"
 #include "store/road/claims.h"
 #include "store/road/done.h"
 #include "store/road/key_log.h"
@@ -160,7 +161,7 @@ static bool register_node(struct store *s, struct db *db, struct err *err)
         return false;
     if (!node_register(s, db, &past, err) ||
         (s->kind == DB_POSTGRESQL && past.node != 0 && !task_take_over(db, past.node, err)) ||
-        !node_forget(db, err) ||
+        !aloft_forget(db, err) || !node_forget(db, err) ||
         (past.went_back &&
          !restore_add(db, 0, STR("the store is older than this node's folder"), err)) ||
         !db_commit(db, err)) {

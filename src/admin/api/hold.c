@@ -19,7 +19,7 @@ struct shown_hold {
     struct hold hold;
     struct str id, system;
     const char *state;
-    int64_t waiting, drained_us;
+    int64_t waiting, sending, drained_us;
 };
 
 static const char *api_hold_state_of(const struct hold *h, const struct govern_time *now)
@@ -43,7 +43,8 @@ static struct shown_hold *api_hold_show(struct graphql_call *call, const struct 
 
     backlog_of(engine_backlog(api_engine(call)), h->system, h->until_us, &waits);
     v->waiting = over ? 0 : waits.ready + waits.later;
-    v->drained_us = over || h->until_us == 0 || v->waiting == 0 ? 0 : waits.gone_us;
+    v->sending = over ? 0 : waits.sending;
+    v->drained_us = over || h->until_us == 0 || v->waiting + v->sending == 0 ? 0 : waits.gone_us;
     return v;
 }
 
@@ -334,6 +335,7 @@ const struct graphql_resolver api_hold[] = {
     GRAPHQL_MEMBER("System.name", struct shown_system, name),
     { .field = "System.held", .fn = system_held },
     GRAPHQL_MEMBER("System.waiting", struct shown_system, waits.ready),
+    GRAPHQL_MEMBER("System.sending", struct shown_system, waits.sending),
     GRAPHQL_MEMBER("System.retrying", struct shown_system, waits.later),
     API_NUMBER_AT("System.perHour", struct shown_system, waits.per_hour),
     API_NUMBER_AT("System.drained", struct shown_system, drained_us),
@@ -355,6 +357,7 @@ const struct graphql_resolver api_hold[] = {
     API_NUMBER_AT("Hold.ended", struct shown_hold, hold.ended_us),
     API_TEXT_AT("Hold.endedBy", struct shown_hold, hold.ended_by),
     GRAPHQL_MEMBER("Hold.waiting", struct shown_hold, waiting),
+    GRAPHQL_MEMBER("Hold.sending", struct shown_hold, sending),
     API_NUMBER_AT("Hold.drained", struct shown_hold, drained_us),
 };
 const size_t api_hold_count = sizeof api_hold / sizeof api_hold[0];

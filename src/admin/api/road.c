@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "engine/rehearse/dry.h"
 #include "engine/road/road.h"
+#include "store/road/aloft.h"
 #include "store/store.h"
 #include "store/watch/mishap.h"
 
@@ -55,8 +56,23 @@ static bool api_road_sees_endpoint(struct graphql_call *call, const struct confi
            (c->system != NULL && api_sees_system(call, RIGHT_SEE, str_of(c->system)));
 }
 
+static void add_elsewhere(const struct aloft_count *counts, size_t count, int64_t endpoint,
+                          struct shown_endpoint *io)
+{
+    for (size_t i = 0; i < count; i++)
+        if (counts[i].endpoint == endpoint) {
+            io->active += counts[i].sending_elsewhere;
+            io->waiting += counts[i].waiting_elsewhere;
+        }
+}
+
 static bool endpoints(struct graphql_call *call, struct err *err)
 {
+    struct aloft_count *counts = ARENA_ARRAY(call->arena, struct aloft_count, ALOFT_COUNTS_MOST);
+    size_t count;
+
+    if (!aloft_counts(api_store(call), counts, ALOFT_COUNTS_MOST, &count, err))
+        return false;
     struct road *road = engine_road(api_engine(call));
     struct plan *plan = road_plan(road);
     size_t n = plan->endpoint_count;
@@ -64,12 +80,12 @@ static bool endpoints(struct graphql_call *call, struct err *err)
     const void **list = ARENA_ARRAY(call->arena, const void *, n);
     size_t seen = 0;
 
-    (void)err;
     for (size_t i = 0; i < n; i++) {
         if (!api_road_sees_endpoint(call, &plan->config->endpoints[i]))
             continue;
         show_endpoint(road_dispatch(road), &plan->config->endpoints[i], &plan->endpoints[i],
                       call->arena, &shown[i]);
+        add_elsewhere(counts, count, plan->endpoints[i].word, &shown[i]);
         list[seen++] = &shown[i];
     }
     plan_unref(plan);

@@ -7,6 +7,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/engine.h"
 #include "engine/road/road.h"
+#include "store/road/aloft.h"
 #include "store/road/order.h"
 #include "store/store.h"
 
@@ -50,6 +51,44 @@ static void derive_state(struct dispatch *dispatch, const struct delivery *d, in
         v->state = DELIVERY_HELD;
 }
 
+static struct delivery_view *find_view(struct document_view *v, struct str id)
+{
+    for (size_t i = 0; i < v->delivery_count; i++)
+        if (str_eq(v->deliveries[i].id, id))
+            return &v->deliveries[i];
+    return NULL;
+}
+
+/* Deliveries that a node has in memory: of those without a row nothing else is known. */
+static bool show_aloft(struct engine *e, struct arena *a, struct document_view *v, struct err *err)
+{
+    struct aloft *all = ARENA_ARRAY(a, struct aloft, DELIVERIES_MOST);
+    struct store *s = engine_store(e);
+    size_t n;
+
+    if (!aloft_of_document(s, v->doc.source.num, a, all, DELIVERIES_MOST, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct delivery_view *to = find_view(v, all[i].id);
+
+        if (to == NULL && v->delivery_count < DELIVERIES_MOST) {
+            to = &v->deliveries[v->delivery_count++];
+            *to = (struct delivery_view){ .id = all[i].id,
+                                          .endpoint = document_view_name_of(s, all[i].endpoint),
+                                          .system = document_view_name_of(s, all[i].system),
+                                          .attempts = all[i].sending,
+                                          .updated_us = all[i].since_us };
+            to->state = DELIVERY_READY;
+        }
+        if (to == NULL || !all[i].sending)
+            continue;
+        to->state = DELIVERY_SENDING;
+        to->held = 0;
+        to->due_us = 0;
+    }
+    return true;
+}
+
 static bool read_stored(struct engine *e, const struct document *d, struct arena *a,
                         struct document_view *ret, struct err *err)
 {
@@ -60,7 +99,7 @@ static bool read_stored(struct engine *e, const struct document *d, struct arena
 
     if (!delivery_of_document(s, d->source.num, a, all, &n, err))
         return false;
-    ret->deliveries = ARENA_ARRAY(a, struct delivery_view, n);
+    ret->deliveries = ARENA_ARRAY(a, struct delivery_view, DELIVERIES_MOST);
     ret->delivery_count = n;
     for (size_t i = 0; i < n; i++) {
         struct delivery_view *v = &ret->deliveries[i];
@@ -76,7 +115,7 @@ static bool read_stored(struct engine *e, const struct document *d, struct arena
                                      .name = all[i].name };
         derive_state(road_dispatch(engine_road(e)), &all[i], now, v);
     }
-    return true;
+    return show_aloft(e, a, ret, err);
 }
 
 static bool state_of_outcome(enum timeline_outcome outcome, enum delivery_state *ret)

@@ -99,6 +99,13 @@ unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint)
 /* The ids of the deliveries of a system that are in progress, one per line, at most `most`. */
 void dispatch_sending(struct dispatch *d, int64_t system, size_t most, struct buf *to);
 
+/* Calls `see` for each leg that waits here or is being sent and whose flight began before
+ * `before_us` (monotonic), with the lock held.  The flight is there until `see` returns.  Other
+ * threads may be changing its legs, but not its id, plan, facts and task, nor a leg's id, system
+ * and endpoint. */
+void dispatch_each_old(struct dispatch *d, int64_t before_us,
+                       void (*see)(void *arg, struct leg *p, bool sending), void *arg);
+
 struct endpoint_look {
     bool configured, open;
     int64_t since_us, until_us, pause_until_us, active, waiting;

@@ -211,6 +211,21 @@ void dispatch_sending(struct dispatch *d, int64_t system, size_t most, struct bu
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
+void dispatch_each_old(struct dispatch *d, int64_t before_us,
+                       void (*see)(void *arg, struct leg *p, bool sending), void *arg)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    for (const struct system_live *s = d->systems; s != NULL; s = s->next)
+        for (struct leg *p = s->sending; p != NULL; p = p->after)
+            if (p->flight->began_us < before_us)
+                see(arg, p, true);
+    for (const struct send_queue *l = d->queues; l != NULL; l = l->next)
+        for (struct leg *p = l->first; p != NULL; p = p->next)
+            if (p->flight->began_us < before_us)
+                see(arg, p, false);
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
 bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *ret)
 {
     (void)pthread_mutex_lock(&d->mutex);

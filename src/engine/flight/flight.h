@@ -74,6 +74,11 @@ struct leg {
     enum doubt_policy in_doubt;           /* the policy of its system */
     struct variant *variant;
     struct settle_delivery row;
+    enum leg_noted {
+        LEG_NOT_NOTED,
+        LEG_NOTED_WAITING,
+        LEG_NOTED_SENDING
+    } noted;          /* what the store knows of it (road/slow.h); under the dispatcher's lock */
     bool probe;       /* the one attempt through an open breaker */
     bool asking;      /* the receiver is asked whether it has the delivery (doubt.c) */
     bool direct;      /* begun by the thread that holds the flight: it may use the flight's arena */
@@ -135,6 +140,7 @@ struct flight {
     bool unknown;                /* a commit of the settlement had an unknown outcome */
     bool give_back;              /* the claim is to be given back, nothing else */
     bool delayed;                /* SETTLE_AGAIN because of a delay, not of a failure */
+    bool noted;                  /* some of its legs are: until the last ended, as leg.noted */
     bool unloaded;               /* only the claim is known: the claimer loads the rest */
     enum dead_code dead;         /* if settle.end is SETTLE_DEAD */
     char message[VERDICT_MESSAGE_MOST];

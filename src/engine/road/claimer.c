@@ -47,6 +47,7 @@
 #include "engine/road/redrive.h"
 #include "engine/road/send.h"
 #include "engine/road/settling.h"
+#include "engine/road/slow.h"
 #include "engine/road/state.h"
 #include "store/road/accept.h"
 #include "store/store.h"
@@ -286,6 +287,7 @@ void *claimer_main(void *road)
             claimer_begin_due(r, &out);
             order_work(r, &order_looked_us);
             send_park(dispatch_shed(r->dispatch), &out);
+            slow_note(r);
             send_flush(&out);
             worked = wake_due(r, now);
             if (worked)

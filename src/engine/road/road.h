@@ -8,7 +8,7 @@
  *   claimer     claims tasks from the store             load        makes flights from them
  *   work        the workers                             birth       claim at birth
  *   send        one attempt of one delivery             doubt       systems that are not idempotent
- *   settling    commit 2
+ *   settling    commit 2                                slow        flights that take long
  *   walk        extract, route, steps                   join        members of batches (batcher.h)
  *   outcome     from a verdict to a state
  *   answers     what receivers answered, to be kept

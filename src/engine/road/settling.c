@@ -52,23 +52,22 @@ static int64_t settling_word_of(struct road *r, enum name_kind kind, struct str 
     return name.ptr != NULL && name_find(r->store, kind, name, &word) ? word : 0;
 }
 
-static void fill_facts(struct flight *f)
+void settling_fill_facts(const struct flight *f, struct arena *a, struct settle_op *ret)
 {
-    struct settle_op *s = &f->settle;
+    AUTO(buf_done) struct buf bytes = BUF_INIT(FACTS_BYTES_MOST);
+    struct facts x = f->facts;
     struct road *r = f->road;
-    AUTO(buf_done) struct buf facts = BUF_INIT(FACTS_BYTES_MOST);
 
-    s->has_facts = true;
-    s->sender = f->facts.sender_unknown ? 0 : settling_word_of(r, NAME_SYSTEM, f->facts.sender);
-    s->receiver =
-        f->facts.receiver_unknown ? 0 : settling_word_of(r, NAME_SYSTEM, f->facts.receiver);
-    s->type = settling_word_of(r, NAME_TYPE, f->facts.type);
-    f->facts.type_unknown = s->type == 0 && f->facts.type.ptr != NULL;
-    s->route = f->route != NULL ? f->route->word : 0;
-    if (s->end == SETTLE_JOIN) /* a new way begins with the batch, from the facts as they are now */
-        f->facts.begin = (struct facts_begin){ 0 };
-    facts_write(&f->facts, &facts);
-    s->facts = facts.len > 0 ? arena_copy(&f->arena, buf_view(&facts)) : (struct str){ 0 };
+    ret->has_facts = true;
+    ret->sender = x.sender_unknown ? 0 : settling_word_of(r, NAME_SYSTEM, x.sender);
+    ret->receiver = x.receiver_unknown ? 0 : settling_word_of(r, NAME_SYSTEM, x.receiver);
+    ret->type = settling_word_of(r, NAME_TYPE, x.type);
+    x.type_unknown = ret->type == 0 && x.type.ptr != NULL;
+    ret->route = f->route != NULL ? f->route->word : 0;
+    if (ret->end == SETTLE_JOIN) /* a new way begins with the batch, from the facts as they are */
+        x.begin = (struct facts_begin){ 0 };
+    facts_write(&x, &bytes);
+    ret->facts = bytes.len > 0 ? arena_copy(a, buf_view(&bytes)) : (struct str){ 0 };
 }
 
 static bool fill_leg(struct flight *f, struct leg *p, bool has_row, struct settle_delivery *to,
@@ -235,7 +234,7 @@ void settle_flight(struct flight *f, struct outbox *out)
     struct settle_op *s = &f->settle;
 
     if (s->task.kind != TASK_DELIVER)
-        fill_facts(f);
+        settling_fill_facts(f, &f->arena, s);
     if ((s->end == SETTLE_DELIVERIES && !fill_legs(f, &s->op.err)) ||
         (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err))) {
         f->unfilled = true;
@@ -244,6 +243,7 @@ void settle_flight(struct flight *f, struct outbox *out)
     }
     f->unfilled = false;
     s->is_first = f->was_born;
+    s->aloft = f->noted;
     s->config = f->config;
     fill_keep(f);
     s->doc = f->source.num;

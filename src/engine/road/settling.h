@@ -1,13 +1,19 @@
 /* settling.h - commit 2: the outcome of a flight is committed, then the flight is freed. */
 #pragma once
 
+struct arena;
 struct flight;
 struct outbox;
+struct settle_op;
 
 /* Settles a flight whose legs all have their outcome, or that has none.  Blocks on the store if a
  * queue is new or bytes are large.  If the outcome cannot be committed now, the flight stays in
  * memory and the claimer repeats the settlement, so that a send is not forgotten. */
 void settle_flight(struct flight *f, struct outbox *out);
+
+/* What was extracted, with its name ids, into has_facts and what follows it; the flight is only
+ * read. */
+void settling_fill_facts(const struct flight *f, struct arena *a, struct settle_op *ret);
 
 void settling_metrics_register(void);
 void settling_metrics_forget(void);

@@ -20,6 +20,7 @@
 #include "engine/road/road.h"
 #include "engine/tally/mishaps.h"
 #include "engine/watch/alerts.h"
+#include "store/road/aloft.h"
 #include "store/road/settle.h"
 #include "store/store.h"
 
@@ -32,7 +33,7 @@ enum {
 
 struct system_backlog {
     struct system_backlog *next;
-    int64_t word, ready, later, sampled_us;
+    int64_t word, ready, later, sending, sampled_us;
     int64_t held[REASONS];
     struct forecast forecast;
     struct reminder too_short;
@@ -132,6 +133,21 @@ static void add_lane(struct backlog *b, const struct queue_depth *d)
             s->held[i] += d->ready;
 }
 
+/* On SQLite a queue still has the tasks that are claimed, so these are not counted twice. */
+static void add_aloft(struct backlog *b, const struct aloft_count *c)
+{
+    struct system_backlog *s = get(b, c->system);
+    int64_t twice = c->waiting < s->ready ? c->waiting : s->ready;
+
+    s->sending += c->total;
+    s->ready -= twice;
+}
+
+static int64_t waiting_of(const struct system_backlog *s)
+{
+    return s->ready + s->later + s->sending;
+}
+
 static void backlog_sample(struct backlog *b, struct system_backlog *s, int64_t now_us)
 {
     int64_t ask;
@@ -150,7 +166,7 @@ static void look_at_window(struct backlog *b, struct system_backlog *s, const st
 {
     const struct plan_system *system = plan_system_find(p, s->word);
     int64_t now = govern_time(b->o.govern).early_us;
-    int64_t gone = forecast_gone_us(&s->forecast, s->ready + s->later, now);
+    int64_t gone = forecast_gone_us(&s->forecast, waiting_of(s), now);
     bool short_of = system != NULL && system->windows != NULL && gone > now &&
                     !window_set_fits(system->windows, now, gone - now);
     struct str name = name_text(b->o.store, s->word);
@@ -159,8 +175,7 @@ static void look_at_window(struct backlog *b, struct system_backlog *s, const st
                   "at this rate what waits is not gone when its window closes");
     if (!reminder_is_due(&s->too_short, short_of, now))
         return;
-    log_event(LOG_WARN, "window.short", kv_str("system", name),
-              kv_int("waiting", s->ready + s->later),
+    log_event(LOG_WARN, "window.short", kv_str("system", name), kv_int("waiting", waiting_of(s)),
               kv_int("per_hour", forecast_per_hour(&s->forecast)),
               kv_z("hint", "At this rate they are not gone when its window closes: open it for "
                            "longer, or raise its limits."));
@@ -178,20 +193,24 @@ static void backlog_add_configured(struct backlog *b, const struct plan *p)
 static bool backlog_count(struct backlog *b, struct err *err)
 {
     struct queue_depth *depths = xcalloc(QUEUE_DEPTHS_MOST, sizeof *depths);
+    struct aloft_count *aloft = xcalloc(ALOFT_COUNTS_MOST, sizeof *aloft);
     int64_t now = clock_mono_us();
-    size_t n;
-    bool ok = queue_depths(b->o.store, depths, QUEUE_DEPTHS_MOST, &n, err);
+    size_t n, aloft_n;
+    bool ok = queue_depths(b->o.store, depths, QUEUE_DEPTHS_MOST, &n, err) &&
+              aloft_counts(b->o.store, aloft, ALOFT_COUNTS_MOST, &aloft_n, err);
 
     if (ok) {
         struct plan *plan = road_plan(b->o.road);
 
         backlog_add_configured(b, plan);
         for (struct system_backlog *s = b->systems; s != NULL; s = s->next) {
-            s->ready = s->later = 0;
+            s->ready = s->later = s->sending = 0;
             memset(s->held, 0, sizeof s->held);
         }
         for (size_t i = 0; i < n; i++)
             add_lane(b, &depths[i]);
+        for (size_t i = 0; i < aloft_n; i++)
+            add_aloft(b, &aloft[i]);
         for (struct system_backlog *s = b->systems; s != NULL; s = s->next)
             backlog_sample(b, s, now);
         for (struct system_backlog *s = b->systems; s != NULL; s = s->next)
@@ -199,6 +218,7 @@ static bool backlog_count(struct backlog *b, struct err *err)
         plan_unref(plan);
         b->looked_us = now;
     }
+    free(aloft);
     free(depths);
     return ok;
 }
@@ -225,7 +245,8 @@ void backlog_of(struct backlog *b, int64_t system, int64_t begin_us, struct back
         *ret = (struct backlog_view){ .ready = s->ready,
                                       .later = s->later,
                                       .per_hour = forecast_per_hour(&s->forecast),
-                                      .gone_us = forecast_gone_us(&s->forecast, s->ready + s->later,
-                                                                  begin_us) };
+                                      .sending = s->sending,
+                                      .gone_us =
+                                          forecast_gone_us(&s->forecast, waiting_of(s), begin_us) };
     (void)pthread_mutex_unlock(&b->mutex);
 }

@@ -34,6 +34,7 @@ bool backlog_look(struct backlog *b, struct err *err);
 
 struct backlog_view {
     int64_t ready, later; /* due deliveries; deliveries due later */
+    int64_t sending;      /* in memory of any node, for a second or longer (aloft.h) */
     int64_t per_hour;     /* recent rate of this node; 0: unknown */
     int64_t gone_us;      /* when all will be sent; 0: unknown */
 };

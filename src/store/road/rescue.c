@@ -3,6 +3,7 @@
 #include "base/container_of.h"
 #include "store/kernel/node.h"
 #include "store/kernel/store_state.h"
+#include "store/road/aloft.h"
 #include "store/road/task.h"
 
 struct rescue {
@@ -18,7 +19,8 @@ static bool rescue_run(struct writer *w, struct store_op **ops, size_t count, st
     r->moved = 0;
     if (w->db->kind != DB_POSTGRESQL)
         return true;
-    return node_end_silent(w, err) && task_rescue(w->db, &r->moved, err) && node_forget(w->db, err);
+    return node_end_silent(w, err) && task_rescue(w->db, &r->moved, err) &&
+           aloft_forget(w->db, err) && node_forget(w->db, err);
 }
 
 static const struct store_verb rescue_verb = { .name = "rescue", .run = rescue_run };

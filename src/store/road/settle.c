@@ -55,6 +55,7 @@
 #include "base/require.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
+#include "store/road/aloft.h"
 #include "store/road/claims.h"
 #include "store/road/done.h"
 #include "store/road/retain_days.h"
@@ -201,6 +202,14 @@ static bool note_facets(struct writer *w, const struct settle_op *o, struct err 
     return db_send(w->db, SQL_FACET_FOUND,
                    DB_ARGS(db_int(o->doc), db_int(o->sender), db_int(o->receiver), db_int(o->type)),
                    err);
+}
+
+bool settle_facts(struct writer *w, struct settle_op *o, struct err *err)
+{
+    struct rows found = rows_of(w, SQL_SETTLE_FOUND, FOUND, 1);
+
+    found_row(row_of(&found), o, STR(""));
+    return write_rows(w, &found, err) && note_facets(w, o, err) && terms_found(w, &o, 1, err);
 }
 
 static bool write_runs(struct group *g, struct err *err)
@@ -610,7 +619,8 @@ static bool settle_run(struct writer *w, struct store_op **ops, size_t count, st
         return false;
     *g = settle_group_of(w, count);
     if (!sort_out(g, all, count, err) || !settle_place_answers(w, g->ours, g->our_count, err) ||
-        !place_ended(g, err) || !terms_found(w, g->ours, g->our_count, err) ||
+        !place_ended(g, err) || !aloft_settled(w, g->ours, g->our_count, err) ||
+        !terms_found(w, g->ours, g->our_count, err) ||
         (g->run_count + g->deliver_count > 0 && !write_the_rest(g, err)) || !write_endings(g, err))
         return false;
     fault_point(SETTLE_WRITTEN);

@@ -109,6 +109,7 @@ struct settle_op {
     int64_t due_us;
     struct str code, message;
     struct batch_join *join; /* SETTLE_JOIN */
+    bool aloft;              /* deliveries of the flight were noted (aloft.h) */
 
     /* the answer, when op.ok */
     bool ours;
@@ -140,6 +141,9 @@ bool settle_end(struct writer *w, struct settle_end_order *order, struct err *er
 /* The same for many documents without deliveries and without open numbers (order.h). */
 bool settle_end_all(struct writer *w, struct settle_end_order *orders, size_t count,
                     struct err *err);
+
+/* The same, before a settlement: writes the facts of a run to the row of its live document. */
+bool settle_facts(struct writer *w, struct settle_op *o, struct err *err);
 
 /* Queues of tasks: the intake's, and one for each pair of system and endpoint. */
 enum { QUEUE_DELIVERIES = 1000, TASK_DELIVER = 2 };
