@@ -1,30 +1,77 @@
 /* known_folder.h - a folder outside of our storage, and whether it is still the same one.
  *
  * A mount point looks like an empty folder while nothing is mounted: files that are written there
- * are hidden by the next mount, and files that should be read seem to be deleted.  So the inode of
- * a folder is remembered when it is first seen; the folder is opened by its path each time, and
- * refused when its inode is another.  It is not kept open, so that it can be unmounted.
+ * are hidden by the next mount, and files that should be read seem to be deleted.  So the identity
+ * of a folder is noted when it is first seen, durably if there is a port, and a folder with another
+ * identity is refused until a person has accepted it.  The folder is opened by its path each time
+ * and not kept open, so that it can be unmounted.
  *
- * The device is not compared: the same inode on another device is the same file system, mounted
- * again.
+ * What identifies a folder
+ *   - the type of its file system,
+ *   - its inode,
+ *   - the id of the file system (f_fsid), on types that keep it: ext2 to ext4, btrfs, zfs, SMB.
+ * The device number is kept for people and not compared: NFS, FUSE, btrfs and overlays get another
+ * one with each mount, disks with another order of discovery.  FUSE and SMB number inodes anew with
+ * each mount, so there the inode is not compared.  On tmpfs and ramfs it is compared only with one
+ * seen by this process: after a restart of the machine a folder there is another one anyway.  So
+ * two FUSE or two NFS shares in each other's place may look alike; a proof tells them apart: a file
+ * on the share that must be there.
  *
- * Threads: any, after known_folder_meet().
+ * First contact.  Nothing tells the folder of an unmounted share from a right one that is seen for
+ * the first time, except a proof.  A folder is created only at first contact.
+ *
+ * Threads: any, after known_folder_init(); calls of the port and of the kernel may block.
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 
-struct known_folder {
-    const char *path; /* lent */
-    uint64_t ino;
+struct folder_id {
+    uint64_t fs;   /* the type of its file system (f_type) */
+    uint64_t fsid; /* 0: it has none */
+    uint64_t ino, dev;
 };
 
-/* Remembers the folder.  A missing folder is created if its parent exists.  ERR_CONFIG: the path
- * is not a folder; ERR_TRANSIENT: the folder cannot be reached. */
-bool known_folder_meet(struct known_folder *f, const char *path, struct err *err);
+/* Where identities are kept; `part` tells the folders of one connector apart. */
+struct folder_port {
+    /* *ret_known false: nothing is known of the folder at this path. */
+    bool (*recall)(void *arg, const char *part, const char *path, struct folder_id *ret,
+                   bool *ret_known, struct err *err);
+    /* `mount`: a file system is mounted there. */
+    bool (*learn)(void *arg, const char *part, const char *path, const struct folder_id *id,
+                  bool mount, struct err *err);
+    void *arg;
+};
 
-/* ERR_TRANSIENT: the folder cannot be opened now, or it is another one. */
-bool known_folder_open(const struct known_folder *f, int *ret_fd, struct err *err);
+struct known_folder {
+    const char *path, *part; /* lent */
+    const char *proof;       /* lent; a file that must be there; NULL: none */
+    const struct folder_port *port;
+    pthread_mutex_t mutex;
+    bool met;
+    struct folder_id id; /* as this process saw it first; valid when `met` */
+};
+
+/* err.sys of a folder that is another one, or that lacks its proof. */
+enum { KNOWN_FOLDER_STRANGE = 123 };
+
+/* proof and port may be NULL; touches nothing. */
+void known_folder_init(struct known_folder *f, const char *path, const char *part,
+                       const char *proof, const struct folder_port *port);
+/* Opens the folder once.  ERR_CONFIG: the path is not a folder; ERR_TRANSIENT: the folder cannot be
+ * reached, or is another one (sys KNOWN_FOLDER_STRANGE). */
+bool known_folder_meet(struct known_folder *f, struct err *err);
+/* Errors as of known_folder_meet(). */
+bool known_folder_open(struct known_folder *f, int *ret_fd, struct err *err);
+
+/* What stands at the path now; *ret_mount: it is the root of a mount. */
+bool known_folder_look(const char *path, struct folder_id *ret, bool *ret_mount, struct err *err);
+/* Whether both are the same folder; `restarted`: they may have been seen before and after a restart
+ * of the machine. */
+bool folder_same(const struct folder_id *a, const struct folder_id *b, bool restarted);
+/* "nfs", or a number; for people. */
+const char *folder_fs_name(uint64_t fs, char text[static 24]);

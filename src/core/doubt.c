@@ -36,6 +36,7 @@ static enum doubt_next after_sending(const struct doubt_facts *f)
     case VERDICT_UNREACHED:
         return after_unreached(f->breaker_open);
     case VERDICT_CREDENTIAL:
+    case VERDICT_STRANGE:
         return DOUBT_WAIT;
     case VERDICT_DOUBT:
         return by_policy(f);
@@ -43,7 +44,7 @@ static enum doubt_next after_sending(const struct doubt_facts *f)
     case VERDICT_FAILED:
         return DOUBT_DEAD;
     }
-    unreachable("a verdict is one of seven");
+    unreachable("a verdict is one of eight");
 }
 
 /* A receiver that cannot be reached gave no answer: that does not count as an unclear one. */
@@ -56,6 +57,7 @@ static enum doubt_next after_asking(const struct doubt_facts *f)
         return DOUBT_SEND_NOW;
     case VERDICT_UNREACHED:
     case VERDICT_CREDENTIAL:
+    case VERDICT_STRANGE:
         if (f->over)
             return DOUBT_IN_DOUBT;
         return f->breaker_open ? DOUBT_WAIT : DOUBT_ASK_LATER;
@@ -65,7 +67,7 @@ static enum doubt_next after_asking(const struct doubt_facts *f)
     case VERDICT_FAILED:
         return DOUBT_IN_DOUBT;
     }
-    unreachable("a verdict is one of seven");
+    unreachable("a verdict is one of eight");
 }
 
 enum doubt_next doubt_next(const struct doubt_facts *f)

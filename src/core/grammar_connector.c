@@ -124,6 +124,13 @@ const struct option grammar_files[] = {
     { 0 },
 };
 
+const struct option grammar_mounted[] = {
+    OPTION("mounted", OPT_TEXT,
+           "a file on the share: while it is missing in the folder, the share counts as not "
+           "mounted"),
+    { 0 },
+};
+
 const struct option grammar_silence[] = {
     OPTION("timeout", OPT_DURATION, "how long the other side may stay silent", .least = 1,
            .fallback = "30s"),

@@ -159,6 +159,7 @@ bool breaker_judge(struct breaker *b, const struct breaker_rule *rule, const str
     case VERDICT_UNREACHED:
         return breaker_failure(b, rule, now_us, chance);
     case VERDICT_CREDENTIAL:
+    case VERDICT_STRANGE:
         return breaker_trip(b, rule, now_us);
     case VERDICT_DOUBT:
         if (v->status == 0) /* the endpoint took the bytes and never answered */

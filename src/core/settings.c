@@ -2,6 +2,7 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/safe_path.h"
 #include "core/config.h"
 #include "core/units.h"
 
@@ -176,6 +177,22 @@ bool settings_path(const struct settings *s, const char *key, struct str *ret, s
     if (!config_path(text.ptr, s->file, &path, err))
         return err_set(err, ERR_CONFIG, 0, "`%s`: the path is too long", key);
     *ret = arena_copy(s->arena, buf_view(&path));
+    return true;
+}
+
+bool settings_folder(const struct settings *s, const char *key, struct known_folder *ret,
+                     struct err *err)
+{
+    struct str path, proof;
+
+    if (!settings_path(s, key, &path, err) || !settings_text(s, "mounted", &proof, err))
+        return false;
+    if (proof.ptr != NULL && !safe_name(proof, err)) {
+        err->kind = ERR_CONFIG;
+        return err_context(err, "`mounted`");
+    }
+    known_folder_init(ret, arena_text(s->arena, path), key,
+                      proof.ptr != NULL ? arena_text(s->arena, proof) : NULL, s->folders);
     return true;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/known_folder.h"
 #include "base/str.h"
 #include "core/option.h"
 #include "core/yaml.h"
@@ -31,6 +32,7 @@ struct settings {
     const char *file;                  /* relative paths start in its folder; NULL: as they are */
     secret_find *secret;
     void *secret_arg;
+    const struct folder_port *folders; /* keeps what is known of folders; NULL: nothing does */
     struct arena *arena;
 };
 
@@ -48,6 +50,9 @@ bool settings_duration(const struct settings *s, const char *key, int64_t *ret_u
 /* As a path: relative ones start in the folder of the configuration file; a PEM text
  * (config_is_pem) stays as it is. */
 bool settings_path(const struct settings *s, const char *key, struct str *ret, struct err *err);
+/* A path that is a folder, with the proof of the key `mounted`; it is not touched. */
+bool settings_folder(const struct settings *s, const char *key, struct known_folder *ret,
+                     struct err *err);
 
 /* A text, or a list of texts; none when the key is not set and has no fallback. */
 bool settings_texts(const struct settings *s, const char *key, const struct str **ret,

@@ -15,6 +15,8 @@ enum verdict_kind {
     VERDICT_RETRY,      /* the receiver does not have the document, and may accept it later */
     VERDICT_UNREACHED,  /* as RETRY, and the endpoint was not reached: counts for the breaker */
     VERDICT_CREDENTIAL, /* as RETRY, and our credential was refused: opens the breaker at once */
+    VERDICT_STRANGE,    /* as RETRY, and what is there is not the known endpoint (a folder that was
+                         * replaced): holds the endpoint until it is back or accepted */
     VERDICT_DOUBT,      /* the receiver may have it: the policy of its system decides */
     VERDICT_REJECTED,   /* the receiver will never accept it */
     VERDICT_FAILED,     /* it can never be sent: an invalid name, a missing payload */

@@ -24,6 +24,7 @@
 #include "base/known_folder.h"
 #include "base/safe_path.h"
 #include "core/connector.h"
+#include "core/grammar.h"
 #include "core/template.h"
 #include "delivery/file_append.h"
 
@@ -41,7 +42,7 @@ struct file_out {
 
 /* One document being delivered. */
 struct job {
-    const struct file_out *self;
+    struct file_out *self;
     const struct sending *sending;
     const _Atomic bool *stop;
     int dirfd;                     /* the folder of the file */
@@ -92,6 +93,8 @@ static void file_out_judge(struct verdict *v, const struct err *err)
         (void)verdict_say(v, VERDICT_FAILED, "%s", err->text);
     else if (err->kind == ERR_UNCERTAIN)
         (void)verdict_say(v, VERDICT_DOUBT, "%s", err->text);
+    else if (err->sys == KNOWN_FOLDER_STRANGE)
+        (void)verdict_say(v, VERDICT_STRANGE, "%s", err->text);
     else if (is_folder_trouble(err->sys))
         (void)verdict_say(v, VERDICT_UNREACHED, "%s", err->text);
     else
@@ -500,6 +503,8 @@ static void ask_file(void *self, const struct sending *s, const _Atomic bool *st
                           j.self->append ? "does not have it" : "is not there");
     else if (err.kind == ERR_PERMANENT)
         (void)verdict_say(ret, VERDICT_FAILED, "asked: %s", err.text);
+    else if (err.sys == KNOWN_FOLDER_STRANGE)
+        (void)verdict_say(ret, VERDICT_STRANGE, "asked: %s", err.text);
     else
         (void)verdict_say(ret, is_folder_trouble(err.sys) ? VERDICT_UNREACHED : VERDICT_DOUBT,
                           "asked: %s", err.text);
@@ -545,6 +550,7 @@ static void send_file(void *self, const struct sending *s, const _Atomic bool *s
 static const struct option options[] = {
     OPTION("path", OPT_PATH, "the folder; made when it is missing and its parent is there",
            .flags = OPT_REQUIRED),
+    OPTIONS(grammar_mounted),
     OPTION("name", OPT_TEMPLATE,
            "the name it gets, with sub folders; a file that has it is not replaced: the delivery "
            "waits until the name is free",
@@ -559,12 +565,11 @@ static const struct option options[] = {
 static bool make(const struct settings *s, void **ret_self, struct err *err)
 {
     struct file_out *self = ARENA_NEW(s->arena, struct file_out);
-    struct str path, name;
+    struct str name;
 
-    if (!settings_path(s, "path", &path, err) || !settings_text(s, "name", &name, err) ||
+    if (!settings_folder(s, "path", &self->folder, err) || !settings_text(s, "name", &name, err) ||
         !settings_bool(s, "append", &self->append, err) ||
-        !template_compile(name, s->arena, &self->name, err) ||
-        !known_folder_meet(&self->folder, arena_text(s->arena, path), err))
+        !template_compile(name, s->arena, &self->name, err))
         return false;
     self->made_us = clock_wall_us();
     *ret_self = self;
@@ -621,7 +626,7 @@ static void walk_entry(const struct file_out *self, struct walk *w, DIR *dir,
         walk_into(w, file_open_beneath(dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY, 0));
 }
 
-static void file_out_walk(const struct file_out *self, walk_found *found)
+static void file_out_walk(struct file_out *self, walk_found *found)
 {
     struct walk w = { 0 };
     struct err err = { 0 };
@@ -656,7 +661,7 @@ static void settle_journal(const struct file_out *self, int dirfd, const char *n
 /* Complete appends first: they need their staged files.  Then remove left-overs. */
 static void recover(void *arg)
 {
-    const struct file_out *self = arg;
+    struct file_out *self = arg;
 
     if (self->append)
         file_out_walk(self, settle_journal);

@@ -706,6 +706,7 @@ static const struct option options[] = {
            "the folder to look in; names that begin with a dot or end in .part or .tmp are never "
            "taken, so that senders can write and then rename",
            .flags = OPT_REQUIRED),
+    OPTIONS(grammar_mounted),
     OPTIONS(grammar_every),
     OPTIONS(grammar_files),
     OPTION("marker", OPT_TEXT,
@@ -723,8 +724,8 @@ static bool read_after(struct file_in *self, const struct settings *s, struct er
         struct settings below = settings_below(s, "after");
 
         self->after = AFTER_MOVE;
-        return settings_path(&below, "move", &word, err) &&
-               known_folder_meet(&self->moved, arena_text(s->arena, word), err);
+        return settings_folder(&below, "move", &self->moved, err) &&
+               known_folder_meet(&self->moved, err);
     }
     if (!settings_text(s, "after", &word, err))
         return false;
@@ -732,7 +733,7 @@ static bool read_after(struct file_in *self, const struct settings *s, struct er
     return true;
 }
 
-static bool on_one_file_system(const struct file_in *self, struct err *err)
+static bool on_one_file_system(struct file_in *self, struct err *err)
 {
     AUTO_FD dir = -1;
     AUTO_FD work = -1;
@@ -767,15 +768,14 @@ static void unmake(void *arg)
 static bool make(const struct settings *s, void **ret_self, struct err *err)
 {
     struct file_in *self = ARENA_NEW(s->arena, struct file_in);
-    struct str path;
 
-    if (!settings_path(s, "path", &path, err) ||
+    if (!settings_folder(s, "path", &self->folder, err) ||
         !settings_duration(s, "every", &self->every_us, err) ||
         !settings_duration(s, "min_age", &self->min_age_us, err) ||
         !settings_text(s, "marker", &self->marker, err) ||
         !settings_texts(s, "match", &self->match, &self->match_count, err) ||
-        !known_folder_meet(&self->folder, arena_text(s->arena, path), err) ||
-        !read_after(self, s, err) || !on_one_file_system(self, err))
+        !known_folder_meet(&self->folder, err) || !read_after(self, s, err) ||
+        !on_one_file_system(self, err))
         return false;
     *ret_self = self;
     return true;

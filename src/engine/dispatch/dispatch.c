@@ -47,6 +47,8 @@
  */
 #include "engine/dispatch/dispatch.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/chance.h"
 #include "base/clock.h"
@@ -162,6 +164,14 @@ static unsigned system_why(struct dispatch *d, struct system_live *s)
     return s->why;
 }
 
+/* The reason of an open breaker; 0: it is closed. */
+static unsigned breaker_why(const struct endpoint_live *e)
+{
+    if (!breaker_is_open(&e->breaker))
+        return 0;
+    return e->strange[0] != '\0' ? HELD_ENDPOINT : HELD_BREAKER;
+}
+
 /* The reasons to hold this endpoint, its breaker excepted. */
 static unsigned endpoint_why(const struct endpoint_live *e, int64_t now_us)
 {
@@ -240,15 +250,14 @@ static enum dispatch_answer offer(struct dispatch *d, struct leg *p, unsigned *r
     p->queue = l;
     *ret_why = 0;
     if (why != 0)
-        return park(l, p, why | (breaker_is_open(&l->endpoint->breaker) ? HELD_BREAKER : 0),
-                    ret_why);
+        return park(l, p, why | breaker_why(l->endpoint), ret_why);
     use_newest(d, p);
     bool room = l->system->active < l->system->limit;
 
     if (breaker_is_open(&l->endpoint->breaker)) {
         if (needs_row(p) || !room || !breaker_may_probe(&l->endpoint->breaker, now) ||
             !take_token(l->system, true))
-            return park(l, p, HELD_BREAKER | rate_why(l->system), ret_why);
+            return park(l, p, breaker_why(l->endpoint) | rate_why(l->system), ret_why);
         (void)breaker_ask(&l->endpoint->breaker, now);
         p->probe = true;
         dispatch_take_slot(l, p);
@@ -356,6 +365,16 @@ static bool judge_breaker(struct endpoint_live *e, const struct leg *p, const st
                          v->kind == VERDICT_DELIVERED ? 0 : chance_u64());
 }
 
+/* A verdict of another kind that leaves the breaker open says why it is open now. */
+static void note_strange(struct endpoint_live *e, const struct verdict *v)
+{
+    if (v->kind == VERDICT_STRANGE)
+        (void)snprintf(e->strange, sizeof e->strange, "%.199s",
+                       v->message[0] != '\0' ? v->message : "it is another one");
+    else if (v->kind != VERDICT_FAILED)
+        e->strange[0] = '\0';
+}
+
 bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
                     struct dispatch_next *ret)
 {
@@ -371,6 +390,8 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
     bool changed = judge_breaker(e, p, v, now);
     bool probed = p->probe;
 
+    note_strange(e, v);
+
     if (v->retry_after_us > 0 && now + v->retry_after_us > e->pause_until_us) {
         e->pause_until_us = now + v->retry_after_us;
         changed = true;
@@ -384,10 +405,11 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
         (l->system->active < l->system->limit || (probed && !open)) && has_stored(l->system);
     struct breaker b = e->breaker;
     int64_t pause = e->pause_until_us > now ? e->pause_until_us : 0;
+    bool strange = breaker_why(e) == HELD_ENDPOINT;
 
     (void)pthread_mutex_unlock(&d->mutex);
     if (changed || (probed && open))
-        d->calls.changed(d->calls.arg, e->word, &b, pause, v->message);
+        d->calls.changed(d->calls.arg, e->word, &b, pause, v->message, strange);
     if (hungry)
         d->calls.hungry(d->calls.arg);
     return open;
@@ -543,10 +565,9 @@ unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint)
     (void)pthread_mutex_lock(&d->mutex);
     const struct endpoint_live *e = dispatch_endpoint(d, endpoint);
     struct system_live *s = dispatch_system(d, system);
-    unsigned why = system_why(d, s) | rate_why(s) | endpoint_why(e, clock_wall_us());
+    unsigned why =
+        system_why(d, s) | rate_why(s) | endpoint_why(e, clock_wall_us()) | breaker_why(e);
 
-    if (breaker_is_open(&e->breaker))
-        why |= HELD_BREAKER;
     (void)pthread_mutex_unlock(&d->mutex);
     return why;
 }

@@ -27,9 +27,10 @@ struct limiter;
 
 struct dispatch_calls {
     struct limiter *limiter; /* lent; NULL: rates are not enforced */
-    /* The breaker or the pause of an endpoint changed.  Runs on the thread that noticed it. */
+    /* The breaker or the pause of an endpoint changed.  Runs on the thread that noticed it.
+     * `here`: the reason is this node's own (a folder that is not mounted), not for others. */
     void (*changed)(void *arg, int64_t endpoint, const struct breaker *breaker,
-                    int64_t pause_until_us, const char *why);
+                    int64_t pause_until_us, const char *why, bool here);
     /* A queue with tasks in the store may have room.  Called often. */
     void (*hungry)(void *arg);
     void *arg;
@@ -117,6 +118,9 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
 /* A breaker (else: a pause) that another node, or this one before a restart, has stored. */
 void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t since_us,
                     int64_t until_us);
+
+/* A person has changed something about the endpoint: an open breaker lets a probe through now. */
+void dispatch_try(struct dispatch *d, int64_t endpoint);
 
 /* How many deliveries to this system this process has completed. */
 int64_t dispatch_delivered(struct dispatch *d, int64_t system);

@@ -199,6 +199,17 @@ void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t 
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
+void dispatch_try(struct dispatch *d, int64_t endpoint)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    struct breaker *b = &dispatch_endpoint(d, endpoint)->breaker;
+
+    if (breaker_is_open(b))
+        b->until_us = 1;
+    (void)pthread_mutex_unlock(&d->mutex);
+    d->calls.hungry(d->calls.arg);
+}
+
 void dispatch_sending(struct dispatch *d, int64_t system, size_t most, struct buf *to)
 {
     (void)pthread_mutex_lock(&d->mutex);
@@ -243,6 +254,8 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
                                        .waiting = e->waiting };
     if (e != NULL && e->plan != NULL && e->plan->broken != NULL)
         (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->plan->broken);
+    else if (e != NULL && breaker_is_open(&e->breaker))
+        (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->strange);
     (void)pthread_mutex_unlock(&d->mutex);
     return e != NULL;
 }

@@ -27,6 +27,7 @@ struct endpoint_live {
     int64_t word;
     const struct plan_endpoint *plan; /* of the newest plan; NULL: not configured any more */
     struct breaker breaker;
+    char strange[200]; /* the breaker is open because another endpoint is there; empty: it is not */
     int64_t pause_until_us;
     int64_t active, waiting;
 };

@@ -63,6 +63,7 @@
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "engine/intake/deposit.h"
+#include "engine/plan/folders.h"
 #include "engine/threads/pool.h"
 #include "store/govern/ledger.h"
 #include "store/people/secret.h"
@@ -216,6 +217,7 @@ static bool poller_set_up(struct duty *d, struct err *err)
     struct settings s = poller_settings_of(d->poller, d->type, d->gateway, &d->arena);
 
     arena_reset(&d->arena);
+    s.folders = folders_port(d->poller->o.store, NAME_GATEWAY, d->name, false, &d->arena);
     return name_add(d->poller->o.store, NAME_GATEWAY, str_of(d->name), &d->depositor.word, err) &&
            d->type->make(&s, &d->self, err);
 }
@@ -589,11 +591,22 @@ void poller_try(struct poller *p, const struct config *config, struct problem_li
             continue;
         struct settings s = poller_settings_of(p, type, g, &arena);
 
+        s.folders = folders_port(p->o.store, NAME_GATEWAY, g->name, true, &arena);
         if (type->make(&s, &self, &err))
             type->unmake(self);
         else if (err.kind == ERR_CONFIG)
             problem_add(problems, g->place, NULL, "%s", err.text);
     }
+}
+
+void poller_try_again(struct poller *p, struct str gateway)
+{
+    (void)pthread_mutex_lock(&p->mutex);
+    for (struct duty *d = p->duties; d != NULL; d = d->next)
+        if (str_is(gateway, d->name))
+            d->due_us = clock_mono_us();
+    (void)pthread_cond_broadcast(&p->changed);
+    (void)pthread_mutex_unlock(&p->mutex);
 }
 
 void poller_why(struct poller *p, struct str gateway, struct buf *to)

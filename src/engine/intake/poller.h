@@ -62,6 +62,9 @@ void poller_use(struct poller *p, struct config *config, int64_t version);
  * permanent error of a connector becomes a problem with a place. */
 void poller_try(struct poller *p, const struct config *config, struct problem_list *problems);
 
+/* A person has changed something about the gateway: polls it now. */
+void poller_try_again(struct poller *p, struct str gateway);
+
 /* Appends why the last poll of a gateway failed; nothing: it went well, or there was none. */
 void poller_why(struct poller *p, struct str gateway, struct buf *to);
 /* One line for each gateway that has failed a few times in a row. */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "core/grammar.h"
 #include "core/units.h"
+#include "engine/plan/folders.h"
 #include "engine/plan/plan_batch.h"
 #include "engine/plan/plan_build.h"
 #include "engine/plan/plan_retain.h"
@@ -393,6 +394,8 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
     struct settings s =
         plan_settings(b, c->node, grammar_endpoint, e->type != NULL ? e->type->kind.keys : NULL);
 
+    s.folders =
+        folders_port(b->store, NAME_ENDPOINT, c->name, b->plan->version == 0, &b->plan->arena);
     if (c->system != NULL)
         e->system = plan_system_named(b->plan, str_of(c->system));
     if (!plan_read_rules(e, &s, &err))

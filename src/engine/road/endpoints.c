@@ -47,11 +47,18 @@ static void write_note(struct pool_job *job)
 }
 
 void endpoints_changed(void *road, int64_t endpoint, const struct breaker *b,
-                       int64_t pause_until_us, const char *why)
+                       int64_t pause_until_us, const char *why, bool here)
 {
     struct road *r = road;
-    struct endpoint_note *n = NEW(struct endpoint_note);
     struct str name = name_text(r->store, endpoint);
+
+    if (here) {
+        log_event(LOG_WARN, "endpoint.hold", kv_str("endpoint", name), kv_z("why", why),
+                  kv_z("hint", "Its deliveries wait until the right folder is back; `waybill probe "
+                               "NAME --accept` makes what is there now the right one."));
+        return;
+    }
+    struct endpoint_note *n = NEW(struct endpoint_note);
 
     *n = (struct endpoint_note){ .job = { .run = write_note },
                                  .road = r,

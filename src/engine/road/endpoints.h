@@ -11,8 +11,8 @@
 struct road;
 
 /* A breaker or a pause changed on this node (dispatch_calls.changed): logs it, and stores it on the
- * pool. */
+ * pool, unless the reason is this node's own. */
 void endpoints_changed(void *road, int64_t endpoint, const struct breaker *b,
-                       int64_t pause_until_us, const char *why);
+                       int64_t pause_until_us, const char *why, bool here);
 /* Reads the breakers and pauses of all nodes into the dispatcher.  Blocks. */
 bool road_learn(struct road *r, struct err *err);

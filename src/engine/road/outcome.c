@@ -176,7 +176,7 @@ static void set_next(struct leg *p, enum doubt_next next, const char *code)
         return;
     case DOUBT_WAIT:
         p->row.state = DELIVERY_READY;
-        p->held_why = HELD_BREAKER;
+        p->held_why = p->verdict.kind == VERDICT_STRANGE ? HELD_ENDPOINT : HELD_BREAKER;
         return;
     case DOUBT_ASK_LATER:
         set_ask(p);
@@ -223,6 +223,8 @@ static const char *usual_code(enum verdict_kind kind)
         return "unreached";
     case VERDICT_CREDENTIAL:
         return "credential";
+    case VERDICT_STRANGE:
+        return "strange";
     case VERDICT_DOUBT:
         return "in_doubt";
     case VERDICT_REJECTED:

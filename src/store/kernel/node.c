@@ -57,11 +57,12 @@ static struct memory node_remember(struct store *s)
     return m;
 }
 
-/* Declares the predecessor dead; this node inherits its pauses. */
+/* Declares the predecessor dead; this node inherits its pauses and the folders that it knew. */
 static bool end_predecessor(struct store *s, struct db *db, int64_t before, struct err *err)
 {
     if (before != 0 &&
-        !db_run(db, SQL_PAUSE_INHERIT, DB_ARGS(db_int(before), db_int(s->node)), NULL, err))
+        (!db_run(db, SQL_PAUSE_INHERIT, DB_ARGS(db_int(before), db_int(s->node)), NULL, err) ||
+         !db_run(db, SQL_FOLDER_INHERIT, DB_ARGS(db_int(before), db_int(s->node)), NULL, err)))
         return false;
     if (s->kind == DB_SQLITE)
         /* One process owns the file: the nodes of all other rows are dead. */
@@ -88,6 +89,7 @@ bool node_forget(struct db *db, struct err *err)
 {
     return db_run(db, SQL_NODE_FORGET, DB_NO_ARGS, NULL, err) &&
            db_run(db, SQL_PAUSE_FORGET, DB_ARGS(db_int(PAUSE_KEEP_US)), NULL, err) &&
+           db_run(db, SQL_FOLDER_FORGET, DB_ARGS(db_int(PAUSE_KEEP_US)), NULL, err) &&
            (db->kind == DB_SQLITE || db_run(db, SQL_NODE_WRITER_FORGET, DB_NO_ARGS, NULL, err));
 }
 

@@ -93,14 +93,16 @@ struct field {
     struct rate_op *reserving;
     int64_t row_ns;
     int changed, hungry;
+    bool here;
     bool open;
 };
 
 static void on_changed(void *arg, int64_t endpoint, const struct breaker *b, int64_t pause_until_us,
-                       const char *why)
+                       const char *why, bool here)
 {
     struct field *f = arg;
 
+    f->here = here;
     (void)endpoint;
     (void)pause_until_us;
     (void)why;
@@ -357,6 +359,28 @@ TEST(an_open_breaker_sends_what_waits_in_memory_to_the_store)
     struct dispatch_next next = end(f, a, VERDICT_CREDENTIAL); /* opens at once */
 
     CHECK(next.begin == NULL && count(next.park) == 5);
+    field_free(f);
+}
+
+/* proves: FI12 */
+TEST(an_endpoint_that_is_another_one_is_held_until_it_is_back)
+{
+    struct field *f = field_new();
+    struct leg *a = leg(f, "hub", "one");
+    struct endpoint_look look = { 0 };
+    unsigned why;
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
+    (void)end(f, a, VERDICT_STRANGE);
+    CHECK(f->open && f->here); /* other nodes may have the right one */
+    CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_ENDPOINT);
+    CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == HELD_ENDPOINT);
+    CHECK(dispatch_look(f->dispatch, a->row.endpoint, &look) && look.open);
+    dispatch_try(f->dispatch, a->row.endpoint); /* a person has accepted it */
+    a->row.num = 9;
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && a->probe);
+    (void)end(f, a, VERDICT_DELIVERED);
+    CHECK(!f->open && dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == 0);
     field_free(f);
 }
 

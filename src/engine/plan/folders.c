@@ -1,0 +1,124 @@
+#include "engine/plan/folders.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "base/log.h"
+#include "store/store.h"
+
+enum { ROW_MOST = 64 << 10 };
+
+struct folders_of {
+    struct folder_port port;
+    struct store *store;
+    enum name_kind kind;
+    const char *name;
+};
+
+/* ---- the port ---- */
+
+static bool folders_recall(void *arg, const char *part, const char *path, struct folder_id *ret,
+                           bool *ret_known, struct err *err)
+{
+    const struct folders_of *f = arg;
+    AUTO(arena_done) struct arena a = ARENA_INIT(ROW_MOST);
+    struct folder_row row;
+    int64_t owner;
+
+    *ret_known = false;
+    if (!name_find(f->store, f->kind, str_of(f->name), &owner))
+        return true;
+    if (!folder_find(f->store, owner, str_of(part), str_of(path), &a, &row, ret_known, err))
+        return err_context(err, "what is known of folder %.80s", path);
+    if (*ret_known)
+        *ret = row.id;
+    return true;
+}
+
+static bool folders_learn(void *arg, const char *part, const char *path, const struct folder_id *id,
+                          bool mount, struct err *err)
+{
+    const struct folders_of *f = arg;
+    char fs[24];
+    int64_t owner;
+
+    if (!name_add(f->store, f->kind, str_of(f->name), &owner, err) ||
+        !folder_learn(f->store, owner, str_of(part), str_of(path), id, mount, err))
+        return err_context(err, "note folder %.80s", path);
+    log_event(LOG_INFO, "folder.meet",
+              kv_z(f->kind == NAME_GATEWAY ? "gateway" : "endpoint", f->name), kv_z("path", path),
+              kv_z("fs", folder_fs_name(id->fs, fs)), kv_bool("mount", mount));
+    return true;
+}
+
+static bool folders_learn_nothing(void *arg, const char *part, const char *path,
+                                  const struct folder_id *id, bool mount, struct err *err)
+{
+    (void)arg, (void)part, (void)path, (void)id, (void)mount, (void)err;
+    return true;
+}
+
+const struct folder_port *folders_port(struct store *s, enum name_kind kind, const char *name,
+                                       bool trial, struct arena *a)
+{
+    struct folders_of *f = ARENA_NEW(a, struct folders_of);
+
+    *f = (struct folders_of){
+        .port = { .recall = folders_recall,
+                  .learn = trial ? folders_learn_nothing : folders_learn,
+                  .arg = f },
+        .store = s,
+        .kind = kind,
+        .name = name,
+    };
+    return &f->port;
+}
+
+/* ---- probes ---- */
+
+static void probe_one(const struct folder_row *row, struct arena *a, struct folder_probe *ret)
+{
+    struct err err = { 0 };
+
+    *ret = (struct folder_probe){ .known = *row };
+    ret->reached = known_folder_look(arena_text(a, row->path), &ret->found, &ret->mount, &err);
+    ret->same = ret->reached && folder_same(&row->id, &ret->found, true);
+    (void)snprintf(ret->error, sizeof ret->error, "%s", err.text);
+}
+
+bool folders_probe(struct store *s, int64_t owner, struct arena *a, struct folder_probe *ret,
+                   size_t *ret_count, struct err *err)
+{
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    struct folder_row rows[FOLDERS_MOST];
+
+    if (!folder_list(s, owner, a, rows, ret_count, err))
+        return false;
+    if (pthread_mutex_trylock(&one) != 0)
+        return err_set(err, ERR_TRANSIENT, 0,
+                       "another probe still waits for its folder: that file system may hang");
+    for (size_t i = 0; i < *ret_count; i++)
+        probe_one(&rows[i], a, &ret[i]);
+    (void)pthread_mutex_unlock(&one);
+    return true;
+}
+
+bool folders_accept(struct store *s, int64_t owner, struct str by, struct folder_probe *probes,
+                    size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct folder_row now = probes[i].known;
+        bool was;
+
+        if (!probes[i].reached)
+            return err_set(err, ERR_PERMANENT, 0, "what cannot be reached cannot be accepted: %s",
+                           probes[i].error);
+        now.id = probes[i].found;
+        now.mount = probes[i].mount;
+        if (!folder_accept(s, owner, &now, by, &was, err))
+            return false;
+        probes[i].same = true;
+    }
+    return true;
+}

@@ -1,0 +1,42 @@
+/* folders.h - what this node knows of the folders outside that gateways and endpoints use: the port
+ * that their connectors ask (base/known_folder.h), and probes for people.
+ *
+ * Threads: any that may block.  A file system that hangs blocks a probe; so one probe runs at a
+ * time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/known_folder.h"
+#include "base/str.h"
+#include "store/govern/folder.h"
+#include "store/kernel/names.h"
+
+struct store;
+
+/* The port of one gateway or endpoint; it lives on the arena, the name is lent.  `trial`: of a
+ * configuration that may come into force; nothing is noted. */
+const struct folder_port *folders_port(struct store *s, enum name_kind kind, const char *name,
+                                       bool trial, struct arena *a);
+
+struct folder_probe {
+    struct folder_row known;
+    bool reached; /* else `error` says why it is not */
+    struct folder_id found;
+    bool mount; /* a file system is mounted there now */
+    bool same;  /* it is the known one */
+    char error[200];
+};
+
+/* Looks at the known folders of a gateway or endpoint; `ret` has room for FOLDERS_MOST.  None: no
+ * folder was met yet, or the connector uses none.  ERR_TRANSIENT: another probe is still waiting.
+ */
+bool folders_probe(struct store *s, int64_t owner, struct arena *a, struct folder_probe *ret,
+                   size_t *ret_count, struct err *err);
+/* What is there now is right: the known folders are what folders_probe() has found. */
+bool folders_accept(struct store *s, int64_t owner, struct str by, struct folder_probe *probes,
+                    size_t count, struct err *err);
