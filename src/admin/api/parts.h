@@ -35,6 +35,7 @@
     PART(flow)          \
     PART(audit)         \
     PART(right)         \
+    PART(probe)         \
     PART(user)
 
 #define PART(name)                                     \
