@@ -28,7 +28,7 @@ static void print_probed(const json_t *folder)
 }
 
 /* Whether every folder is the known one. */
-static bool is_good(const json_t *probe)
+static bool is_known_one(const json_t *probe)
 {
     const json_t *folders = json_object_get(probe, "folders");
     bool good = true;
@@ -42,7 +42,7 @@ static void print_probe(const json_t *probe)
 {
     const json_t *folders = json_object_get(probe, "folders");
     const char *broken = member_text(probe, "broken");
-    bool good = is_good(probe);
+    bool good = is_known_one(probe);
 
     print_field(member_text(probe, "role"), member_text(probe, "name"));
     print_field("kind", member_text(probe, "kind"));
@@ -85,7 +85,7 @@ static int cmd_probe_run(const struct args *a)
             print_json(probe);
         else
             print_probe(probe);
-        good = good && is_good(probe);
+        good = good && is_known_one(probe);
     }
     return good ? EXIT_DONE : EXIT_NO;
 }

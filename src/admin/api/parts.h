@@ -35,7 +35,6 @@
     PART(flow)          \
     PART(audit)         \
     PART(right)         \
-    PART(probe)         \
     PART(user)
 
 #define PART(name)                                     \
