@@ -184,7 +184,8 @@ static bool make_unknown(const struct known_folder *f, struct err *err)
     return err_set(err, ERR_TRANSIENT, errno, "make folder %.120s: %s", f->path, strerror(errno));
 }
 
-static bool is_known(struct known_folder *f, int fd, const struct folder_id *found, struct err *err)
+static bool is_known_folder(struct known_folder *f, int fd, const struct folder_id *found,
+                            struct err *err)
 {
     (void)pthread_mutex_lock(&f->mutex);
     bool ok = (f->met && folder_same(&f->id, found, false)) || greet(f, fd, found, err);
@@ -210,7 +211,7 @@ bool known_folder_open(struct known_folder *f, int *ret_fd, struct err *err)
     if (!make_unknown(f, err) || !known_folder_try(f->path, &fd, &found, err))
         return false;
     /* The proof comes first: a folder without it is not noted as the known one. */
-    if (!has_proof(f, fd, err) || !is_known(f, fd, &found, err)) {
+    if (!has_proof(f, fd, err) || !is_known_folder(f, fd, &found, err)) {
         (void)close(fd);
         return false;
     }
