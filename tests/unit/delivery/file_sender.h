@@ -45,7 +45,7 @@ __attribute__((unused)) static bool sender_make(struct sender *s, const char *op
         printf("# %s\n", err.text);
         return false;
     }
-    endpoint_file.recover(s->self); /* as the engine does; meets the folder */
+    (void)mkdirat(s->home.fd, "out", 0700);
     if (s->out < 0)
         s->out = openat(s->home.fd, "out", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return s->out >= 0;
