@@ -84,11 +84,26 @@ def crashes_until_it_lives(node, most=12):
 
 
 @BOTH
-@pytest.mark.proves("QC4", "EX9", "RO8", "DE13")
-@pytest.mark.parametrize("point, size", [
-    ("road.walk", 100), ("road.walk", 2 << 20), ("file.writing", 100), ("file.writing", 2 << 20)],
-    ids=["worker", "worker-large", "connector", "connector-large"])
-def test_what_crashes_the_program_three_times_alone_is_poison(make_node, point, size):
+@pytest.mark.proves("QC4", "EX9")
+@pytest.mark.parametrize("size", [100, 2 << 20], ids=["small", "large"])
+def test_what_crashes_extraction_three_times_alone_is_poison(make_node, size):
+    becomes_poison(make_node, "road.walk", size)
+
+
+@BOTH
+@pytest.mark.proves("QC4", "RO8")
+def test_what_crashes_the_router_three_times_alone_is_poison(make_node):
+    becomes_poison(make_node, "road.route", 100)
+
+
+@BOTH
+@pytest.mark.proves("QC4", "DE13")
+@pytest.mark.parametrize("size", [100, 2 << 20], ids=["small", "large"])
+def test_what_crashes_a_connector_three_times_alone_is_poison(make_node, size):
+    becomes_poison(make_node, "file.writing", size)
+
+
+def becomes_poison(make_node, point, size):
     """Others are around it each time, and all of them arrive."""
     node = make_node(environment={"WAYBILL_FAULT": f"{point}:abort_on:{BOMB.decode()}"})
     node.start()

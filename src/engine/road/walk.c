@@ -476,7 +476,10 @@ bool walk_only(struct flight *f)
 bool walk(struct flight *f)
 {
     fault_point_on(ROAD_WALK, buf_view(&f->variants[0].buf));
-    if (walk_only(f) && f->leg_count == 0) {
+    bool found = walk_find_facts(f);
+
+    fault_point_on(ROAD_ROUTE, buf_view(&f->variants[0].buf));
+    if (found && walk_find_way(f) && f->leg_count == 0) {
         if (f->settle.end != SETTLE_JOIN)
             f->settle.end = SETTLE_OVER;
         f->settle.state = DOCUMENT_DONE;
