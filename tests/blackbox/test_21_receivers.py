@@ -177,13 +177,27 @@ def test_an_answer_after_our_time_out_comes_too_late_and_the_key_says_so(node, r
 
 @pytest.mark.proves("DE16")
 def test_retries_end(make_node, receiver):
-    text = config(receiver.url("")).replace("retry: { first: 10ms, most: 50ms }",
-                                            "retry: { first: 10ms, most: 50ms, for: 300ms }")
-    node = make_node(config=text)
+    """Each endpoint has an age after which nothing is tried any more; not before, and not at another one."""
+    endpoints = "".join(
+        f"  {name}: {{ kind: http, system: hub, url: '{receiver.url('/')}{name}', breaker: {{ failures: 9999 }},"
+        f" retry: {{ first: 10ms, most: 50ms, for: {age} }} }}\n" for name, age in (("short", "1s"), ("long", "1h")))
+    node = make_node(config=(
+        f"systems: {{ hub: {{}} }}\ntypes: {{ short: {{}}, long: {{}} }}\nendpoints:\n{endpoints}"
+        'gateways: { in: { kind: http, auth: none, extract: { type: "json:/type" } } }\n'
+        "routes: [ { name: short, when: { type: short }, do: [ { deliver: short } ] },\n"
+        "          { name: long, when: { type: long }, do: [ { deliver: long } ] } ]\n"))
     node.start()
-    receiver.behave("/told", "status", 503)
-    of_document, one = await_delivery(node, send(node, "told"), DEAD)
+    for name in ("short", "long"):
+        receiver.behave(f"/{name}", "status", 503)
+    began = time.monotonic()
+    ends, goes_on = send(node, "short"), send(node, "long")
+    of_document, one = await_delivery(node, ends, DEAD)
+    assert time.monotonic() - began >= 1
     assert of_document == DEAD and one["code"] == "retries_exhausted" and one["attempts"] > 2
+    tries = len(receiver.requests("/short"))
+    receiver.wait_for(len(receiver.requests("/long")) + 3, path="/long")
+    assert len(receiver.requests("/short")) == tries == one["attempts"]
+    assert delivery(node, goes_on)[1]["state"] != DEAD
 
 
 # ---- before the first byte ----------------------------------------------------------------------------

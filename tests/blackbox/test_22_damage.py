@@ -1,13 +1,14 @@
 """The road when the store or the bytes fail: nothing wrong is sent, nothing is forgotten."""
 import contextlib
 import pathlib
+import sqlite3
 import sys
 import threading
 import time
 
 import pytest
 
-from test_20_road import CONFIG, await_state, document, look, send
+from test_20_road import BOTH, CONFIG, await_state, document, look, send
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -73,7 +74,207 @@ def test_bytes_that_are_gone_are_a_dead_letter(road, receiver):
     assert receiver.requests() == []
 
 
-@pytest.mark.proves("EX1", "EX2", "EX6", "EX7", "RO1", "RO2", "RO5", "RO6", "DM1", "DE1", "DE9", "DL1")
+# ---- one table of the store -------------------------------------------------------------------------
+
+INVOICE = document("invoice", region="north")
+
+
+@pytest.fixture
+def database(request, store):
+    """SQL in the store of a node, past the node: makes a part of it fail and looks at what is there."""
+    def run(node, text):
+        if store is not None:
+            return request.getfixturevalue("postgres").sql(text, store.rpartition("/")[2])
+        with contextlib.closing(sqlite3.connect(node.data / "waybill.db", timeout=60)) as db, db:
+            return "\n".join("|".join(map(str, row)) for row in db.execute(text))
+    return run
+
+
+@contextlib.contextmanager
+def away(database, node, table):
+    """The table cannot be read or written."""
+    database(node, f"ALTER TABLE {table} RENAME TO {table}_away")
+    yield
+    database(node, f"ALTER TABLE {table}_away RENAME TO {table}")
+
+
+@contextlib.contextmanager
+def read_only(database, node, table):
+    """Rows of the table can be read and added, and not changed."""
+    if node.store is None:
+        database(node, f"CREATE TRIGGER refuse BEFORE UPDATE ON {table} BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        yield
+        database(node, "DROP TRIGGER refuse")
+    else:
+        database(node, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+                       " $$BEGIN RAISE EXCEPTION 'refused'; END$$;"
+                       f" CREATE TRIGGER refuse BEFORE UPDATE ON {table} EXECUTE FUNCTION refuse()")
+        yield
+        database(node, f"DROP TRIGGER refuse ON {table}; DROP FUNCTION refuse()")
+
+
+def stored(database, node, table):
+    """What commit 2 writes of the only document: whether its facts are there, deliveries, and tasks
+    that wait; `table` is not looked at."""
+    facts = database(node, "SELECT count(*) FROM doc WHERE sender <> 0 AND dtype <> 0")
+    counts = [database(node, f"SELECT count(*) FROM {t}") if t != table else "0" for t in ("delivery", "task_later")]
+    return tuple(map(int, (facts, *counts)))
+
+
+def settle_without(road, receiver, database, fails, table, body=INVOICE):
+    """The results of a run cannot be written because of one table.  Nothing of them is there meanwhile, all
+    of it as soon as it can be, and the run is not repeated: the receiver is tried once."""
+    receiver.stop_listening()
+    with fails(database, road, table):
+        doc = send(road, body)
+        road.wait_event("document.unsettled", timeout=30)
+        assert stored(database, road, table) == (0, 0, 0)
+    seen = await_state(road, doc, "retrying", "held", seconds=30)
+    assert (seen["sender"], seen["receiver"], seen["type"]) == ("acme", "hub", "invoice")
+    assert stored(database, road, None)[:2] == (1, 1)
+    assert [t["stage"] for t in seen["timeline"]].count("route") == 1 + ("envelope" in body)
+    receiver.listen()
+    await_state(road, doc, "delivered", seconds=30)
+    assert receiver.keys() == {f"{doc}.hub-api": 1}
+    assert road.cli("doctor").returncode == 0
+
+
+@BOTH
+@pytest.mark.proves("EX1")
+def test_facts_that_cannot_be_written_are_written_later(road, receiver, database):
+    settle_without(road, receiver, database, read_only, "doc")
+
+
+@BOTH
+@pytest.mark.proves("RO5")
+def test_facts_from_a_step_that_cannot_be_written_are_written_later(road, receiver, database):
+    body = document("envelope", inner="invoice", region="north")
+    settle_without(road, receiver, database, read_only, "doc", body)
+
+
+@BOTH
+@pytest.mark.proves("EX6", "RO6")
+def test_a_task_that_cannot_be_written_is_written_later(road, receiver, database):
+    settle_without(road, receiver, database, away, "task_later")
+
+
+@BOTH
+@pytest.mark.proves("RO7", "DM3")
+def test_a_delivery_that_cannot_be_written_is_written_later(road, receiver, database):
+    settle_without(road, receiver, database, away, "delivery")
+
+
+@BOTH
+@pytest.mark.proves("RO1")
+def test_a_row_that_cannot_be_read_is_read_later(make_node, receiver, tmp_path, database):
+    """Documents wait without a route, so that they are loaded while their table is away."""
+    whole = CONFIG.format(url=receiver.url(""), folder=tmp_path)
+    node = make_node(config=whole.partition("routes:")[0])
+    node.start()
+    docs = [send(node, INVOICE) for _ in range(3)]
+    with away(database, node, "doc"):
+        assert node.cli("apply", "-", stdin=whole).returncode == 0
+        assert "doc" in node.wait_event("task.wait", timeout=30)["why"]
+    for doc in docs:
+        await_state(node, doc, "delivered", seconds=30)
+    assert receiver.keys() == {f"{doc}.hub-api": 1 for doc in docs}
+    assert node.cli("doctor").returncode == 0
+
+
+@BOTH
+@pytest.mark.proves("EX2", "RO2")
+def test_a_version_that_cannot_be_read_is_waited_for(make_node, receiver, tmp_path, database):
+    """It was accepted under a version that is away when it runs.  The version in force is not used instead."""
+    node, doc = killed_at("road.walk", make_node, receiver, tmp_path, INVOICE)
+    receiver.listen()
+    database(node, "INSERT INTO config(version, made_us, made_by, sha256, body)"
+                   " SELECT 2, made_us, made_by, sha256, body FROM config")
+    database(node, "CREATE TABLE config_away AS SELECT * FROM config WHERE version = 1")
+    database(node, "DELETE FROM config WHERE version = 1")
+    node.start()
+    assert "version 1" in node.wait_event("task.wait", timeout=30)["why"]
+    assert receiver.requests() == []
+    database(node, "INSERT INTO config SELECT * FROM config_away")
+    database(node, "DROP TABLE config_away")
+    await_state(node, doc, "delivered", seconds=30)
+    assert node.show(doc, "config")["config"] == 1
+    assert receiver.keys() == {f"{doc}.hub-api": 1}
+
+
+@BOTH
+@pytest.mark.proves("DM1", "DE1")
+def test_nothing_is_sent_while_the_configuration_cannot_be_read(road, receiver, database):
+    """A delivery is governed and sent by the version in force: without one nothing begins, and the file that
+    the node was first started with is not one."""
+    docs = waiting(road, receiver)
+    receiver.listen()
+    with away(database, road, "config"):
+        code, said = road.refuse()
+        assert code != 0 and "config" in said
+    assert receiver.requests() == []
+    road.start()
+    for doc in docs:
+        await_state(road, doc, "delivered", seconds=30)
+    assert {key for key, n in receiver.keys().items() if n == 1} == {f"{doc}.hub-api" for doc in docs}
+
+
+# ---- between the run and its commit -------------------------------------------------------------------
+
+def killed_at(point, make_node, receiver, folder, body):
+    """A node that died there with one document, which must wait for its receiver."""
+    receiver.stop_listening()
+    for _ in range(10):
+        node = make_node(config=CONFIG.format(url=receiver.url(""), folder=folder),
+                         environment={"WAYBILL_FAULT": f"{point}:kill:1"})
+        node.start()
+        try:
+            doc = send(node, body)
+        except OSError:     # it died before its answer was out
+            doc = None
+        assert node.ended() != 0
+        node.environment.clear()
+        if doc is not None:
+            return node, doc
+    raise AssertionError("it never answers in time")
+
+
+@BOTH
+@pytest.mark.proves("EX8", "DM2")
+@pytest.mark.parametrize("point, there", [("settle.submit", 0), ("settle.written", 0), ("settle.done", 1)])
+def test_what_follows_a_run_is_there_whole_or_not_at_all(make_node, receiver, tmp_path, database, point, there):
+    """Facts, the delivery and its task are one commit: killed before it there is none of them, behind it all."""
+    node, doc = killed_at(point, make_node, receiver, tmp_path, INVOICE)
+    assert stored(database, node, None) == (there,) * 3
+    receiver.listen()
+    node.start()
+    await_state(node, doc, "delivered", seconds=30)
+    assert receiver.keys() == {f"{doc}.hub-api": 1}
+    assert node.cli("doctor").returncode == 0
+
+
+@BOTH
+@pytest.mark.proves("EX7")
+def test_a_run_that_is_repeated_finds_nothing_of_the_first(make_node, receiver, tmp_path):
+    """Killed before its commit a run is repeated from the start, and ends as that of a document that was not."""
+    def end_of(doc):
+        seen = node.show(doc, "state route stages { name size } timeline { stage outcome }")
+        seen["timeline"] = [t for t in seen["timeline"] if t["stage"] != "recovery"]
+        return seen
+
+    node, doc = killed_at("settle.written", make_node, receiver, tmp_path, document())
+    receiver.listen()
+    node.start()
+    await_state(node, doc, "delivered", seconds=30)
+    twin = send(node, document())
+    await_state(node, twin, "delivered")
+    assert receiver.keys() == {f"{d}.hub-api": 1 for d in (doc, twin)}
+    assert len(list((tmp_path / "shelf").rglob("*.json"))) == 2
+    assert end_of(doc) == end_of(twin)
+
+
+# ---- the whole store ----------------------------------------------------------------------------------
+
+@pytest.mark.proves("DE9", "DL1")
 @pytest.mark.stores("postgres")
 def test_an_outcome_that_cannot_be_written_is_written_later(road, receiver, postgres):
     receiver.behave("/in", "late", 1.5)

@@ -142,11 +142,15 @@ def test_a_failing_gateway_is_seen_and_harms_nobody(make_node):
     assert answer.status == 200 and answer.json["ready"]
     assert "gateway drop" in answer.json["reasons"][0] and "inbox" in answer.json["reasons"][0]
     assert node.wait_event("gateway.fail")["gateway"] == "drop"
-    assert node.metrics()['waybill_gateway_errors_total{gateway="drop"}'] >= 3
+    failing = 'waybill_gateway_errors_total{gateway="drop"}'
+    success = 'waybill_gateway_last_success_seconds{gateway="drop"}'
+    assert node.metrics()[failing] >= 3
+    wait_for(node, "age", lambda: node.metrics()[success] >= 2)  # seconds since its last success
     assert node.post("web", b"x", {"Waybill-Name": "w"}).status == 202
     (node.folder / "away").rename(node.folder / "inbox")
     drop(node, [1])
     wait_for(node, "file", lambda: "1.txt" in delivered(node))
+    assert node.metrics()[success] < 2
     wait_for(node, "no reason", lambda: not node.get("/readyz").json["reasons"])
     assert node.wait_event("gateway.recover")["gateway"] == "drop"
 

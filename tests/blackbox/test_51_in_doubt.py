@@ -292,10 +292,12 @@ def test_what_a_stop_cuts_off_before_it_was_sent_is_sent_later(make, receiver):
 # ---- crashes -------------------------------------------------------------------------------------
 
 # where the node dies -> whether the receiver got it by then, and whether anybody can know
-POINTS = {
+BEFORE_THE_ANSWER = {
     "intent.written": (0, True),
     "intent.committed": (0, False),
     "send.begin": (0, False),
+}
+BEHIND_THE_ANSWER = {
     "send.answered": (1, False),
     "settle.written": (1, False),
     "settle.done": (1, True),
@@ -322,10 +324,21 @@ def crash(make_node, text, to, point, folder=None):
 
 
 @pytest.mark.stores("sqlite", "postgres")
-@pytest.mark.proves("DE9", "DE10", "DE11", "DE15")
+@pytest.mark.proves("DE10")
 @pytest.mark.parametrize("policy", ["hold", "probe", "assume"])
 def test_killed_on_the_way(make_node, receiver, policy):
-    for point, (arrived, known) in POINTS.items():
+    killed_at(BEFORE_THE_ANSWER, make_node, receiver, policy)
+
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("DE9", "DE11", "DE15")
+@pytest.mark.parametrize("policy", ["hold", "probe", "assume"])
+def test_killed_behind_the_answer(make_node, receiver, policy):
+    killed_at(BEHIND_THE_ANSWER, make_node, receiver, policy)
+
+
+def killed_at(points, make_node, receiver, policy):
+    for point, (arrived, known) in points.items():
         node, doc = crash(make_node, config(receiver.url("")), policy, point)
         assert sent(receiver, doc) == arrived, point
         node.start()

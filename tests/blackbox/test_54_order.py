@@ -186,6 +186,24 @@ def test_a_dead_one_that_steps_aside(node, receiver):
     assert node.cli("doctor").returncode == 0
 
 
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("DL3")
+def test_dead_ones_that_are_sent_again_together_go_in_their_order(node, receiver):
+    """All of a lane stepped aside; who retries the receiver as a whole gets them in the order of acceptance."""
+    receiver.behave("/in/skip", "status", 400)
+    docs = [send(node, "skip", "ab"[n % 2], n) for n in range(12)]
+    for doc in docs:
+        await_state(node, doc, "dead")
+    tried = len(receiver.requests("/in/skip"))
+    receiver.behave("/in/skip", "late", 0.05)
+    assert node.cli("docs", "retry", "--receiver", "skip", "--dry").stdout == "12 documents\n"
+    assert node.cli("docs", "retry", "--receiver", "skip", "--yes").returncode == 0
+    for doc in docs:
+        await_state(node, doc, "delivered")
+    again = [json.loads(r["body"]) for r in receiver.requests("/in/skip")[tried:]]
+    assert by_key((d["key"], d["n"]) for d in again) == {"a": list(range(0, 12, 2)), "b": list(range(1, 12, 2))}
+
+
 def test_a_task_of_a_delivery_that_ended_sends_nothing(node, receiver):
     """Whatever gave it one: the task goes."""
     receiver.behave("/in/free", "status", 400, times=1)

@@ -68,13 +68,14 @@ def test_queues_and_dead_letters_are_counted_and_told(make_node):
 
 @pytest.mark.proves("DE19")
 def test_a_certificate_that_ends_soon_is_told(make_node, tmp_path):
-    certificate(tmp_path, 12)
-    certificate(tmp_path, 90)
+    """30 days ahead: of two that have a day more and a day less, one is told."""
+    certificate(tmp_path, 29)
+    certificate(tmp_path, 32)
     text = CONFIG.format(scheme="https", port=closed_port(),
-                         tls=f'tls: {{ cert: "{tmp_path}/12.pem", key: "{tmp_path}/12.key" }},')
-    node = make_node(config=text, options=f'tls: {{ cert: "{tmp_path}/90.pem", key: "{tmp_path}/90.key" }}')
+                         tls=f'tls: {{ cert: "{tmp_path}/29.pem", key: "{tmp_path}/29.key" }},')
+    node = make_node(config=text, options=f'tls: {{ cert: "{tmp_path}/32.pem", key: "{tmp_path}/32.key" }}')
     node.start()
     told = node.wait_event("certificate.end")
-    assert told["of"] == "endpoint shop-api" and told["days"] in (11, 12) and told["over"] is False
+    assert told["of"] == "endpoint shop-api" and told["days"] in (28, 29) and told["over"] is False
     node.stop()
     assert [e["of"] for e in node.events if e["event"] == "certificate.end"] == ["endpoint shop-api"]

@@ -241,6 +241,38 @@ def test_what_goes_is_in_the_archive_first(make_node, tmp_path):
     doctor(node)
 
 
+@BOTH
+@pytest.mark.proves("RE9")
+def test_nothing_goes_by_an_archive_that_is_not_whole(make_node, tmp_path):
+    """The archive is damaged between its writing and its verification."""
+    folder = tmp_path / "archive"
+    aged = Aged(make_node, tmp_path, retention=f"default: 45d, archive: {json.dumps(str(folder))}",
+                environment={"WAYBILL_TEST_ARCHIVE_AT_ONCE": "1", "WAYBILL_FAULT": "archive.written:delay_ms:3000"})
+    node = aged.node
+    documents = [aged.send(body) for body in ("one", "two")]
+    aged.today()
+    assert node.cli("retention", "run").returncode == 0
+    wait_for(node, lambda: written(folder))
+    for file in written(folder):
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        file.write_bytes(data)
+    node.wait_event("retention.fail", timeout=30)
+    assert retention(node)["gone"] == 0 and retention(node)["archives"] == []
+    assert [state_of(node, d) for d in documents] == ["delivered"] * 2
+    node.environment["WAYBILL_FAULT"] = ""
+    node.restart()
+    run(node, 2)
+    assert retention(node)["archives"][0]["documents"] == 2
+
+
+def written(folder):
+    """The files of an archive without its manifest, when all of their bytes are there."""
+    files = list(folder.rglob("*")) if folder.is_dir() else []
+    files = [f for f in files if f.is_file() and f.suffix != ".manifest"]
+    return files if len(files) >= 2 and all(f.stat().st_size for f in files) else []
+
+
 @pytest.mark.proves("DL4")
 def test_dead_letters_go_only_by_a_rule_of_their_own(make_node, tmp_path):
     aged = Aged(make_node, tmp_path, retention="default: 1d, dead: 49d")

@@ -108,6 +108,31 @@ TEST(postgres_a_silent_node_is_fenced_and_its_work_is_taken)
     store_close(b);
 }
 
+/* Whoever is late with its heartbeat and is back before anybody acts keeps its work; of two that
+ * act, one takes it. proves: FO2 */
+TEST(postgres_a_false_alarm_makes_no_second_owner)
+{
+    struct home h = fresh_home(), other = home_beside(&h), third = home_beside(&h);
+    struct store *a = open_store(&h), *b = open_store(&other), *c = open_store(&third);
+    struct task tasks[4], taken[4];
+    struct err err = { 0 };
+    int64_t by_b, by_c;
+    bool ours;
+
+    CHECK(a != NULL && b != NULL && c != NULL);
+    CHECK(accept_many(a, 0, 4, 4) && claim(a, 4, tasks) == 4);
+    CHECK(silence(&h, a) && beat(a, &err));
+    CHECK(rescue_dead_nodes(b, &by_b, &err) && rescue_dead_nodes(c, &by_c, &err));
+    CHECK(by_b == 0 && by_c == 0 && state_of(&h, store_node(a)) == 0);
+    CHECK(task_finish(a, &tasks[0], &ours, &err) && ours);
+    CHECK(silence(&h, a) && rescue_dead_nodes(b, &by_b, &err) && rescue_dead_nodes(c, &by_c, &err));
+    CHECK(by_b == 3 && by_c == 0 && !beat(a, &err));
+    CHECK(claim(b, 2, taken) + claim(c, 4, taken) == 3);
+    store_close(a);
+    store_close(b);
+    store_close(c);
+}
+
 /* proves: QC1 DE14 */
 TEST(postgres_a_lease_lasts_as_long_as_its_node)
 {

@@ -147,7 +147,7 @@ TEST(a_jump_of_the_clock_ends_no_hold)
     govern_free(g);
 }
 
-/* proves: QC2 */
+/* proves: QC2 FO3 */
 TEST(a_node_whose_heartbeat_is_overdue_begins_nothing)
 {
     struct govern *g = at_noon();
