@@ -272,7 +272,7 @@ gateways:
     assert "pässwort" not in json.dumps(node.events, ensure_ascii=False)
 
 
-@pytest.mark.proves("IN10")
+@pytest.mark.proves("IN10", "S1")
 def test_who_is_sending_is_asked_before_the_body(node):
     """Each head promises a body and sends none of it."""
     other, _ = node.add_key("bills")
@@ -296,10 +296,33 @@ def test_who_is_sending_is_asked_before_the_body(node):
     assert len(node.documents()) == 1
 
 
+@pytest.mark.proves("S17")
+def test_a_payload_is_asked_for_by_its_id_alone(node):
+    ident = node.post("open", b"x").json["document"]
+    assert node.get(f"/documents/{ident}/payload").status == 200
+    for name in ("../../etc/passwd", "..%2f..%2fetc%2fpasswd", "/etc/passwd", "%2fetc%2fpasswd", ".", "..", "payload",
+                 "token", "waybill.db", f"{ident}/..", f"../documents/{ident}", f"{ident}%00", f"{ident}x", ident[:-1]):
+        for path in (f"/documents/{name}/payload", f"/documents/{name}", f"/documents/{ident}/payload?stage={name}"):
+            got = node.get(path)
+            assert got.status in (400, 404), path
+            assert b"root:" not in got.body and node.token.encode() not in got.body
+
+
+@pytest.mark.proves("S18")
+def test_only_http_1_1_is_spoken(node):
+    with Wire(node) as w:   # the preface of HTTP/2
+        w.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
+        assert w.answer().status in (400, 505) and w.is_closed()
+    upgrade = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__", "Content-Length: 1")
+    with Wire(node) as w:
+        w.send(head("/in/open", *upgrade), b"x")
+        assert w.answer().status == 202, "it goes on as before"
+
+
 # ---- sizes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("IN10")
+@pytest.mark.proves("IN10", "S5")
 def test_too_large(node):
     most = 100 * 1024
     assert node.post("small", b"x" * most).status == 202
@@ -579,6 +602,17 @@ def test_a_key_is_one_callers_at_one_gateway(node):
     assert [a.status for a in answers] == [202] * 5
     assert len({a.body for a in answers}) == 5
     assert keyed(node, "k", b"1", "orders", **bearer(one)).body == answers[0].body
+
+
+@BOTH
+@pytest.mark.proves("IN6")
+def test_equal_bytes_without_a_key_are_two_documents(node):
+    """Equal documents may be meant; only the sender knows, and says so with a key."""
+    first, second = (node.post("open", b"the same") for _ in range(2))
+    assert first.status == second.status == 202
+    assert first.json["document"] != second.json["document"]
+    assert len(node.documents()) == 2
+    assert node.metrics().get('waybill_documents_repeated_total{gateway="open"}', 0) == 0
 
 
 @BOTH

@@ -61,6 +61,7 @@ def mode(path):
     return stat.S_IMODE(os.stat(path).st_mode)
 
 
+@pytest.mark.proves("S15")
 def test_what_is_made_is_the_owners_alone(node):
     assert node.post("open", b"x").status == 202
     assert node.post("open", b"x" * 2_000_000).status == 202
@@ -283,7 +284,7 @@ def test_tls_and_a_new_certificate(make_node, how):
     make_certificate(node.folder, "one")
     node.start()
     assert node.url.startswith("https://") and shown_name(node) == "one"
-    with pytest.raises(Exception):  # no plain HTTP on this port
+    with pytest.raises((Closed, ConnectionError)):  # no plain HTTP on this port
         Wire(node).send(head("/healthz", method="GET")).answer()
 
     def hang_up(ok):

@@ -45,6 +45,7 @@ def gateway(name, more=""):
 # ---- the file and the store ----------------------------------------------------------------------
 
 
+@pytest.mark.proves("S8")
 @BOTH
 def test_the_file_is_version_one_and_then_it_is_not_asked(node):
     first = live(node)

@@ -36,6 +36,7 @@ def errors(node, query, variables=None, **fields):
 # ---- who may ask -----------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("S1")
 def test_only_the_admin_token_opens_it(node):
     key, _ = node.add_key("orders")
     body = json.dumps({"query": "{ keys { id } }"})
@@ -81,6 +82,7 @@ def test_bodies_that_are_no_question(node):
     assert node.request("GET", "/healthz").status == 200
 
 
+@pytest.mark.proves("S2")
 def test_errors_have_places(node):
     told = errors(node, "{\n  keys { id nonsense }\n}")
     assert "nonsense" in told[0]["message"] and told[0]["locations"] == [{"line": 2, "column": 13}]
@@ -113,6 +115,21 @@ def test_unknown_things_are_null(node):
         assert node.graphql("query($i: ID!) { document(id: $i) { id } }", i=ident) == {"document": None}
     assert node.graphql("{ config(version: 99) { text } }") == {"config": None}
     assert node.graphql('mutation { keyRemove(id: "nonsense") }') == {"keyRemove": False}
+
+
+@BOTH
+@pytest.mark.proves("S10")
+def test_words_of_a_question_are_never_sql(node):
+    """Every text of a filter goes to the database as it is: it finds nothing, and nothing breaks."""
+    assert node.post("open", b"x", {"Waybill-Name": "plain"}).status == 202
+    texts = ("' OR 1=1 --", "'; DROP TABLE doc; --", "plain' UNION SELECT 1 --", "\\", "$1", "?1", "%s", "%", "_____")
+    for text in texts:
+        for field in ("name", "sender", "receiver", "type", "gateway", "message"):
+            found = ask(node, "query($f: DocumentFilter) { documents(filter: $f) { items { id } } }", {"f": {field: text}})
+            assert found.status in (200, 400), (field, text)
+            assert "errors" in found.json or found.json["data"]["documents"]["items"] == [], (field, text)
+        assert node.graphql("query($i: ID!) { document(id: $i) { id } }", i=text) == {"document": None}
+    assert len(node.documents()) == 1 and node.cli("doctor").returncode == 0
 
 
 # ---- documents ---------------------------------------------------------------------------------------------

@@ -144,6 +144,7 @@ def test_there_are_enough_mistakes(tmp_path):
     assert len(want) >= 35 and len({w[2] for w in want}) == len(want)
 
 
+@pytest.mark.proves("S4")
 @pytest.mark.smoke
 def test_check_tells_them_all_in_one_run(program, tmp_path):
     file, want = write(tmp_path, LINES)
@@ -155,6 +156,31 @@ def test_check_tells_them_all_in_one_run(program, tmp_path):
     listed = [json.loads(line) for line in program("check", "--json", file).stdout.splitlines()]
     compare([(p["line"], p["column"], p["message"], p["hint"] or "") for p in listed
              if p["severity"] == "error"], want)
+
+
+URLS = ("file:///etc/passwd", "FILE:///etc/passwd", "ftp://far.example/x", "gopher://far.example/_x", "ldap://far.example/",
+        "dict://far.example/", "jdbc:h2:mem:x;INIT=RUNSCRIPT", "data:text/plain,x", "//far.example/", "/etc/passwd",
+        "http:/far.example/", "https://far.example/\\n@other.example", "http://")
+PLACES = {
+    "endpoint": "systems: {{ hub: {{}} }}\nendpoints: {{ far: {{ kind: http, system: hub, url: {url} }} }}\n",
+    "probe": "systems: {{ hub: {{ in_doubt: probe }} }}\nendpoints: {{ far: {{ kind: http, system: hub,"
+             " url: 'https://far.example/', probe: {{ url: {url} }} }} }}\n",
+    "alerts": "alerts: {{ to: {{ desk: {{ url: {url} }} }} }}\n",
+    "oidc": "auth: {{ oidc: {{ issuer: {url}, client_id: x, client_secret: y, groups: g, roles: {{ a: [admin] }} }} }}\n",
+}
+
+
+@pytest.mark.proves("S6", "S16")
+@pytest.mark.parametrize("place", PLACES)
+def test_a_url_has_a_scheme_that_is_spoken_there_and_a_host(program, tmp_path, place):
+    file = tmp_path / "url.yaml"
+    file.write_text(PLACES[place].format(url='"https://far.example/x"'))
+    found = program("check", str(file))
+    assert found.returncode == 0, found.stdout
+    for url in URLS:
+        file.write_text(PLACES[place].format(url=f'"{url}"'))
+        found = program("check", str(file))
+        assert found.returncode == 1 and "is not valid" in found.stdout, (url, found.stdout)
 
 
 @BOTH

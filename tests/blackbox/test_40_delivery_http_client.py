@@ -91,6 +91,7 @@ def test_outcome_overrides(receiver):
     assert got["verdict"] == "delivered"
 
 
+@pytest.mark.proves("S16")
 def test_connections_are_reused_and_a_redirect_is_not_followed(receiver):
     receiver.reset()
     assert [g["verdict"] for g in send(receiver.url("/b/redirect"), count=5)] == ["rejected"] * 5

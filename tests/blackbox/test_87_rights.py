@@ -335,7 +335,7 @@ def test_the_command_line_makes_roles_and_keys(node):
 # ---- the matrix ------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("ME5")
+@pytest.mark.proves("ME5", "S3")
 def test_every_field_has_a_rule():
     assert {r for r in RULES.values()} <= ALL | {"any"}, [k for k, r in RULES.items() if r is None]
     assert len(OBJECTS) > 40 and len(RULES) > 300
@@ -352,7 +352,7 @@ def test_the_manual_says_what_built_in_roles_may(node):
     assert all(r["builtIn"] and r["systems"] is None for r in roles)
 
 
-@pytest.mark.proves("ME5")
+@pytest.mark.proves("ME5", "S7")
 def test_every_query_and_mutation_times_every_role(node):
     """On a live node: what a role has no right for is forbidden, and nothing else is."""
     make_role(node, "desk", DESK, ["acme"])
@@ -404,7 +404,7 @@ def cases_of(rights):
                 [f.name.value for _, f in way] + [re.match(r"\w+", some[0]).group()]
 
 
-@pytest.mark.proves("ME5")
+@pytest.mark.proves("ME5", "S7")
 def test_every_field_of_every_type_times_every_role():
     """With the guard of the program, over answers that are always there."""
     cases, lines = [], []

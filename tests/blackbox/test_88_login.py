@@ -392,6 +392,7 @@ def test_many_at_once_wait_for_their_turn(node):
     assert codes == [200] * 2 + [401] * 12
 
 
+@pytest.mark.proves("S15")
 def test_nothing_answers_without_a_login(node):
     ident = node.post("open", b"x").json["document"]
     for path in ("/graphql", f"/documents/{ident}", f"/documents/{ident}/payload"):

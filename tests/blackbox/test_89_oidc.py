@@ -198,6 +198,7 @@ def test_log_in_by_groups_and_through_a_rotation(provider):
     assert Browser(node).login("alice", "").status == 401
 
 
+@pytest.mark.proves("S11")
 def test_tokens_that_are_wrong(provider):
     node = provider
     node.op.control(groups={"alice": ["ops"]})

@@ -55,6 +55,17 @@ def test_file_size(tree):
         "src/base/b.c", "tools/c.py", "tools/d", "src/base/README.md"]
 
 
+# proves: S10
+def test_sql_is_not_made_of_text(tree):
+    root = tree({
+        "src/store/a.c": 'x(db, "SELECT 1 FROM doc WHERE num = $1");\n/* "SELECT %s" */\n',
+        "src/store/b.c": '\nbuf_printf(&text, "SELECT * FROM doc WHERE name = \'%s\'", name);\n',
+        "src/admin/c.c": 'snprintf(t, n, "DELETE FROM %s", table);\nprintf("%s: selected", x);\n',
+        "src/store/backup/move.c": 'buf_printf(&text, "SELECT count(*) FROM %s", t->name);\n'})
+    assert [f.partition(": SQL")[0] for f in found(check_structure.check_sql_texts, root)] == [
+        "src/admin/c.c:1", "src/store/b.c:2"]
+
+
 def test_function_length(tree):
     def function(name, lines):
         return f"static int {name}(int a,\n    int b)\n{{\n" + "    a++;\n" * (lines - 2) + "}\n"

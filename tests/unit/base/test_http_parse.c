@@ -249,6 +249,7 @@ TEST(smuggling_and_malformed_requests_at_every_cut)
         CHECK(same_at_every_cut(str_of(refused[i].in), refused[i].status, NULL));
 }
 
+/* proves: S12 */
 TEST(nul_bytes_are_refused_everywhere_in_a_head)
 {
     static const char good[] = "GET /abc HTTP/1.1\r\nHost: abc\r\nX-Field: value\r\n\r\n";

@@ -4,7 +4,7 @@
 
 static char long_part[SAFE_NAME_MOST + 2], long_path[SAFE_PATH_MOST + 2], deep[64];
 
-/* proves: FI11 */
+/* proves: FI11 S3 */
 TEST(safe_path_takes_only_what_stays_below)
 {
     memset(long_part, 'a', sizeof long_part - 1);

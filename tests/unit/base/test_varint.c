@@ -49,6 +49,7 @@ TEST(varint_text_comes_back)
     CHECK(!varint_take_text(&s, &text));
 }
 
+/* proves: S5 */
 TEST(varint_text_longer_than_what_is_there_is_none)
 {
     struct str cut = STR("\x04"

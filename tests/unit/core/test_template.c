@@ -133,6 +133,7 @@ TEST(template_never_leaves_an_empty_place)
     CHECK(!make(STR("${empty}"), &values, &b, &err) && err.kind == ERR_PERMANENT && b.len == 0);
 }
 
+/* proves: S13 */
 TEST(template_refuses_what_cannot_be_one)
 {
     static const char *const texts[] = {
@@ -144,6 +145,8 @@ TEST(template_refuses_what_cannot_be_one)
         "${id }",
         "${secret:api}",
         "${env:HOME}",
+        "${file:/etc/passwd}",
+        "${../id}",
         "${a${b}}",
         "${..}",
         "${gr\xc3\xbc\xc3\x9f"

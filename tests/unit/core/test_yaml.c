@@ -59,6 +59,7 @@ TEST(yaml_takes_a_byte_order_mark)
     CHECK(root != NULL && yaml_get(root, "a") != NULL);
 }
 
+/* proves: S2 */
 TEST(yaml_refuses_with_a_place)
 {
     static const struct {

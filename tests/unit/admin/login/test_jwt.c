@@ -292,6 +292,7 @@ TEST(jwt_refuses_other_claims)
     }
 }
 
+/* proves: S11 */
 TEST(jwt_refuses_any_other_bytes)
 {
     AUTO(keys_drop) struct jwt_keys *k = usual_keys();
