@@ -158,7 +158,7 @@ def test_a_pause_that_is_asked_for_holds_the_whole_endpoint(node, receiver):
     await_delivery(node, first, RETRY)
     second = send(node, "told")
     _, one = await_delivery(node, second, HELD)
-    assert one["held"] == ["rate"]
+    assert one["held"] == ["pause"]
     for doc in (first, second):
         await_delivery(node, doc, DELIVERED)
     asked, *late = [r["at_us"] for r in receiver.requests("/told")

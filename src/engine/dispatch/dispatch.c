@@ -177,7 +177,7 @@ static unsigned endpoint_why(const struct endpoint_live *e, int64_t now_us)
 {
     if (e->plan == NULL || e->plan->broken != NULL)
         return HELD_ENDPOINT;
-    return e->pause_until_us > now_us ? HELD_RATE : 0;
+    return e->pause_until_us > now_us ? HELD_PAUSE : 0;
 }
 
 /* The reasons of the system and the endpoint of a queue, the breaker excepted. */
@@ -558,6 +558,15 @@ bool dispatch_next_queue(struct dispatch *d, struct queue_turn *ret)
     d->turn = l;
     (void)pthread_mutex_unlock(&d->mutex);
     return found;
+}
+
+unsigned dispatch_system_why(struct dispatch *d, int64_t system)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    unsigned why = system_why(d, dispatch_system(d, system));
+
+    (void)pthread_mutex_unlock(&d->mutex);
+    return why;
 }
 
 unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint)

@@ -94,6 +94,9 @@ bool dispatch_next_queue(struct dispatch *d, struct queue_turn *ret);
 
 /* ---- queries ---- */
 
+/* Why deliveries of this system are held now, whatever their endpoint: holds, windows, pauses of
+ * the node. */
+unsigned dispatch_system_why(struct dispatch *d, int64_t system);
 /* Why deliveries of this queue are held now (held_reason); 0: they are not. */
 unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint);
 

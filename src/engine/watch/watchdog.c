@@ -135,10 +135,11 @@ static struct system_known *watchdog_system_of(struct watchdog *l, int64_t word)
     return s;
 }
 
-/* A person or a calendar holds the queue: its age is expected. */
-static bool watchdog_is_held(struct watchdog *l, int64_t system, int64_t endpoint)
+/* A person or a calendar holds the queue: its age is expected.  A pause that the receiver asks for
+ * does not count: it may ask again and again. */
+static bool watchdog_is_held(struct watchdog *l, int64_t system)
 {
-    return (dispatch_held_why(road_dispatch(l->o.road), system, endpoint) &
+    return (dispatch_system_why(road_dispatch(l->o.road), system) &
             (HELD_HOLD | HELD_WINDOW | HELD_PAUSE)) != 0;
 }
 
@@ -188,8 +189,7 @@ static bool look_at_queue(struct watchdog *l, const struct task_queue *q, int64_
 
     if (q->queue != QUEUE_INTAKE && queue_target(l->o.store, q->queue, &system, &endpoint)) {
         what = name_text(l->o.store, endpoint);
-        note_system(watchdog_system_of(l, system), q, watchdog_is_held(l, system, endpoint),
-                    now_us);
+        note_system(watchdog_system_of(l, system), q, watchdog_is_held(l, system), now_us);
     }
     if (q->queue == QUEUE_INTAKE
             ? should_move(l, q->queue, 0, 0)

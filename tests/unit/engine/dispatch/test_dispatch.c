@@ -376,7 +376,8 @@ TEST(a_pause_that_the_receiver_asks_for_holds_its_whole_endpoint)
 
     CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
     CHECK(!dispatch_ended(f->dispatch, a, &v, &next));
-    CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_RATE);
+    CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_PAUSE);
+    CHECK(dispatch_system_why(f->dispatch, a->row.system) == 0); /* nobody on our side wants it */
     clock_sleep_us(250 * CLOCK_MS);
     a->row.num = 9; /* from the store: what was parked stands before new ones */
     CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
@@ -588,7 +589,7 @@ TEST(a_held_delivery_carries_every_reason)
     hold(f, "hub", true);
     govern_set_pause(f->govern, true);
     CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK);
-    CHECK(why == (HELD_HOLD | HELD_PAUSE | HELD_RATE | HELD_BREAKER));
+    CHECK(why == (HELD_HOLD | HELD_PAUSE | HELD_BREAKER));
     CHECK(dispatch_held_why(f->dispatch, word(f, NAME_SYSTEM, "hub"), one) == why);
     field_free(f);
 }
