@@ -40,7 +40,7 @@ export const me = query<{ me: T.Me }>(`query {
 }`);
 
 export const nodes = query<{ nodes: T.Node[] }>(`query {
-  nodes { id host pid area state started self ${PAUSES} }
+  nodes { id name host pid area state started self ${PAUSES} }
 }`);
 
 export const series = query<{ series: T.Series[] }, { since: string; step: number }>(`query ($since: Time, $step: Int) {

@@ -349,6 +349,7 @@ export interface Alert {
 
 export interface Node {
   id: string;
+  name: string;
   host: string;
   pid: number;
   area: string;

@@ -7,7 +7,8 @@
 #include "base/auto.h"
 #include "base/str.h"
 
-#define NODE_FIELDS "id host pid area state started self pauses { what reason by since everywhere }"
+#define NODE_FIELDS \
+    "id name host pid area state started self pauses { what reason by since everywhere }"
 
 static const char *self_cell(const json_t *n, struct buf *room)
 {
@@ -33,6 +34,7 @@ static const char *paused_cell(const json_t *n, struct buf *room)
 
 static const struct list_column node_columns[] = {
     { "ID", "id" },
+    { "NAME", "name" },
     { "HOST", "host" },
     { "PID", "pid", LIST_NUMBER },
     { "AREA", "area" },
@@ -167,7 +169,8 @@ const struct verb cmd_node = {
     .name = "node",
     .summary = "nodes: look at them, pause what they do",
     .about =
-        "Pauses node ID, or without an ID all nodes, including those added later.  The options\n"
+        "Pauses node ID (or its name), or without an ID all nodes, including those added later.  "
+        "The options\n"
         "choose what is paused; without an option everything is.  A pause is stored and stays\n"
         "over restarts until `node resume`.\n"
         "\n"

@@ -147,6 +147,7 @@ static struct store *open_store(struct node *n, struct err *err)
     struct store_options o = { .data = n->data_path.ptr,
                                .url = node->store,
                                .area = areas[node->area],
+                               .name = node->name,
                                .queue_most = (size_t)node->commit_queue * 2 + 1024,
                                .trouble = store_trouble_log,
                                .step = store_step_log };

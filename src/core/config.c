@@ -98,6 +98,7 @@ static void build_node(struct config *c)
 
     c->has_node = map != NULL;
     *node = (struct config_node){
+        .name = yaml_get(map, "name") != NULL ? yaml_get(map, "name")->text.ptr : NULL,
         .data = read_path(c, map, grammar_node, "data"),
         .store = read_path(c, map, grammar_node, "store"),
         .area = config_read_word(map, grammar_node, "area", CONFIG_INTERNAL),

@@ -56,6 +56,7 @@ enum config_auth { CONFIG_AUTH_KEY, CONFIG_AUTH_BASIC, CONFIG_AUTH_NONE };
 struct config_node {
     struct units_address listen; /* host "" : written as ${...} and not expanded */
     struct place listen_place;   /* line 0: the default */
+    const char *name; /* NULL: that of the machine */
     const char *data;
     const char *store; /* NULL: SQLite in `data` */
     enum config_area area;

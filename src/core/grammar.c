@@ -60,6 +60,7 @@ static const struct option node_limits[] = {
 };
 
 const struct option grammar_node[] = {
+    OPTION("name", OPT_NAME, "its name for people; left out: the name of the machine"),
     OPTION("listen", OPT_ADDRESS, "where this node answers; port 0 takes any free one",
            .fallback = "127.0.0.1:8480"),
     OPTION("data", OPT_PATH,

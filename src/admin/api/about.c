@@ -16,7 +16,7 @@ enum { LINES_MOST = 32 << 10, CERT_MOST = 1 << 20, CERTIFICATES_MOST = 1000 };
 
 struct about {
     const char *version, *store;
-    struct str node, host, area, location, environment, colour;
+    struct str node, name, host, area, location, environment, colour;
     int64_t number, started_us, now_us, config;
 };
 
@@ -44,6 +44,7 @@ static bool api_about_read_node(struct graphql_call *call, struct about *to, str
     for (size_t i = 0; i < n; i++) {
         if (rows[i].node != to->number)
             continue;
+        to->name = str_of(rows[i].name);
         to->host = str_of(rows[i].host);
         to->area = str_of(rows[i].area);
         to->started_us = rows[i].started_us;
@@ -59,6 +60,7 @@ static bool about(struct graphql_call *call, struct err *err)
     *v = (struct about){ .version = WAYBILL_VERSION,
                          .store = store_kind(s) == DB_SQLITE ? "sqlite" : "postgresql",
                          .number = store_node(s),
+                         .name = STR(""),
                          .host = STR(""),
                          .area = STR(""),
                          .now_us = clock_wall_us() };
@@ -171,6 +173,7 @@ const struct graphql_resolver api_about[] = {
     GRAPHQL_MEMBER("About.version", struct about, version),
     GRAPHQL_MEMBER("About.node", struct about, node),
     GRAPHQL_MEMBER("About.host", struct about, host),
+    GRAPHQL_MEMBER("About.name", struct about, name),
     GRAPHQL_MEMBER("About.area", struct about, area),
     API_TEXT_AT("About.location", struct about, location),
     API_TEXT_AT("About.environment", struct about, environment),

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "core/timeline.h"
 #include "engine/engine.h"
+#include "store/kernel/node.h"
 #include "store/road/order.h"
 #include "store/search/document.h"
 #include "store/store.h"
@@ -256,7 +257,8 @@ static bool delivery_blocked_by(struct graphql_call *call, struct err *err)
 struct line {
     struct timeline_line l;
     const char *stage, *outcome;
-    int64_t number; /* of the variant that the line stored, from 1 */
+    struct str node; /* its name, or its id */
+    int64_t number;  /* of the variant that the line stored, from 1 */
 };
 
 /* The first line of every timeline, acceptance, is not stored but derived from the document. */
@@ -314,6 +316,22 @@ static bool hide_others(struct graphql_call *call, struct line *line, struct err
     return true;
 }
 
+/* Names the node of a line.  `before` is the line above, mostly of the same node. */
+static bool name_the_node(struct graphql_call *call, const struct line *before, struct line *line,
+                          struct err *err)
+{
+    if (line->l.node == 0)
+        return true;
+    if (before->l.node == line->l.node) {
+        line->node = before->node;
+        return true;
+    }
+    if (node_name(api_store(call), line->l.node, call->arena, &line->node, err))
+        return true;
+    line->node = str_of(arena_printf(call->arena, "%lld", (long long)line->l.node));
+    return err->kind == ERR_NONE;
+}
+
 static bool doc_timeline(struct graphql_call *call, struct err *err)
 {
     struct document_view *v = api_documents_view_of(call);
@@ -335,22 +353,14 @@ static bool doc_timeline(struct graphql_call *call, struct err *err)
         line->outcome = timeline_outcomes[line->l.outcome];
         line->l.has_bytes = line->l.has_bytes && !line->l.is_answer;
         line->number = line->l.has_bytes ? ++numbers : 0;
+        if (!name_the_node(call, list[n - 1], line, err))
+            return false;
         if (!all && !hide_others(call, line, err))
             return false;
         list[n] = line;
     }
     put_in_order(list, n);
     return graphql_set_objects(call, list, n);
-}
-
-static bool line_node(struct graphql_call *call, struct err *err)
-{
-    const struct line *line = call->parent;
-
-    (void)err;
-    return line->l.node == 0
-               ? graphql_set_null(call)
-               : graphql_set_z(call, arena_printf(call->arena, "%lld", (long long)line->l.node));
 }
 
 static bool line_duration(struct graphql_call *call, struct err *err)
@@ -412,7 +422,7 @@ const struct graphql_resolver api_documents[] = {
     GRAPHQL_MEMBER("Delivery.updated", struct delivery_view, updated_us),
     { .field = "Document.timeline", .fn = doc_timeline },
     GRAPHQL_MEMBER("TimelineEntry.time", struct line, l.at_us),
-    { .field = "TimelineEntry.node", .fn = line_node },
+    API_TEXT_AT("TimelineEntry.node", struct line, node),
     GRAPHQL_MEMBER("TimelineEntry.stage", struct line, stage),
     API_TEXT_AT("TimelineEntry.what", struct line, l.what),
     GRAPHQL_MEMBER("TimelineEntry.outcome", struct line, outcome),

@@ -92,7 +92,7 @@ struct shown_pause {
 };
 
 struct shown_node {
-    struct str id, host, area, state;
+    struct str id, name, host, area, state;
     int64_t node, pid, started_us;
     bool self;
 };
@@ -135,6 +135,7 @@ static bool nodes(struct graphql_call *call, struct err *err)
 
         *v = (struct shown_node){
             .id = str_of(arena_printf(call->arena, "%lld", (long long)rows[i].node)),
+            .name = str_of(rows[i].name),
             .host = str_of(rows[i].host),
             .area = str_of(rows[i].area),
             .state = rows[i].state == 0 ? STR("alive") : STR("dead"),
@@ -155,24 +156,50 @@ static bool node_pauses(struct graphql_call *call, struct err *err)
 
 /* ---- pauses ---- */
 
-/* Reads the argument `node`; *ret is 0 for all nodes. */
+/* How many live nodes the argument may mean; *ret: the last of them.  An id means one, also a dead
+ * one. */
+static size_t api_node_count_named(const struct node_row *rows, size_t n, struct str given,
+                                   int64_t *ret)
+{
+    size_t found = 0;
+    int64_t id;
+
+    for (size_t i = 0; i < n; i++)
+        if (str_to_i64(given, &id) && rows[i].node == id) {
+            *ret = id;
+            return 1;
+        }
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].state == 0 && str_is(given, rows[i].name)) {
+            *ret = rows[i].node;
+            found++;
+        }
+    return found;
+}
+
+/* Reads the argument `node`, an id or a name; *ret is 0 for all nodes. */
 static bool api_node_read_node(struct graphql_call *call, int64_t *ret, struct err *err)
 {
     struct node_row *rows = ARENA_ARRAY(call->arena, struct node_row, NODES_MOST);
-    struct str id = graphql_arg_text(call, "node");
-    bool found = false;
+    struct str given = graphql_arg_text(call, "node");
     size_t n;
 
     *ret = 0;
-    if (id.ptr == NULL)
+    if (given.ptr == NULL)
         return true;
     if (!node_list(api_store(call), rows, NODES_MOST, &n, err))
         return false;
-    if (str_to_i64(id, ret))
-        for (size_t i = 0; i < n; i++)
-            found = found || rows[i].node == *ret;
-    return found || err_set(err, ERR_PERMANENT, 0, "there is no node %.64s: see `waybill node ls`",
-                            arena_text(call->arena, id));
+    switch (api_node_count_named(rows, n, given, ret)) {
+    case 0:
+        return err_set(err, ERR_PERMANENT, 0, "there is no node %.64s: see `waybill node ls`",
+                       arena_text(call->arena, given));
+    case 1:
+        return true;
+    default:
+        return err_set(err, ERR_PERMANENT, 0,
+                       "several nodes are called %.64s: give the id, see `waybill node ls`",
+                       arena_text(call->arena, given));
+    }
 }
 
 /* The enum of the schema has the order of enum pause_what. */
@@ -248,6 +275,7 @@ const struct graphql_resolver api_node[] = {
     GRAPHQL_MEMBER("NewKey.key", struct shown_key, key),
     { .field = "Query.nodes", .fn = nodes },
     GRAPHQL_MEMBER("Node.id", struct shown_node, id),
+    GRAPHQL_MEMBER("Node.name", struct shown_node, name),
     GRAPHQL_MEMBER("Node.host", struct shown_node, host),
     GRAPHQL_MEMBER("Node.pid", struct shown_node, pid),
     GRAPHQL_MEMBER("Node.area", struct shown_node, area),

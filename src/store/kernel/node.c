@@ -16,6 +16,8 @@
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
+enum { NAMES_MOST = 100000 };
+
 #define PAUSE_KEEP_US ((int64_t)RETAIN_DAYS * 86400 * CLOCK_S)
 
 bool node_lock(struct store *s, struct err *err)
@@ -93,6 +95,16 @@ bool node_forget(struct db *db, struct err *err)
            (db->kind == DB_SQLITE || db_run(db, SQL_NODE_WRITER_FORGET, DB_NO_ARGS, NULL, err));
 }
 
+/* The names of nodes that are gone are kept for timelines. */
+static bool add_node_name(struct store *s, struct db *db, const char *host, struct err *err)
+{
+    const char *name = s->options.name != NULL ? s->options.name : host;
+
+    return db_run(db, SQL_NODE_NAME_ADD, DB_ARGS(db_int(s->node), db_text(str_of(name))), NULL,
+                  err) &&
+           db_run(db, SQL_NODE_NAME_FORGET, DB_ARGS(db_int(NAMES_MOST)), NULL, err);
+}
+
 bool node_register(struct store *s, struct db *db, struct node_past *ret, struct err *err)
 {
     char host[128] = "";
@@ -109,7 +121,8 @@ bool node_register(struct store *s, struct db *db, struct node_past *ret, struct
                         db_text(str_of(s->options.address != NULL ? s->options.address : "")),
                         db_int(LEASE_TTL_US)),
                 NULL, err) ||
-        !add_writers(s, db, err) || !end_predecessor(s, db, before.node, err) ||
+        !add_node_name(s, db, host, err) || !add_writers(s, db, err) ||
+        !end_predecessor(s, db, before.node, err) ||
         !db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &ret->store, err))
         return false;
     ret->node = before.node;
@@ -213,9 +226,24 @@ static void node_read_node(struct db_rows *row, struct arena *a, void *to)
                             .state = db_get_int(row, NODE_ALL_STATE),
                             .started_us = db_get_int(row, NODE_ALL_STARTED_US),
                             .alive_until_us = db_get_int(row, NODE_ALL_ALIVE_UNTIL_US) };
+    copy_text(r->name, sizeof r->name, db_get_str(row, NODE_ALL_NAME));
     copy_text(r->host, sizeof r->host, db_get_str(row, NODE_ALL_HOST));
     copy_text(r->area, sizeof r->area, db_get_str(row, NODE_ALL_AREA));
     copy_text(r->address, sizeof r->address, db_get_str(row, NODE_ALL_ADDRESS));
+}
+
+static void read_node_name(struct db_rows *row, struct arena *a, void *to)
+{
+    *(struct str *)to = row_text(row, NODE_NAME_GET_NAME, a);
+}
+
+bool node_name(struct store *s, int64_t node, struct arena *a, struct str *ret, struct err *err)
+{
+    bool found;
+
+    return store_one(s, SQL_NODE_NAME_GET, DB_ARGS(db_int(node)), read_node_name, a, ret, &found,
+                     err) &&
+           found;
 }
 
 bool node_list(struct store *s, struct node_row *out, size_t most, size_t *ret_count,

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "store/kernel/writer.h"
@@ -58,9 +59,14 @@ bool node_may_act(const struct store *s);
 /* Declares silent nodes dead, in an open transaction (PostgreSQL). */
 bool node_end_silent(struct writer *w, struct err *err);
 
+enum { NODE_NAME = 128 };
+
+/* The name that a node had, also one that is gone.  False with ERR_NONE: it is not known. */
+bool node_name(struct store *s, int64_t node, struct arena *a, struct str *ret, struct err *err);
+
 struct node_row {
     int64_t node, epoch, pid, state, started_us, alive_until_us;
-    char host[128], area[32], address[128];
+    char name[NODE_NAME], host[128], area[32], address[128];
 };
 
 enum { NODES_MOST = 256 };

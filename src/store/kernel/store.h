@@ -23,6 +23,7 @@ struct store_options {
     const char *data;      /* the node's folder; created if missing */
     const char *url;       /* postgres://..., or NULL for SQLite in the folder */
     const char *area;      /* of this node */
+    const char *name;      /* of this node, for display; NULL: the name of the machine */
     const char *address;   /* where it listens, for display; may be set later */
     size_t queue_most;     /* operations waiting for the writer; more are refused */
     int64_t segment_bytes; /* 0: the default */

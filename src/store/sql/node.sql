@@ -5,6 +5,20 @@
 INSERT INTO node(node_id, epoch, host, pid, area, address, state, started_us, alive_until_us)
 VALUES ($1, $2, $3, $4, $5, $6, 0, @NOW_US@, @NOW_US@ + $7);
 
+-- name: node_name_add
+-- in:  $1 node int, $2 name text
+INSERT INTO node_name(node_id, name, started_us) VALUES ($1, $2, @NOW_US@);
+
+-- name: node_name_get
+-- in:  $1 node int
+-- out: name
+SELECT name FROM node_name WHERE node_id = $1;
+
+-- name: node_name_forget
+-- in:  $1 most int
+-- All but the newest.
+DELETE FROM node_name WHERE started_us < (SELECT started_us FROM node_name ORDER BY started_us DESC LIMIT 1 OFFSET $1);
+
 -- name: node_beat
 -- in:  $1 node int, $2 epoch int, $3 ttl int
 UPDATE node SET alive_until_us = @NOW_US@ + $3 WHERE node_id = $1 AND epoch = $2 AND state = 0;
@@ -50,8 +64,9 @@ UPDATE node_writer SET dead = 1 WHERE node_id = $1;
 DELETE FROM node_writer w WHERE dead = 1 AND NOT EXISTS (SELECT 1 FROM node n WHERE n.node_id = w.node_id);
 
 -- name: node_all
--- out: node_id, epoch, host, pid, area, address, state, started_us, alive_until_us
-SELECT node_id, epoch, host, pid, area, address, state, started_us, alive_until_us FROM node ORDER BY started_us;
+-- out: node_id, epoch, host, pid, area, address, state, started_us, alive_until_us, name
+SELECT n.node_id, n.epoch, n.host, n.pid, n.area, n.address, n.state, n.started_us, n.alive_until_us, m.name
+FROM node n LEFT JOIN node_name m ON m.node_id = n.node_id ORDER BY n.started_us;
 
 -- name: node_silent
 -- in:  $1 grace int, $2 self int

@@ -48,7 +48,7 @@ export function Timeline({ entries, chosen, onChoose }: Props) {
                 {e.status !== null && <span class="tag">{e.status}</span>} {e.message && <Prose text={e.message} />}
                 {e.config !== null && <span class="quiet"> version {e.config}</span>}
               </td>
-              {nodes && <td class="mono quiet">{e.node?.slice(0, 8)}</td>}
+              {nodes && <td class="word quiet">{e.node}</td>}
             </tr>
           ))}
         </tbody>

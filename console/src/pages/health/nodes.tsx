@@ -59,7 +59,7 @@ export function HealthNodes() {
                   <State word={n.state} />
                 </td>
                 <td title={n.id}>
-                  {n.host} {n.self && <span class="quiet">this node</span>}
+                  {n.name} {n.name !== n.host && <span class="quiet">{n.host}</span>} {n.self && <span class="quiet">this node</span>}
                 </td>
                 <td>{n.area}</td>
                 <td class="num">{n.pid}</td>

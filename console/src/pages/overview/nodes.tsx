@@ -27,7 +27,7 @@ export function Nodes() {
                 <State word={n.state} />
               </td>
               <td title={n.id}>
-                {n.host} <span class="quiet">{n.self ? "this node" : n.area}</span>
+                {n.name} <span class="quiet">{n.self ? "this node" : n.area}</span>
                 {n.pauses.length > 0 && <span class="wait"> {n.pauses.map((p) => p.what).join(", ")} paused</span>}
               </td>
               <td class="time quiet">
