@@ -118,12 +118,31 @@ static bool open_old(struct mover *k, struct err *err)
            db_begin(k->from, err);
 }
 
+static void no_notice(void *arg, const PGresult *result)
+{
+    (void)arg;
+    (void)result;
+}
+
+static bool take_connection(void *mover, PGconn *conn, struct err *err)
+{
+    struct mover *k = mover;
+
+    (void)err;
+    k->conn = conn;
+    (void)PQsetNoticeReceiver(conn, no_notice, NULL); /* libpq would print them */
+    (void)PQsetnonblocking(conn, 0);
+    return true;
+}
+
 static bool open_new(struct mover *k, struct err *err)
 {
-    if (!db_open_postgres(k->m->url, false, NULL, &k->to, err) || !migrate(k->to, sql_migrations, err) ||
-        !pg_connect(k->m->url, false, &k->conn, err))
+    struct err passed_over = { 0 };
+
+    if (!db_open_postgres(k->m->url, false, NULL, &k->to, err) ||
+        !migrate(k->to, sql_migrations, err) ||
+        !pg_connect(k->m->url, take_connection, k, &passed_over, err))
         return false;
-    (void)PQsetnonblocking(k->conn, 0);
     return true;
 }
 

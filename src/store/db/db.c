@@ -55,6 +55,14 @@ bool db_query_slot(struct db *db, enum sql_id id, int64_t slot, struct db_args a
     return db->driver->query(db, id, slot, args, ret, err);
 }
 
+void db_run_at_commit(struct db *db, enum sql_id id, const struct db_value *values, size_t columns,
+                      size_t rows, int64_t *ret)
+{
+    require(db->driver->run_at_commit != NULL);
+    *ret = 0;
+    db->driver->run_at_commit(db, id, values, columns, rows, ret);
+}
+
 bool db_query(struct db *db, enum sql_id id, struct db_args args, struct db_rows *ret,
               struct err *err)
 {

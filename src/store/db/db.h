@@ -104,6 +104,9 @@ struct db_driver {
     bool (*query_rows)(struct db *, enum sql_id, int64_t slot, size_t slots,
                        const struct db_value *, size_t columns, size_t rows, struct db_rows *ret,
                        struct err *);
+    /* NULL: nobody else waits for the locks of a transaction. */
+    void (*run_at_commit)(struct db *, enum sql_id, const struct db_value *, size_t columns,
+                          size_t rows, int64_t *ret);
     bool (*next)(struct db_rows *, bool *ret_row, struct err *);
     bool (*is_null)(struct db_rows *, int column);
     int64_t (*get_int)(struct db_rows *, int column);
@@ -132,6 +135,14 @@ bool db_send(struct db *db, enum sql_id id, struct db_args args, struct err *err
 /* The same for `rows` rows of `columns` values each, stored row by row. */
 bool db_batch(struct db *db, enum sql_id id, int64_t slot, const struct db_value *values,
               size_t columns, size_t rows, struct err *err);
+
+/* PostgreSQL: runs a statement over many rows in the trip of the COMMIT that ends this transaction,
+ * after everything else has succeeded.  For one that locks what all nodes need: whatever happens to
+ * this node then, no lock waits for it.  *ret gets the first column of its first row; it stays 0 if
+ * the answer to the COMMIT was lost.  Once per transaction; `values` and `ret` are lent until it
+ * ends. */
+void db_run_at_commit(struct db *db, enum sql_id id, const struct db_value *values, size_t columns,
+                      size_t rows, int64_t *ret);
 
 /* Runs a statement now; *ret_changed is the number of changed rows, may be NULL. */
 bool db_run(struct db *db, enum sql_id id, struct db_args args, int64_t *ret_changed,

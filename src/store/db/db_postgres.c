@@ -2,9 +2,11 @@
  *
  * Inside a transaction libpq is in pipeline mode: begin() and send() only queue, so that a group
  * that only sends is one trip to the server, and its COMMIT a second one, sent when all statements
- * have succeeded.  Every run() and query() is a trip of its own, together with what is queued
- * before it.  Outside a transaction each statement is a trip and a transaction, in plain mode,
- * where libpq reports an error of the implicit commit too. */
+ * have succeeded.  A statement of db_run_at_commit() goes with the COMMIT; if it fails, the server
+ * skips the COMMIT, as everything up to the end of the pipeline.  Every run() and query() is a trip
+ * of its own, together with what is queued before it.  Outside a transaction each statement is a
+ * trip and a transaction, in plain mode, where libpq reports an error of the implicit commit too.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -48,6 +50,14 @@ struct pending {
     PGresult **result; /* gets the answer; may be NULL */
 };
 
+/* The statement that goes with the COMMIT. */
+struct at_commit {
+    enum sql_id id;
+    const struct db_value *values;
+    size_t columns, rows; /* rows 0: there is none */
+    int64_t *ret;
+};
+
 struct db_postgres {
     struct db db;
     char *url;
@@ -63,6 +73,7 @@ struct db_postgres {
     int64_t uses, names;
     struct pending pending[PENDING_MOST];
     size_t pending_count;
+    struct at_commit at_commit;
     struct buf scratch, text;
     size_t unsent;
 
@@ -478,6 +489,29 @@ static bool simple(struct db_postgres *self, enum sql_id id, const char *text, s
     return sent(self, PQsendQuery(self->conn, text), (struct pending){ .id = id }, err);
 }
 
+static void postgres_run_at_commit(struct db *db, enum sql_id id, const struct db_value *values,
+                                   size_t columns, size_t rows, int64_t *ret)
+{
+    struct db_postgres *self = db_postgres_self_of(db);
+
+    require(self->in_tx && self->at_commit.rows == 0 && sql_postgresql[id].batch);
+    self->at_commit = (struct at_commit){
+        .id = id, .values = values, .columns = columns, .rows = rows, .ret = ret
+    };
+}
+
+/* What COMMIT answered; takes the result. */
+static bool has_committed(struct db_postgres *self, PGresult *result, struct err *err)
+{
+    /* COMMIT of a transaction that has failed answers ROLLBACK, without an error. */
+    bool committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
+
+    PQclear(result);
+    if (!committed)
+        return err_set(err, ERR_PERMANENT, 0, "the transaction was rolled back");
+    return !self->warned || commit_warned(self, err);
+}
+
 /* The answer to COMMIT decides.  Without it, or with a warning, the outcome is unknown:
  * ERR_UNCERTAIN. */
 static bool send_commit(struct db_postgres *self, struct err *err)
@@ -503,25 +537,49 @@ static bool send_commit(struct db_postgres *self, struct err *err)
         *err = why;
         return false;
     }
-    /* COMMIT of a transaction that has failed answers ROLLBACK, without an error. */
-    bool committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
+    return has_committed(self, result, err);
+}
 
+/* The same in the pipeline, together with the statement of db_run_at_commit(). */
+static bool send_commit_with(struct db_postgres *self, struct err *err)
+{
+    struct at_commit c = self->at_commit;
+    PGresult *first = NULL, *result = NULL;
+    struct err why = { 0 };
+
+    self->at_commit.rows = 0;
+    self->warned = false;
+    bool ok = execute(self, c.id, DB_NO_SLOT, c.values, c.columns, c.rows, &first, &why) &&
+              sent(self,
+                   PQsendQueryParams(self->conn, sql_postgresql[SQL_TX_COMMIT].text, 0, NULL, NULL,
+                                     NULL, NULL, 1),
+                   (struct pending){ .id = SQL_TX_COMMIT, .result = &result }, &why) &&
+              (fault_error(COMMIT_SENT) ? PQpipelineSync(self->conn) != 0 && lost(self, &why)
+                                        : settle(self, &why));
+
+    if (ok)
+        *c.ret = pg_int(first, 0, 0);
+    PQclear(first);
+    if (ok)
+        return has_committed(self, result, err) && leave_pipeline(self, err);
     PQclear(result);
-    if (!committed)
-        return err_set(err, ERR_PERMANENT, 0, "the transaction was rolled back");
-    return !self->warned || commit_warned(self, err);
+    *err = why;
+    if (self->lost)
+        err->kind = ERR_UNCERTAIN;
+    return false;
 }
 
 static bool postgres_commit(struct db *db, struct err *err)
 {
     struct db_postgres *self = db_postgres_self_of(db);
+    bool with = self->at_commit.rows > 0;
 
     require(self->in_tx);
-    if (!settle(self, err) || !leave_pipeline(self, err))
+    if (!settle(self, err) || (!with && !leave_pipeline(self, err)))
         return false;
     if (fault_error(GROUP_COMMIT))
         return err_set(err, ERR_PERMANENT, 0, "commit fails (injected)");
-    if (!send_commit(self, err))
+    if (with ? !send_commit_with(self, err) : !send_commit(self, err))
         return false;
     self->in_tx = false;
     return true;
@@ -532,6 +590,7 @@ static void postgres_rollback(struct db *db)
     struct db_postgres *self = db_postgres_self_of(db);
     struct err err = { 0 };
 
+    self->at_commit.rows = 0;
     if (!self->in_tx)
         return;
     self->in_tx = false;
@@ -563,7 +622,7 @@ static void disconnect(struct db_postgres *self)
     self->conn = NULL;
     self->lost = true;
     self->in_tx = self->piped = false;
-    self->pending_count = 0;
+    self->pending_count = self->at_commit.rows = 0;
     memset(self->plain, 0, sizeof self->plain);
     memset(self->slotted, 0, sizeof self->slotted);
 }
@@ -610,13 +669,13 @@ static bool db_postgres_set_up(struct db_postgres *self, struct err *err)
            db_postgres_examine(self, &settings[0], err);
 }
 
-/* *ret_reached: the server accepts writes, and something else is wrong with it. */
-static bool connect_to(struct db_postgres *self, size_t server, bool *ret_reached, struct err *err)
+/* Takes a connection over; pg_take of pg_connect.h. */
+static bool use_connection(void *arg, PGconn *conn, struct err *err)
 {
+    struct db_postgres *self = arg;
+
     disconnect(self);
-    *ret_reached = pg_connect(self->url, server, &self->conn, err);
-    if (!*ret_reached)
-        return false;
+    self->conn = conn;
     (void)PQsetNoticeReceiver(self->conn, note_notice, self); /* libpq would print them */
     self->lost = false;
     self->connected_us = clock_mono_us();
@@ -626,30 +685,14 @@ static bool connect_to(struct db_postgres *self, size_t server, bool *ret_reache
     return false;
 }
 
-/* Tries the servers of the address in turn; libpq would stop at an old primary.  The error is that
- * of a server that was reached, else of the first one. */
 static bool connect_now(struct db_postgres *self, struct err *err)
 {
-    struct err first = { 0 }, refused = { 0 }, passed_over = { 0 };
-    bool ok = false, reached;
-    size_t servers;
+    struct err passed_over = { 0 };
 
-    if (!pg_servers(self->url, &servers, err))
-        return false;
-    for (size_t i = 0; i < servers && !ok; i++) {
-        struct err why = { 0 };
+    disconnect(self);
+    bool ok = pg_connect(self->url, use_connection, self, &passed_over, err);
 
-        ok = connect_to(self, i, &reached, &why);
-        if (!ok && reached)
-            refused = why;
-        if (!ok && first.kind == ERR_NONE)
-            first = why;
-        if (why.sys == PG_PASSED_OVER)
-            passed_over = why;
-    }
     pg_lineage_walked(self->lineage, &passed_over);
-    if (!ok)
-        *err = refused.kind != ERR_NONE ? refused : first;
     return ok;
 }
 
@@ -716,6 +759,7 @@ static const struct db_driver driver = {
     .run = postgres_run,
     .query = postgres_query,
     .query_rows = postgres_query_rows,
+    .run_at_commit = postgres_run_at_commit,
     .next = postgres_next,
     .is_null = postgres_is_null,
     .get_int = postgres_get_int,

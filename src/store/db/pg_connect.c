@@ -10,7 +10,9 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "base/str.h"
+#include "core/lease_time.h"
 #include "store/db/db.h"
+#include "store/db/pg_lineage.h"
 
 /* ---- connecting ---- */
 
@@ -127,27 +129,18 @@ static bool count_servers(const PQconninfoOption *options, size_t *ret, struct e
                    "the address of the database names %zu hosts and %zu ports", *ret, ports);
 }
 
-bool pg_servers(const char *url, size_t *ret, struct err *err)
-{
-    AUTO(free_options) PQconninfoOption *options = NULL;
-
-    return pg_connect_parse(url, &options, err) && count_servers(options, ret, err);
-}
-
 static bool is_list(const char *name)
 {
     return strcmp(name, "host") == 0 || strcmp(name, "hostaddr") == 0 || strcmp(name, "port") == 0;
 }
 
-bool pg_connect(const char *url, size_t server, PGconn **ret, struct err *err)
+static bool connect_to(const PQconninfoOption *options, size_t server, PGconn **ret,
+                       struct err *err)
 {
-    AUTO(free_options) PQconninfoOption *options = NULL;
     const char *names[GIVEN_MOST + PARAMETERS + 1], *values[GIVEN_MOST + PARAMETERS + 1];
     char lists[LISTS][LIST_ITEM];
     size_t n = 0, cut = 0;
 
-    if (!pg_connect_parse(url, &options, err))
-        return false;
     for (size_t i = 0; i < PARAMETERS; i++) {
         const char *own = given(options, parameters[i].name);
 
@@ -179,10 +172,42 @@ bool pg_connect(const char *url, size_t server, PGconn **ret, struct err *err)
     return true;
 }
 
+bool pg_connect(const char *url, pg_take *take, void *arg, struct err *passed_over, struct err *err)
+{
+    AUTO(free_options) PQconninfoOption *options = NULL;
+    struct err first = { 0 }, refused = { 0 };
+    size_t servers;
+
+    if (!pg_connect_parse(url, &options, err) || !count_servers(options, &servers, err))
+        return false;
+    for (size_t i = 0; i < servers; i++) {
+        struct err why = { 0 };
+        PGconn *conn;
+
+        if (connect_to(options, i, &conn, &why)) {
+            if (take(arg, conn, &why))
+                return true;
+            refused = why;
+        }
+        if (why.sys == PG_PASSED_OVER)
+            *passed_over = why;
+        if (first.kind == ERR_NONE)
+            first = why;
+    }
+    *err = refused.kind != ERR_NONE ? refused : first;
+    return false;
+}
+
 /* Sequential scans are off, because tables begin empty and the plans of that time are kept.  Merge
  * joins are off for writers, which look rows up by keys only (sql.h): a merge join reads a whole
  * index.  JIT is off, because a plan that still needs a sequential scan is estimated so expensive
- * that it would always be compiled. */
+ * that it would always be compiled.
+ *
+ * A writer's time limits are shorter than a lease: a node that freezes inside a transaction loses
+ * it and its locks before the node itself is given up, and who waits for such a lock outlasts that.
+ */
+_Static_assert(LEASE_TTL_US > 8 * 1000000, "the limits of a writer are below the lease");
+
 void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS])
 {
     const char *lower = fault_switch("WAYBILL_TEST_SYNCHRONOUS");
@@ -195,9 +220,9 @@ void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS])
         { "enable_hashjoin", "on" }, /* joins rows that were found by key, some hundreds */
         { "enable_mergejoin", reader ? "on" : "off" },
         { "jit", "off" },
-        { "statement_timeout", reader ? "2s" : "10s" },
-        { "lock_timeout", reader ? "2s" : "5s" },
-        { "idle_in_transaction_session_timeout", "30s" },
+        { "statement_timeout", reader ? "2s" : "8s" },
+        { "lock_timeout", reader ? "2s" : "6s" },
+        { "idle_in_transaction_session_timeout", reader ? "8s" : "4s" },
         { "client_min_messages", "warning" },
     };
 

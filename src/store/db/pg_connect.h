@@ -14,11 +14,16 @@
 #include "base/err.h"
 #include "store/db/sql.h"
 
-/* The number of servers that an address names.  ERR_CONFIG: the address is not valid. */
-bool pg_servers(const char *url, size_t *ret, struct err *err);
-/* Connects to one of them, from 0, without the session settings.  ERR_TRANSIENT: it is not reached,
- * or accepts no writes: a standby has old rows, so readers do not use one either. */
-bool pg_connect(const char *url, size_t server, PGconn **ret, struct err *err);
+/* Gets a connection and owns it, also if it returns false: then the next server is tried. */
+typedef bool pg_take(void *arg, PGconn *conn, struct err *err);
+
+/* Tries the servers of an address in turn, without the session settings, until one is taken; libpq
+ * itself would stop at an old primary.  Only a server that accepts writes is offered: a standby has
+ * old rows, so readers do not use one either.  *passed_over: the last server that was refused with
+ * PG_PASSED_OVER (pg_lineage.h).  ERR_CONFIG: the address is not valid; otherwise the error is that
+ * of a server that was refused, else of the first one. */
+bool pg_connect(const char *url, pg_take *take, void *arg, struct err *passed_over,
+                struct err *err);
 
 /* The settings of a session, in the order in which they are set. */
 struct pg_setting {

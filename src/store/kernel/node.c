@@ -197,11 +197,13 @@ bool node_end_silent(struct writer *w, struct err *err)
                    sizeof dead / sizeof dead[0], &n, err))
         return false;
     for (size_t i = 0; i < n; i++) {
-        int64_t ended;
+        struct db_args node = DB_ARGS(db_int(dead[i]));
+        int64_t ended, broken;
 
-        if (!db_run(w->db, SQL_NODE_END_IDLE, DB_ARGS(db_int(dead[i])), &ended, err) ||
-            (ended == 1 &&
-             !db_run(w->db, SQL_NODE_WRITER_END, DB_ARGS(db_int(dead[i])), NULL, err)))
+        /* A group that is still open is broken off; the next call then finds the node idle. */
+        if (!db_run(w->db, SQL_NODE_END_IDLE, node, &ended, err) ||
+            (ended == 1 && !db_run(w->db, SQL_NODE_WRITER_END, node, NULL, err)) ||
+            (ended == 0 && !db_one_int(w->db, SQL_NODE_BREAK, node, 0, &broken, err)))
             return false;
     }
     return true;

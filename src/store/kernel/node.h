@@ -10,7 +10,9 @@
  * The fence: every group begins with node_fence(), which fails when the store has declared
  * this node dead; nothing that the node does after that takes effect.  On PostgreSQL it also
  * fails when the lease has expired, and locks a row per writer until the group ends: a node
- * is declared dead between its groups, never during one.  The row also keeps the token of the
+ * is declared dead between its groups, never during one.  A node that is frozen inside a group
+ * loses it: by the time limits of the session (pg_connect.c), at the latest when another node
+ * declares it dead.  The row also keeps the token of the
  * writer's last group, which tells the outcome of a COMMIT whose answer was lost.  (A
  * transaction id would not do: after a crash of the server the id of a lost transaction is
  * assigned again.)
@@ -56,7 +58,8 @@ bool node_beat(struct store *s, struct db *db, struct err *err);
  * (core/lease_time.h). */
 bool node_may_act(const struct store *s);
 
-/* Declares silent nodes dead, in an open transaction (PostgreSQL). */
+/* Declares silent nodes dead, in an open transaction (PostgreSQL).  One that has a group open is
+ * only stopped: its sessions are ended, and a later call declares it dead. */
 bool node_end_silent(struct writer *w, struct err *err);
 
 enum { NODE_NAME = 128 };

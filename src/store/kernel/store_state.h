@@ -35,10 +35,10 @@ struct store {
     struct done_days *done_days; /* tables of ended documents */
     int64_t indexed;             /* SQLite, the writer's: the watermark of the index */
 
-    struct claims *claims;   /* SQLite: in memory (claims.h) */
+    struct claims *claims;      /* SQLite: in memory (claims.h) */
     struct pg_lineage *lineage; /* PostgreSQL: which server holds the store (pg_lineage.h) */
-    struct leases *leases;   /* PostgreSQL: claims of uncertain commits (lease_rows.h) */
-    struct key_log *key_log; /* SQLite; the writer's */
+    struct leases *leases;      /* PostgreSQL: claims of uncertain commits (lease_rows.h) */
+    struct key_log *key_log;    /* SQLite; the writer's */
     struct recorder *recorder;
     struct order *order;      /* lanes (order.h) */
     struct backup_copy *copy; /* SQLite, the writer's: a backup is being taken (backup.h) */

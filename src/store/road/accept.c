@@ -29,7 +29,9 @@
  * deleted when its key comes again, to make room in the primary key.
  *
  * Why (3) holds.  SQLite has one writer.  On PostgreSQL the row of order_seq is locked from taking
- * the numbers to the commit; therefore accept runs last in its group (`last`).
+ * the numbers to the commit.  All other nodes wait for that lock, so it must not wait for this
+ * node, which may be frozen at any moment: the statement that takes the numbers and inserts the
+ * documents goes to the server in one message with the COMMIT (db_run_at_commit()).
  *
  * Crashes
  *   before the commit    no row exists and no answer was given.  Bytes in a segment are dead space,
@@ -265,6 +267,11 @@ static bool place_payload(struct writer *w, struct accept_op *a, struct err *err
     return true;
 }
 
+enum {
+    DOC_PLAIN = 13,                   /* columns of a document without its number in the order */
+    AT_COMMIT_BYTES = 2 * 1024 * 1024 /* more rows than this go before the COMMIT */
+};
+
 static void doc_row(struct db_value *v, const struct accept_op *a)
 {
     v[0] = db_int(a->num);
@@ -280,27 +287,57 @@ static void doc_row(struct db_value *v, const struct accept_op *a)
     v[10] = db_text_or_null(a->name);
     v[11] = db_text_or_null(a->ctype);
     v[12] = db_bytes_or_null(a->head);
-    v[13] = db_int(a->seq);
+}
+
+/* Rough size of the rows, for the choice between the two ways of numbering. */
+static size_t bytes_of(struct accept_op **fresh, size_t count)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++)
+        n += fresh[i]->name.len + fresh[i]->ctype.len + fresh[i]->head.len;
+    return n;
+}
+
+/* The documents get their numbers and their rows in the trip of the COMMIT. */
+static void number_at_commit(struct writer *w, struct accept_op **fresh, size_t count)
+{
+    struct db_value *docs = ARENA_ARRAY(w->arena, struct db_value, count * DOC_PLAIN);
+    int64_t *last = ARENA_ARRAY(w->arena, int64_t, 1);
+
+    for (size_t i = 0; i < count; i++) {
+        doc_row(docs + i * DOC_PLAIN, fresh[i]);
+        fresh[i]->last_seq = last;
+        fresh[i]->seq = (int64_t)i + 1 - (int64_t)count;
+    }
+    db_run_at_commit(w->db, SQL_DOC_ADD_NUMBERED, docs, DOC_PLAIN, count, last);
 }
 
 static bool add_documents(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
 {
-    enum { DOC = 14, PAYLOAD = 2 };
+    enum { DOC = DOC_PLAIN + 1 };
     struct db_value *docs = ARENA_ARRAY(w->arena, struct db_value, count * DOC);
-    struct db_value *payloads = ARENA_ARRAY(w->arena, struct db_value, count * PAYLOAD);
-    size_t inline_count = 0;
 
     for (size_t i = 0; i < count; i++) {
-        struct accept_op *a = fresh[i];
-
-        doc_row(docs + i * DOC, a);
-        if (a->place.seg == PAYLOAD_IN_TABLE) {
-            payloads[inline_count * PAYLOAD] = db_int(a->num);
-            payloads[inline_count++ * PAYLOAD + 1] = db_bytes(a->body);
-        }
+        doc_row(docs + i * DOC, fresh[i]);
+        docs[i * DOC + DOC_PLAIN] = db_int(fresh[i]->seq);
     }
-    return db_batch(w->db, SQL_DOC_ADD, DB_NO_SLOT, docs, DOC, count, err) &&
-           db_batch(w->db, SQL_PAYLOAD_ADD, DB_NO_SLOT, payloads, PAYLOAD, inline_count, err);
+    return db_batch(w->db, SQL_DOC_ADD, DB_NO_SLOT, docs, DOC, count, err);
+}
+
+static bool add_payloads(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
+{
+    enum { PAYLOAD = 2 };
+    struct db_value *payloads = ARENA_ARRAY(w->arena, struct db_value, count * PAYLOAD);
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (fresh[i]->place.seg != PAYLOAD_IN_TABLE)
+            continue;
+        payloads[n * PAYLOAD] = db_int(fresh[i]->num);
+        payloads[n++ * PAYLOAD + 1] = db_bytes(fresh[i]->body);
+    }
+    return db_batch(w->db, SQL_PAYLOAD_ADD, DB_NO_SLOT, payloads, PAYLOAD, n, err);
 }
 
 /* On SQLite accept_stored() marks claimed tasks after the commit. */
@@ -394,7 +431,8 @@ static bool adopt_large(struct writer *w, struct accept_op **fresh, size_t count
 }
 
 /* Numbers in the order of commits (3).  SQLite has one writer, so the document's own number will
- * do; on PostgreSQL taking numbers locks them until the commit. */
+ * do; on PostgreSQL taking numbers locks them until the commit.  This is the way of verbs that go
+ * on with the document's row in the same transaction. */
 static bool number_documents(struct writer *w, struct accept_op **fresh, size_t count,
                              struct err *err)
 {
@@ -403,11 +441,14 @@ static bool number_documents(struct writer *w, struct accept_op **fresh, size_t 
     struct db_value *rows;
     int64_t first = 0;
 
-    for (size_t i = 0; i < count && !numbered; i++)
+    for (size_t i = 0; i < count; i++) {
         fresh[i]->seq = 0;
+        fresh[i]->last_seq = NULL;
+    }
     if (!numbered || count == 0)
         return true;
-    if (w->db->kind == DB_POSTGRESQL && !order_take_numbers(w, count, &first, err))
+    if (w->db->kind == DB_POSTGRESQL && fresh[0]->keeps_seq == 0 &&
+        !order_take_numbers(w, count, &first, err))
         return false;
     rows = ARENA_ARRAY(w->arena, struct db_value, count * COLUMNS);
     for (size_t i = 0; i < count; i++) {
@@ -420,19 +461,38 @@ static bool number_documents(struct writer *w, struct accept_op **fresh, size_t 
     return db_batch(w->db, SQL_ORDER_OPEN_ADD, DB_NO_SLOT, rows, COLUMNS, count, err);
 }
 
-/* All rows of new documents. */
+/* All rows of new documents but the documents themselves. */
+static bool store_around(struct writer *w, struct accept_op **fresh, size_t count,
+                         struct accept_op **keyed, size_t keys, struct err *err)
+{
+    return add_payloads(w, fresh, count, err) && add_tasks(w, fresh, count, err) &&
+           adopt_large(w, fresh, count, err) && accept_add_keys(w, keyed, keys, err) &&
+           count_accepted(w, fresh, count, err);
+}
+
 static bool store_fresh(struct writer *w, struct accept_op **fresh, size_t count,
                         struct accept_op **keyed, size_t keys, struct err *err)
 {
     return number_documents(w, fresh, count, err) && add_documents(w, fresh, count, err) &&
-           add_tasks(w, fresh, count, err) && adopt_large(w, fresh, count, err) &&
-           accept_add_keys(w, keyed, keys, err) && count_accepted(w, fresh, count, err);
+           store_around(w, fresh, count, keyed, keys, err);
+}
+
+/* As store_fresh(), for a verb that does not look at the documents again before the commit. */
+static bool store_fresh_last(struct writer *w, struct accept_op **fresh, size_t count,
+                             struct accept_op **keyed, size_t keys, struct err *err)
+{
+    if (w->db->kind != DB_POSTGRESQL || count == 0 || !order_is_numbered(w->store) ||
+        bytes_of(fresh, count) > AT_COMMIT_BYTES)
+        return store_fresh(w, fresh, count, keyed, keys, err);
+    number_at_commit(w, fresh, count);
+    return store_around(w, fresh, count, keyed, keys, err);
 }
 
 static void accept_begin(struct accept_op *a)
 {
     a->result = ACCEPT_STORED;
     a->twin = NULL;
+    a->last_seq = NULL;
     a->claimed = false;
 }
 
@@ -455,7 +515,11 @@ bool accept_store(struct writer *w, struct accept_op *a, struct err *err)
     return place_payload(w, a, err) && store_fresh(w, &a, 1, &a, a->has_key ? 1 : 0, err);
 }
 
-static bool accept_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+typedef bool store_documents(struct writer *w, struct accept_op **fresh, size_t count,
+                             struct accept_op **keyed, size_t keys, struct err *err);
+
+static bool accept_by(struct writer *w, struct store_op **ops, size_t count, store_documents *store,
+                      struct err *err)
 {
     struct accept_op **keyed = ARENA_ARRAY(w->arena, struct accept_op *, count);
     struct accept_op **fresh = ARENA_ARRAY(w->arena, struct accept_op *, count);
@@ -482,13 +546,37 @@ static bool accept_run(struct writer *w, struct store_op **ops, size_t count, st
     for (size_t i = 0; i < keys; i++)
         if (keyed[i]->twin != NULL)
             keyed[i]->id = keyed[i]->twin->id;
-    return store_fresh(w, fresh, n, keyed, keys, err);
+    return store(w, fresh, n, keyed, keys, err);
+}
+
+static bool accept_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    return accept_by(w, ops, count, store_fresh_last, err);
+}
+
+/* The number that the commit gave.  If its answer was lost and the writer found out otherwise that
+ * it was done, the document is asked; if that fails, its claim goes back: a flight needs it. */
+static void learn_number(struct writer *w, struct accept_op *a)
+{
+    struct err err = { 0 };
+    int64_t seq = a->seq + *a->last_seq;
+
+    if (*a->last_seq == 0 &&
+        (!db_one_int(w->db, SQL_DOC_SEQ, DB_ARGS(db_int(a->num)), 0, &seq, &err) || seq == 0) &&
+        a->claimed) {
+        lease_give_up(w->store, &a->task);
+        a->claimed = false;
+    }
+    a->seq = seq;
+    a->last_seq = NULL;
 }
 
 void accept_stored(struct writer *w, struct accept_op *a)
 {
     struct key_row row = { .key = a->key, .slot = a->key_slot, .seq = a->key_seq };
 
+    if (a->last_seq != NULL && a->result == ACCEPT_STORED)
+        learn_number(w, a);
     if (w->db->kind != DB_SQLITE || a->result != ACCEPT_STORED)
         return;
     if (a->has_key)
@@ -504,7 +592,7 @@ bool accept_one(struct writer *w, struct accept_op *op, struct err *err)
     struct store_op *ops = &op->op;
 
     require(!op->has_key && !op->claim_wanted);
-    return accept_run(w, &ops, 1, err);
+    return accept_by(w, &ops, 1, store_fresh, err);
 }
 
 static void accept_committed(struct writer *w, struct store_op **ops, size_t count)

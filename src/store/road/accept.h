@@ -58,6 +58,7 @@ struct accept_op {
     /* the writer's own */
     struct payload_ref place;
     struct accept_op *twin;    /* an earlier operation of the group with the same key */
+    const int64_t *last_seq;   /* seq is relative to it until the commit (PostgreSQL); or NULL */
     int64_t key_slot, key_seq; /* SQLite: the row of its key (key_log.h) */
 };
 

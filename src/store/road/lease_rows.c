@@ -106,6 +106,11 @@ void lease_unsure(struct writer *w)
         lease_rows_put(w->store->leases, &n->claimed, 1);
 }
 
+void lease_give_up(struct store *s, const struct task *t)
+{
+    lease_rows_put(s->leases, &(struct claimed){ t->id, t->claim }, 1);
+}
+
 enum { RETURN_MOST = 256 };
 
 struct return_op {

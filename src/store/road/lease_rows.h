@@ -45,5 +45,7 @@ bool lease_write(struct writer *w, const struct lease_rows *rows, struct err *er
 void lease_note(struct writer *w, const struct task *t);
 /* It is unknown whether the group was committed: remember its claims for lease_return(). */
 void lease_unsure(struct writer *w);
+/* Its commit was done, but nobody works on it: remember this claim, too. */
+void lease_give_up(struct store *s, const struct task *t);
 /* Release the claims of uncertain commits; *ret_count: how many were found. */
 bool lease_return(struct store *s, int64_t *ret_count, struct err *err);

@@ -23,7 +23,8 @@ static bool rescue_run(struct writer *w, struct store_op **ops, size_t count, st
            aloft_forget(w->db, err) && node_forget(w->db, err);
 }
 
-static const struct store_verb rescue_verb = { .name = "rescue", .run = rescue_run };
+/* Apart: whatever else is in the way, a dead node is found. */
+static const struct store_verb rescue_verb = { .name = "rescue", .run = rescue_run, .apart = true };
 
 bool rescue_dead_nodes(struct store *s, int64_t *ret_moved, struct err *err)
 {

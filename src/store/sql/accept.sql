@@ -9,6 +9,31 @@ INSERT INTO doc(num, id, gateway, caller, config, received_us, size, sha256, seg
     seq)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
 
+-- name: doc_add_numbered
+-- only: postgresql
+-- in:  $1 num int, $2 id bytes, $3 gateway int, $4 caller int, $5 config int, $6 received int, $7 size int,
+--      $8 sha256 bytes, $9 seg int, $10 pos int, $11 name text, $12 ctype text, $13 head bytes
+-- batch
+-- for: postgresql
+-- Documents that take the next numbers in the order of acceptance, in the order of the rows; the last number.  Taking
+-- them locks out all other nodes until the commit: it runs in the trip of the COMMIT.
+WITH taken AS (UPDATE order_seq SET value = value + cardinality($1::bigint[]) RETURNING value),
+added AS (INSERT INTO doc(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
+        seq)
+    SELECT u.num, u.id, u.gateway, u.caller, u.config, u.received, u.size, u.sha256, u.seg, u.pos, u.name, u.ctype,
+        u.head, t.value - cardinality($1::bigint[]) + u.at
+    FROM taken t, unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+        $7::bigint[], $8::bytea[], $9::bigint[], $10::bigint[], $11::text[], $12::text[], $13::bytea[])
+        WITH ORDINALITY AS u(num, id, gateway, caller, config, received, size, sha256, seg, pos, name, ctype, head, at)
+    RETURNING gateway, seq),
+opened AS (INSERT INTO order_open(gateway, seq) SELECT gateway, seq FROM added)
+SELECT value FROM taken;
+
+-- name: doc_seq
+-- only: postgresql
+-- in:  $1 num int
+SELECT seq FROM doc WHERE num = $1;
+
 -- name: task_ready_add
 -- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int, $5 kind int
 -- batch

@@ -35,11 +35,11 @@ SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 AND state = 0;
 -- The fence.  Fails (division by zero) when the node may not write, so it can be pipelined
 -- before the statements that it guards.  The row stays locked until commit: declaring the node
 -- dead locks it too, so it never happens in the middle of a group.  The token shows afterwards
--- whether the group was committed.
+-- whether the group was committed.  The advisory lock hinders nobody: by it node_break finds the session.
 WITH entered AS (UPDATE node_writer SET token = $4 WHERE node_id = $1 AND writer = $3 AND dead = 0
     AND EXISTS (SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 AND state = 0
                 AND alive_until_us > @NOW_US@) RETURNING 1)
-SELECT 1 / count(*) FROM entered;
+SELECT 1 / count(*), pg_try_advisory_xact_lock_shared(1852793957, ($1 % 2147483647)::int) FROM entered;
 
 -- name: node_token
 -- only: postgresql
@@ -84,6 +84,15 @@ UPDATE node SET state = 2 WHERE node_id = $1 AND state = 0;
 WITH idle AS MATERIALIZED (SELECT 1 FROM node_writer WHERE node_id = $1 FOR UPDATE SKIP LOCKED)
 UPDATE node SET state = 2 WHERE node_id = $1 AND state = 0
 AND (SELECT count(*) FROM idle) = (SELECT count(*) FROM node_writer WHERE node_id = $1);
+
+-- name: node_break
+-- only: postgresql
+-- in:  $1 node int
+-- Ends the sessions in which a group of the node is open.
+SELECT count(pg_terminate_backend(l.pid)) FROM pg_locks l
+WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.classid = 1852793957
+    AND l.objid = ($1 % 2147483647)::oid AND l.granted AND l.mode = 'ShareLock'
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database());
 
 -- name: node_end_others
 -- only: sqlite

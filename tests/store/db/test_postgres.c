@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "store/govern/version.h"
 #include "store/road/lease_rows.h"
+#include "store/road/order.h"
 #include "store_test.h"
 
 /* From now on inserting a document with this body size fails with a SQLSTATE, the first
@@ -314,6 +315,40 @@ TEST(postgres_a_lost_answer_to_a_commit_is_found_out)
     CHECK(ended_well(run_child("accept_two", &h, "commit.sent:error:2", NULL, &said)));
     CHECK(strcmp(said.ptr, "0 ok 1 kind 0: \n1 ok 1 kind 0: \n") == 0);
     CHECK(ask(&h, "SELECT count(*) FROM doc") == 2);
+}
+
+CHILD(accept_numbered)
+{
+    struct store *s = open_store(h);
+    struct accept_op ops[3] = { doc_of(STR("a")), doc_of(STR("b")), doc_of(STR("c")) };
+
+    (void)arg;
+    if (s == NULL)
+        return 1;
+    order_number(s, true);
+    bool ok = born_docs(s, ops, 2) && born_docs(s, &ops[2], 1);
+
+    printf("ok %d seq %lld %lld %lld\n", ok, (long long)ops[0].seq, (long long)ops[1].seq,
+           (long long)ops[2].seq);
+    store_close(s);
+    return 0;
+}
+
+/* The numbers in the order of acceptance come with the answer to COMMIT; without it they are read.
+ */
+TEST(postgres_a_lost_answer_to_a_commit_keeps_the_numbers)
+{
+    static const char *const plans[] = { "group.begun:delay_ms:1", "commit.sent:error:2" };
+
+    for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
+        AUTO(buf_done) struct buf said = BUF_INIT(10000);
+        struct home h = fresh_home();
+
+        CHECK(ended_well(run_child("accept_numbered", &h, plans[i], NULL, &said)));
+        CHECK(strcmp(said.ptr, "ok 1 seq 1 2 3\n") == 0);
+        CHECK(ask(&h, "SELECT count(*) FROM doc WHERE seq BETWEEN 1 AND 3") == 3);
+        CHECK(ask(&h, "SELECT count(*) FROM order_open") == 3);
+    }
 }
 
 static bool allow_connections(const char *database, bool allow)

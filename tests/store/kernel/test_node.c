@@ -226,6 +226,55 @@ TEST(postgres_a_running_group_stops_neither_heartbeat_nor_is_it_cut_off)
     store_close(b);
 }
 
+/* A group as the node itself opens it, in a session without time limits: its node is frozen, and
+ * the server, for whatever reason, does not notice. */
+static PGconn *freeze_in_group(const struct home *h, struct store *s)
+{
+    PGconn *conn = PQconnectdb(h->url);
+    char node[24], epoch[24];
+    const char *values[] = { node, epoch, "0", "99" };
+
+    (void)snprintf(node, sizeof node, "%lld", (long long)store_node(s));
+    (void)snprintf(epoch, sizeof epoch, "%lld", (long long)store_epoch(s));
+    PQclear(PQexec(conn, "BEGIN"));
+    PGresult *result =
+        PQexecParams(conn, sql_postgresql[SQL_NODE_ENTER].text, 4, NULL, values, NULL, NULL, 0);
+    bool ok = PQresultStatus(result) == PGRES_TUPLES_OK;
+
+    PQclear(result);
+    if (ok)
+        return conn;
+    PQfinish(conn);
+    return NULL;
+}
+
+/* proves: QC2 */
+TEST(postgres_a_node_frozen_in_a_group_is_declared_dead_all_the_same)
+{
+    struct home h = fresh_home(), other = home_beside(&h);
+    struct store *a = open_store(&h), *b = open_store(&other);
+    struct accept_op op = doc_of(STR("x"));
+    struct err err = { 0 };
+    int64_t moved, gone, until = clock_mono_us() + 20 * CLOCK_S;
+
+    CHECK(a != NULL && b != NULL);
+    gone = store_node(a);
+    PGconn *group = freeze_in_group(&h, a);
+
+    CHECK(group != NULL && rescue_dead_nodes(b, &moved, &err) && state_of(&h, gone) == 0);
+    CHECK(PQstatus(group) == CONNECTION_OK && silence(&h, a));
+    while (rescue_dead_nodes(b, &moved, &err) && state_of(&h, gone) == 0 && clock_mono_us() < until)
+        clock_sleep_us(20 * CLOCK_MS);
+    CHECK(state_of(&h, gone) == -1 && accept_doc(b, &op));
+    PGresult *result = PQexec(group, "COMMIT"); /* it wakes up, and is too late */
+
+    CHECK(strcmp(PQcmdStatus(result), "COMMIT") != 0);
+    PQclear(result);
+    PQfinish(group);
+    store_close(a);
+    store_close(b);
+}
+
 /* The other way round: who is being declared dead while it enters finds that it is. */
 TEST(postgres_a_group_that_meets_its_own_end_waits_and_is_refused)
 {

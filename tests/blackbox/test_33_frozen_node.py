@@ -1,0 +1,53 @@
+"""One of two nodes is frozen inside a transaction; the other one goes on."""
+import signal
+import threading
+import time
+
+import pytest
+
+from wire import wait_until
+
+CONFIG = """\
+systems:
+  hub: { order: receiver }
+gateways:
+  open: { kind: http, auth: none, extract: { receiver: "value:hub" } }
+"""
+pytestmark = [pytest.mark.config(CONFIG), pytest.mark.stores("postgres")]
+STALL_MOST = 4  # seconds; the open transaction of a frozen node stopped the others for 30
+
+
+def open_transactions(server, store):
+    """Sessions of this store that are inside the transaction of an accept and wait for their node."""
+    return int(server.sql("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+                          f" AND datname = '{store.rpartition('/')[2]}' AND query ~ 'order_seq|idem_|claim_number|num_block'"))
+
+
+@pytest.mark.proves("QC2", "PR14")
+def test_a_frozen_node_stops_nobody(make_node, postgres, store):
+    """With an ordered system, documents of all nodes are numbered in the order of their commits."""
+    one = make_node(environment={"WAYBILL_FAULT": "group.written:delay_ms:700"})
+    two = make_node()
+    one.start()
+    two.start()
+    two.accept("open", b"before")
+    key = {"Idempotency-Key": "k"}
+    answers = []
+    sender = threading.Thread(target=lambda: answers.append(one.request("POST", "/in/open", b"frozen", key, 60)))
+    sender.start()
+    wait_until(lambda: open_transactions(postgres, store) > 0, 20, "an open transaction")
+    one.process.send_signal(signal.SIGSTOP)
+    try:
+        assert open_transactions(postgres, store) > 0
+        for n in range(5):
+            begun = time.monotonic()
+            two.accept("open", f"beside {n}".encode())
+            assert time.monotonic() - begun < STALL_MOST
+        wait_until(lambda: open_transactions(postgres, store) == 0, 20, "the end of the transaction")
+    finally:
+        one.process.send_signal(signal.SIGCONT)
+    sender.join()
+    ident = answers[0].json["document"] if answers[0].status == 202 else None
+    again = two.post("open", b"frozen", key)
+    assert again.status == 202 and ident in (None, again.json["document"])
+    assert len(two.documents()) == 7
