@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/key.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "core/config.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
@@ -33,7 +34,6 @@ enum {
     TEXT_MOST = 4 << 20,
     GRACE_MS = 20000, /* for running requests when the node stops */
     STORE_WAIT_US = CLOCK_S,
-    SAY_AGAIN = 10,   /* attempts between two log lines about a store that cannot be reached */
     OWN_FILES = 1024, /* descriptors reserved for everything but connections */
 };
 
@@ -43,6 +43,8 @@ struct node {
     struct config *config;
     struct buf data_path;
     struct tls_context *tls;
+    struct loop *loops[ENGINE_LOOPS_MOST];
+    size_t loop_count;
     struct engine *engine;
     struct api *api;
     struct http_api *http_api;
@@ -130,43 +132,18 @@ static void store_step_log(const char *what)
     log_event(LOG_INFO, "store.step", kv_z("what", what));
 }
 
+/* The same for the attempts while it waits. */
+static void store_step_again(const char *what)
+{
+    log_event(LOG_DEBUG, "store.step", kv_z("what", what));
+}
+
 static bool stop_asked(struct node *n, int64_t wait_us)
 {
     struct timespec t = { .tv_sec = wait_us / CLOCK_S, .tv_nsec = wait_us % CLOCK_S * 1000 };
     int sig = sigtimedwait(&n->signals, NULL, &t);
 
     return sig == SIGTERM || sig == SIGINT;
-}
-
-/* Opens the store.  Waits for a PostgreSQL server that cannot be reached, and logs that now and
- * then. */
-static struct store *open_store(struct node *n, struct err *err)
-{
-    const struct config_node *node = &n->config->node;
-    static const char *const areas[] = { "localhost", "internal", "dmz", "external", "anywhere" };
-    struct store_options o = { .data = n->data_path.ptr,
-                               .url = node->store,
-                               .area = areas[node->area],
-                               .name = node->name,
-                               .queue_most = (size_t)node->commit_queue * 2 + 1024,
-                               .trouble = store_trouble_log,
-                               .step = store_step_log };
-    struct store *s;
-
-    for (int tries = 0;; tries++) {
-        *err = (struct err){ 0 };
-        if (store_open(&o, &s, err))
-            return s;
-        if (err->kind != ERR_TRANSIENT || node->store == NULL)
-            return NULL;
-        if (tries % SAY_AGAIN == 0)
-            log_event(LOG_WARN, "store.wait", kv_z("why", err->text),
-                      kv_z("hint", "The node starts when the database can be reached."));
-        if (stop_asked(n, STORE_WAIT_US)) {
-            *err = (struct err){ 0 }; /* stopped by a signal: that is no error */
-            return NULL;
-        }
-    }
 }
 
 static size_t loops_for_this_machine(void)
@@ -217,7 +194,23 @@ static uint32_t connections_for(const struct config_node *node)
     return (uint32_t)room;
 }
 
-static bool open_doors(struct node *n, struct err *err)
+static bool cmd_serve_start_loops(struct node *n, struct err *err)
+{
+    size_t count = loops_for_this_machine();
+
+    while (n->loop_count < count) {
+        char name[32];
+
+        (void)snprintf(name, sizeof name, "io %zu", n->loop_count);
+        if (!loop_start(name, &n->loops[n->loop_count], err))
+            return false;
+        n->loop_count++;
+    }
+    return true;
+}
+
+/* Opens the port, once; until open_doors() the front answers by itself. */
+static bool listen_now(struct node *n, struct err *err)
 {
     const struct config_node *node = &n->config->node;
     struct http_server_options o = { .host = node->listen.host,
@@ -226,31 +219,110 @@ static bool open_doors(struct node *n, struct err *err)
                                      .handler = &front_handler,
                                      .limits = HTTP_LIMITS_DEFAULT };
 
+    if (n->server != NULL)
+        return true;
     o.limits.connections = connections_for(node);
     o.limits.conn_requests = 0;
+    if (n->front == NULL)
+        n->front = front_new();
+    o.arg = n->front;
+    if (!http_server_start(&o, n->loops, n->loop_count, &n->server, err))
+        return err_context(err, "listen on %s:%u", node->listen.host, node->listen.port);
+    return true;
+}
+
+static bool open_doors(struct node *n, struct err *err)
+{
     if (!api_new(&n->api, err))
         return false;
     n->http_api = http_api_new(n->engine, n->api);
-    n->front = front_new(engine_intake(n->engine), n->http_api);
-    o.arg = n->front;
-    if (!http_server_start(&o, engine_loops(n->engine), engine_loop_count(n->engine), &n->server,
-                           err))
-        return err_context(err, "listen on %s:%u", node->listen.host, node->listen.port);
+    if (n->front == NULL)
+        n->front = front_new();
+    front_open(n->front, engine_intake(n->engine), n->http_api);
+    if (!listen_now(n, err))
+        return false;
     http_api_watch(n->http_api, n->server);
     return true;
+}
+
+static void listens_on(struct node *n, char ret[static 300])
+{
+    (void)snprintf(ret, 300, "%s:%u", n->config->node.listen.host, http_server_port(n->server));
+}
+
+static bool is_worth_waiting(const struct node *n, const struct err *err)
+{
+    return (err->kind == ERR_TRANSIENT && n->config->node.store != NULL) ||
+           (err->kind == ERR_LIMIT && err->sys == ENOSPC);
+}
+
+/* One log line, however long it takes. */
+static bool wait_with_open_port(struct node *n, struct err *err)
+{
+    struct err why = *err;
+    bool first = n->server == NULL;
+
+    if (!listen_now(n, err))
+        return false;
+    front_wait(n->front, why.text, why.kind == ERR_LIMIT);
+    if (first) {
+        char listen[300];
+
+        listens_on(n, listen);
+        log_event(LOG_WARN, "store.wait", kv_z("why", why.text), kv_z("listen", listen),
+                  kv_z("hint", why.kind == ERR_LIMIT
+                                   ? "The node starts when there is space again."
+                                   : "The node starts when the database can be reached."));
+    }
+    return true;
+}
+
+/* Opens the store.  A database that cannot be reached, or has no space left, is waited for: the
+ * port is open meanwhile, so that the node is seen to live, and not to be ready. */
+static struct store *open_store(struct node *n, struct err *err)
+{
+    const struct config_node *node = &n->config->node;
+    static const char *const areas[] = { "localhost", "internal", "dmz", "external", "anywhere" };
+    struct store_options o = { .data = n->data_path.ptr,
+                               .url = node->store,
+                               .area = areas[node->area],
+                               .name = node->name,
+                               .queue_most = (size_t)node->commit_queue * 2 + 1024,
+                               .trouble = store_trouble_log,
+                               .step = store_step_log };
+    int64_t since_us = clock_mono_us();
+    struct store *s;
+
+    for (;;) {
+        *err = (struct err){ 0 };
+        if (store_open(&o, &s, err)) {
+            if (n->server != NULL)
+                log_event(LOG_INFO, "store.reach",
+                          kv_int("after_ms", (clock_mono_us() - since_us) / 1000));
+            return s;
+        }
+        if (!is_worth_waiting(n, err) || !wait_with_open_port(n, err))
+            return NULL;
+        o.step = store_step_again;
+        if (stop_asked(n, STORE_WAIT_US)) {
+            *err = (struct err){ 0 }; /* stopped by a signal: that is no error */
+            return NULL;
+        }
+    }
 }
 
 static bool cmd_serve_start(struct node *n, struct err *err)
 {
     struct engine_options o = { .node = &n->config->node,
                                 .file_text = buf_view(&n->text),
-                                .loop_count = loops_for_this_machine(),
+                                .loops = n->loops,
                                 .connectors = &registry };
     struct store *store;
 
     if (!buf_append(&n->data_path, str_of(n->config->node.data), err) ||
-        !cmd_serve_set_tls(n, &n->config->node, err))
+        !cmd_serve_set_tls(n, &n->config->node, err) || !cmd_serve_start_loops(n, err))
         return false;
+    o.loop_count = n->loop_count;
     store = open_store(n, err);
     if (store == NULL)
         return false;
@@ -264,7 +336,7 @@ static bool cmd_serve_start(struct node *n, struct err *err)
 
 static void cmd_serve_stop(struct node *n)
 {
-    if (n->engine != NULL)
+    if (n->engine != NULL && engine_intake(n->engine) != NULL)
         intake_note_stopping(engine_intake(n->engine));
     http_api_rest(n->http_api);
     if (n->server != NULL)
@@ -275,6 +347,8 @@ static void cmd_serve_stop(struct node *n)
     front_free(n->front);
     api_free(n->api);
     http_server_free(n->server);
+    for (size_t i = 0; i < n->loop_count; i++) /* the last messages of the engine run */
+        loop_stop(n->loops[i]);
     if (n->engine != NULL)
         engine_free(n->engine);
     tls_context_close(n->tls);
@@ -325,8 +399,7 @@ static void say_ready(struct node *n)
 {
     char listen[300];
 
-    (void)snprintf(listen, sizeof listen, "%s:%u", n->config->node.listen.host,
-                   http_server_port(n->server));
+    listens_on(n, listen);
     log_event(LOG_INFO, "node.ready", kv_z("listen", listen), kv_bool("tls", n->tls != NULL),
               kv_z("data", n->data_path.ptr),
               kv_z("store", n->config->node.store != NULL ? "postgresql" : "sqlite"),

@@ -1,10 +1,15 @@
 #include "app/front.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "admin/http_api.h"
 #include "app/registry.h"
 #include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
 #include "base/require.h"
 #include "core/http_user.h"
 #include "engine/intake/intake.h"
@@ -12,6 +17,11 @@
 enum { OPEN_MOST = 16 };
 
 struct front {
+    _Atomic bool is_open; /* the rest below does not change any more */
+    pthread_mutex_t mutex;
+    char why[200]; /* under the mutex: why it waits */
+    bool space;
+
     struct http_api *api;
     struct {
         const struct gateway_type *type;
@@ -20,9 +30,24 @@ struct front {
     size_t count;
 };
 
-struct front *front_new(struct intake *intake, struct http_api *api)
+struct front *front_new(void)
 {
     struct front *f = NEW(struct front);
+
+    (void)pthread_mutex_init(&f->mutex, NULL);
+    return f;
+}
+
+void front_wait(struct front *f, const char *why, bool space)
+{
+    (void)pthread_mutex_lock(&f->mutex);
+    (void)snprintf(f->why, sizeof f->why, "%s", why);
+    f->space = space;
+    (void)pthread_mutex_unlock(&f->mutex);
+}
+
+void front_open(struct front *f, struct intake *intake, struct http_api *api)
+{
     const struct gateway_type *t;
 
     f->api = api;
@@ -33,7 +58,7 @@ struct front *front_new(struct intake *intake, struct http_api *api)
         f->open[f->count].type = t;
         f->open[f->count++].self = t->open(intake, &intake_port);
     }
-    return f;
+    atomic_store(&f->is_open, true);
 }
 
 void front_free(struct front *f)
@@ -45,9 +70,54 @@ void front_free(struct front *f)
     free(f);
 }
 
+/* ---- while it waits ---- */
+
+static void answer_not_ready(struct http_request *r, const char *why)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(4096);
+    struct json_out j = { .to = &text };
+
+    json_open(&j, '{');
+    json_key(&j, "ready");
+    json_bool(&j, false);
+    json_key(&j, "reasons");
+    json_open(&j, '[');
+    json_z(&j, why);
+    json_close(&j, ']');
+    json_close(&j, '}');
+    buf_putc(&text, '\n');
+    http_answer(r, 503, STR("Retry-After: 2\r\n"), STR("application/json"), buf_view(&text));
+}
+
+static void front_answer(struct front *f, struct http_request *r)
+{
+    char why[sizeof f->why];
+
+    (void)pthread_mutex_lock(&f->mutex);
+    bool space = f->space;
+
+    memcpy(why, f->why, sizeof why);
+    (void)pthread_mutex_unlock(&f->mutex);
+    if (str_is(r->path, "/healthz"))
+        http_answer(r, 200, STR(""), STR("text/plain"), STR("ok\n"));
+    else if (str_is(r->path, "/readyz"))
+        answer_not_ready(r, why);
+    else
+        http_answer_error(r, space ? 507 : 503, STR("Retry-After: 2\r\n"),
+                          space ? "no_space" : "store_unreachable",
+                          "This node has not started yet. Come back later.");
+}
+
+/* ---- the handler ---- */
+
 static void front_on_head(struct http_request *r, void *arg)
 {
     struct front *f = arg;
+
+    if (!atomic_load_explicit(&f->is_open, memory_order_acquire)) {
+        front_answer(f, r);
+        return;
+    }
 
     for (size_t i = 0; i < f->count; i++)
         if (str_starts(r->path, str_of(f->open[i].type->path))) {

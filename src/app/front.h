@@ -1,6 +1,7 @@
 /* front.h - dispatches the requests of the node's HTTP server by path.
  *
  * The paths of gateways come from the registry; all other paths go to admin/http_api.h.
+ * Before the store is open there is neither: the front waits, and says why.
  * After the head, events of a request go to the handler that took it (core/http_user.h).
  */
 #pragma once
@@ -11,7 +12,12 @@ struct front;
 struct http_api;
 struct intake;
 
-struct front *front_new(struct intake *intake, struct http_api *api);
+/* A front that waits: liveness is answered, everything else is refused with the reason. */
+struct front *front_new(void);
 void front_free(struct front *f);
+/* Why it waits; space: for want of it (507). */
+void front_wait(struct front *f, const char *why, bool space);
+/* From now on requests go to the gateways and to the API. */
+void front_open(struct front *f, struct intake *intake, struct http_api *api);
 
 extern const struct http_handler front_handler; /* the handler's arg is the struct front */

@@ -1,7 +1,7 @@
 #include "engine/engine.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/require.h"
 #include "engine/batch/batcher.h"
 #include "engine/dispatch/govern.h"
 #include "engine/intake/intake.h"
@@ -30,19 +31,20 @@
 #include "engine/upkeep/purger.h"
 #include "engine/watch/alerts.h"
 #include "engine/watch/backlog.h"
+#include "store/kernel/health_look.h"
 #include "store/open.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain_bytes.h"
 #include "store/road/recorder.h"
 #include "store/store.h"
 
-enum { POOL_THREADS = 32, DESK_THREADS = 3, DESK_QUEUE = 256, SPOOL_THREADS = 2, LOOPS_MOST = 16 };
+enum { POOL_THREADS = 32, DESK_THREADS = 3, DESK_QUEUE = 256, SPOOL_THREADS = 2 };
 
 struct engine {
     const struct config_node *node;
     const struct connectors *connectors;
     struct store *store;
-    struct loop *loops[LOOPS_MOST];
+    struct loop *loops[ENGINE_LOOPS_MOST];
     size_t loop_count;
     struct background *background;
     struct spool *spool;
@@ -190,19 +192,6 @@ size_t engine_loop_count(const struct engine *e)
     return e->loop_count;
 }
 
-static bool start_loops(struct engine *e, size_t count, struct err *err)
-{
-    for (size_t i = 0; i < count && i < LOOPS_MOST; i++) {
-        char name[16];
-
-        (void)snprintf(name, sizeof name, "io %zu", i);
-        if (!loop_start(name, &e->loops[i], err))
-            return false;
-        e->loop_count++;
-    }
-    return true;
-}
-
 static size_t workers_for_this_machine(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -334,10 +323,9 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
     e->store = store;
     e->node = o->node;
     e->connectors = o->connectors;
-    if (!start_loops(e, o->loop_count, err)) {
-        engine_free(e);
-        return false;
-    }
+    require(o->loop_count <= ENGINE_LOOPS_MOST);
+    e->loop_count = o->loop_count;
+    memcpy(e->loops, o->loops, o->loop_count * sizeof e->loops[0]);
     make_legs(e);
     bool ok = start_road(e, o, err);
 
@@ -345,11 +333,9 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
         make_doors(e, o);
         ok = engine_recover(e, o, err);
     }
-    if (!ok) {
-        engine_stop(e);
-        engine_free(e);
+    *ret = e;
+    if (!ok)
         return false;
-    }
     road_run(e->road);
     e->housekeeper = start_housekeeper(e);
     e->purger = purger_start(
@@ -361,7 +347,6 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
     poller_run(e->poller);
     metrics_register(&syncs_metric);
     metrics_register(&log_metric);
-    *ret = e;
     return true;
 }
 
@@ -396,8 +381,6 @@ void engine_free(struct engine *e)
 {
     metrics_forget(&syncs_metric);
     metrics_forget(&log_metric);
-    for (size_t i = 0; i < e->loop_count; i++)
-        loop_stop(e->loops[i]);
     live_free(e->live);
     admin_keys_free(e->admin_keys);
     controls_free(e->controls);
@@ -420,8 +403,13 @@ void engine_not_ready(struct engine *e, struct buf *to)
 {
     const char *closed = intake_closed_why(e->intake), *trouble = live_trouble(e->live);
 
+    char why[HEALTH_WHY];
+    bool space;
+
     if (closed != NULL)
         buf_printf(to, "%s\n", closed);
+    if (health_of(e->store, why, &space))
+        buf_printf(to, "%s\n", why);
     if (trouble != NULL)
         buf_printf(to, "%s\n", trouble);
 }

@@ -40,11 +40,12 @@ struct engine_options {
     const char *data, *store_url;   /* usable as they are */
     struct str file_text;           /* the configuration file; lent for the call */
     struct sha256 admin_token;
+    struct loop *const *loops; /* running; the caller ends them between stop and free */
     size_t loop_count;
     const struct connectors *connectors;
 };
 
-/* ERR_TRANSIENT: the store cannot be reached now; try again. */
+/* Also after a failure *ret is set: stop and free it. */
 bool engine_start(const struct engine_options *options, struct store *store, struct engine **ret,
                   struct err *err);
 
@@ -74,6 +75,7 @@ const struct config_node *engine_node(struct engine *e);
 struct loop **engine_loops(struct engine *e);
 size_t engine_loop_count(const struct engine *e);
 
+enum { ENGINE_LOOPS_MOST = 16 };
 /* Why this node should get no traffic now, one reason per line; empty: it is ready. */
 void engine_not_ready(struct engine *e, struct buf *to);
 /* What an operator should look at, in the same form; the node works all the same. */

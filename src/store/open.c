@@ -19,6 +19,7 @@
 #include "store/db/migrate.h"
 #include "store/db/pg_lineage.h"
 #include "store/kernel/damage.h"
+#include "store/kernel/health_look.h"
 #include "store/kernel/node.h"
 #include "store/kernel/store_state.h"
 #include "store/retention/retain_gate.h"
@@ -241,6 +242,8 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     (void)pthread_mutex_init(&s->reader_mutex, NULL);
     (void)pthread_cond_init(&s->reader_free, NULL);
     (void)pthread_rwlock_init(&s->name_lock, NULL);
+    s->health = health_new();
+    s->health_look = health_look_new();
     s->done_days = done_days_new();
     s->retain_rules = retain_rules_new();
     s->retain_gate = retain_gate_new();
@@ -279,6 +282,8 @@ void store_close(struct store *s)
     order_free(s->order);
     leases_free(s->leases);
     key_log_free(s->key_log);
+    health_look_free(s->health_look);
+    health_free(s->health);
     done_days_free(s->done_days);
     retain_rules_free(s->retain_rules);
     retain_gate_free(s->retain_gate);

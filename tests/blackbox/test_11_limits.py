@@ -287,10 +287,15 @@ def test_a_start_on_a_full_disk(make_node, small_disk):
     ident = node.post("open", b"x").json["document"]
     node.kill()
     fill(small_disk, 0)
-    code, said = node.refuse()
-    assert code == 1 and "space" in said
+    before = len(node.events)
+    node.launch()
+    wait_until(lambda: any("listen" in e for e in node.events[before:]), 20, "an open port")
+    node.url = "http://" + next(e["listen"] for e in node.events[before:] if "listen" in e)
+    assert node.request("GET", "/healthz").status == 200
+    assert node.request("GET", "/readyz").status == 503
+    assert node.post("open", b"x").status == 507
     os.unlink(small_disk / "filling")
-    node.start()
+    wait_until(lambda: node.request("GET", "/readyz").status == 200, 20, "readiness")
     all_there(node, [ident])
 
 

@@ -300,10 +300,11 @@ static bool arrival_admit(struct intake *in, const struct arrival_head *h,
     if (atomic_load(&in->paused))
         return arrival_refuse(ret, 503, "paused", "This node takes nothing in now. Send it later.",
                               PAUSED_S);
-    if (atomic_load(&in->store_why_not) != NULL)
+    if (atomic_load(&in->store_why_not) != NULL && !atomic_load(&in->store_full))
         return arrival_refuse(ret, 503, "store_unreachable",
                               "The store cannot be reached. Send it later.", 2);
-    if (atomic_load(&in->free_disk) - length < in->options.disk_reserve_bytes)
+    if (atomic_load(&in->store_full) ||
+        atomic_load(&in->free_disk) - length < in->options.disk_reserve_bytes)
         return arrival_refuse(ret, 507, "no_space",
                               "There is no space left to store documents. Send it again later.",
                               30);

@@ -35,6 +35,7 @@ struct intake {
     _Atomic int64_t commits; /* submitted to the writer and not answered */
     _Atomic int64_t free_disk;
     _Atomic(const char *) store_why_not;
+    _Atomic bool store_full; /* ... for want of space */
     _Atomic bool stopping, paused;
 };
 

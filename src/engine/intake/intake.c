@@ -116,8 +116,9 @@ void intake_note_disk(struct intake *in, int64_t free_bytes)
     atomic_store(&in->free_disk, free_bytes);
 }
 
-void intake_note_store(struct intake *in, const char *why_not)
+void intake_note_store(struct intake *in, const char *why_not, bool space)
 {
+    atomic_store(&in->store_full, space);
     atomic_store(&in->store_why_not, why_not);
 }
 
@@ -138,8 +139,10 @@ const char *intake_shut_why(struct intake *in, bool *ret_space)
     *ret_space = false;
     if (atomic_load(&in->stopping))
         return "the node is stopping";
-    if (why != NULL)
+    if (why != NULL) {
+        *ret_space = atomic_load(&in->store_full);
         return why;
+    }
     *ret_space = atomic_load(&in->free_disk) < in->options.disk_reserve_bytes;
     return *ret_space ? "the disk has less space left than node.limits.disk_reserve" : NULL;
 }

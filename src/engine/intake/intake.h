@@ -47,8 +47,9 @@ bool intake_use(struct intake *in, struct config *config, int64_t version, struc
 
 /* The free space of the data folder, noted by the housekeeper every second. */
 void intake_note_disk(struct intake *in, int64_t free_bytes);
-/* The store cannot be reached: refuse before the body is read.  NULL: it can again. */
-void intake_note_store(struct intake *in, const char *why_not);
+/* Nothing can be stored: refuse before the body is read.  NULL: it can again.  space: for want of
+ * it. */
+void intake_note_store(struct intake *in, const char *why_not, bool space);
 /* An operator paused the intake: refuse as well. */
 void intake_note_paused(struct intake *in, bool paused);
 void intake_note_stopping(struct intake *in);

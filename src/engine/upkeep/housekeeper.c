@@ -25,6 +25,7 @@
 #include "engine/watch/alerts.h"
 #include "engine/watch/backlog.h"
 #include "engine/watch/watchdog.h"
+#include "store/kernel/health_look.h"
 #include "store/kernel/node.h"
 #include "store/payload/payload.h"
 #include "store/road/accept.h"
@@ -61,6 +62,7 @@ struct housekeeper {
     int64_t beaten_us;  /* the last successful heartbeat */
     int64_t reachable_since_us;
     bool unreachable;
+    bool closed; /* nothing can be stored */
 };
 
 /* ---- duties ---- */
@@ -121,7 +123,6 @@ static bool heartbeat(struct housekeeper *k, struct err *err)
             k->reachable_since_us = now;
         }
         k->unreachable = false;
-        intake_note_store(k->parts.intake, NULL);
         return true;
     }
     if (err->kind == ERR_PERMANENT) {
@@ -133,8 +134,31 @@ static bool heartbeat(struct housekeeper *k, struct err *err)
     if (!k->unreachable)
         k->reachable_since_us = now;
     k->unreachable = true;
-    intake_note_store(k->parts.intake, "the database cannot be reached");
     return false;
+}
+
+/* Closes the doors while nothing can be stored; a change is logged. */
+static bool look_at_commits(struct housekeeper *k, struct err *err)
+{
+    char why[HEALTH_WHY];
+    bool space = false;
+
+    (void)err;
+    health_look(k->parts.store);
+    bool bad = health_of(k->parts.store, why, &space);
+
+    intake_note_store(k->parts.intake,
+                      k->unreachable ? "the database cannot be reached"
+                      : bad          ? "nothing can be stored"
+                                     : NULL,
+                      bad && space);
+    if (bad != k->closed && bad)
+        log_event(LOG_ERROR, "store.closed", kv_z("why", why),
+                  kv_z("hint", "Senders are told to come back later, until a commit succeeds."));
+    else if (bad != k->closed)
+        log_event(LOG_INFO, "store.open");
+    k->closed = bad;
+    return true;
 }
 
 /* After an outage every lease looks expired: declare no node dead before all had time to renew. */
@@ -323,6 +347,7 @@ static const struct duty {
     bool (*run)(struct housekeeper *k, struct err *err);
 } duties[] = {
     { .name = "heartbeat", .every_us = LEASE_BEAT_US, .run = heartbeat },
+    { .name = "commits", .every_us = TICK_US, .run = look_at_commits },
     { .name = "holds", .every_us = TICK_US, .run = follow_holds },
     { .name = "batches", .every_us = TICK_US, .run = look_at_batches },
     { .name = "free space", .every_us = CLOCK_S, .run = housekeeper_look_at_disk },

@@ -122,6 +122,7 @@ struct db_driver {
 struct db {
     const struct db_driver *driver;
     enum db_kind kind;
+    bool damaged; /* a statement found the database damaged (DB_DAMAGED) */
 };
 
 bool db_begin(struct db *db, struct err *err);

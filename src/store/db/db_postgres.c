@@ -153,6 +153,7 @@ static bool db_postgres_collect(struct db_postgres *self, const struct pending *
             ok = false;
             if (status != PGRES_PIPELINE_ABORTED)
                 (void)pg_failed(self->conn, result, p->id, &over, &why);
+            self->db.damaged = self->db.damaged || why.sys == DB_DAMAGED;
         }
         PQclear(kept);
         kept = result;

@@ -52,7 +52,8 @@ static bool db_sqlite_fail(struct db_sqlite *self, int rc, const char *what, str
         file_fatal(what, sys != 0 ? sys : EIO);
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
         return err_set(err, ERR_TRANSIENT, rc, "%s: %s", what, sqlite3_errmsg(self->handle));
-    if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB)
+    self->db.damaged = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB;
+    if (self->db.damaged)
         return err_set(err, ERR_PERMANENT, DB_DAMAGED,
                        "%s: the database file is damaged (%s): restore a backup", what,
                        sqlite3_errmsg(self->handle));

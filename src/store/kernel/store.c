@@ -3,6 +3,7 @@
 
 #include "base/require.h"
 #include "store/db/pg_lineage.h"
+#include "store/kernel/health.h"
 #include "store/kernel/store_state.h"
 
 enum db_kind store_kind(const struct store *s)
@@ -89,6 +90,8 @@ struct db *store_reader(struct store *s, struct err *err)
 
 void store_reader_back(struct store *s, struct db *db)
 {
+    if (db->damaged)
+        health_damaged(s->health);
     (void)pthread_mutex_lock(&s->reader_mutex);
     require(s->reader_idle < READERS);
     s->readers[s->reader_idle++] = db;

@@ -32,6 +32,9 @@ struct store {
 
     _Atomic int64_t key_slot_newest; /* the newest table of idempotency keys */
 
+    struct health *health; /* whether it can commit (health.h) */
+    struct health_look *health_look;
+
     struct done_days *done_days; /* tables of ended documents */
     int64_t indexed;             /* SQLite, the writer's: the watermark of the index */
 

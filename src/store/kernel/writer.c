@@ -63,6 +63,7 @@
 #include "base/thread.h"
 #include "base/wait.h"
 #include "store/kernel/damage.h"
+#include "store/kernel/health.h"
 #include "store/kernel/node.h"
 #include "store/kernel/store_state.h"
 
@@ -498,6 +499,7 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
 
         left--;
         if (run_once(w, ops + from, n, &err)) {
+            health_committed(w->store->health);
             metric_add(&groups, 1);
             metric_add(&group_ops, (int64_t)n);
             note_commit(w, ops + from, n);
@@ -512,6 +514,7 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
             parts[left].from = from;
             parts[left++].count = n / 2;
         } else {
+            health_failed(w->store->health, &err, is_one_ops_fault(&err));
             writer_tell(ops + from, n, false, &err);
         }
     }

@@ -72,6 +72,15 @@ UPDATE mark SET value = $2 WHERE name = $1;
 -- in:  $1 name text, $2 value int
 UPDATE mark SET value = $2 WHERE name = $1 AND value < $2;
 
+-- name: health_lock
+-- Takes the locks that an accept takes, and changes nothing.
+DELETE FROM doc WHERE num = -1;
+
+-- name: health_write
+-- only: sqlite
+-- A change, so that the commit writes.
+UPDATE mark SET value = value WHERE name = 'store';
+
 -- name: word_all
 -- out: id, kind, name
 SELECT id, kind, name FROM word ORDER BY id;
