@@ -327,6 +327,8 @@ static bool search_fill(struct search *x, struct source *c, int64_t below, struc
         return search_gather_trouble(x, c, below, err);
     case FROM_DEAD:
         return search_gather_dead(x, c, below, err);
+    case FROM_RETRYING:
+        return search_gather_retrying(x, c, below, err);
     case FROM_ENDED:
         return gather_ended(x, c, below, err);
     case FROM_CHILDREN:
@@ -621,6 +623,8 @@ static void add_state(struct search *x, const struct document_filter *f)
         x->knows_error = f->error.len > 0;
     } else if (f->error.len > 0) { /* ended documents have no error */
         search_add(x, FROM_TROUBLE)->from = f->error;
+    } else if (state == DOCUMENT_RETRYING) {
+        search_add(x, FROM_RETRYING);
     } else if (f->live || (state != DOCUMENT_STATES && !document_is_over(state))) {
         search_add(x, FROM_LIVE);
     } else if (state != DOCUMENT_STATES && state != DOCUMENT_DELIVERED) {

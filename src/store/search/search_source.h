@@ -25,6 +25,7 @@ enum source_kind {
     FROM_LIVE,
     FROM_TROUBLE,
     FROM_DEAD,
+    FROM_RETRYING,
     FROM_ENDED,
     FROM_CHILDREN,
     FROM_NUMS
@@ -43,7 +44,7 @@ struct source {
     int64_t least, most;                /* SIZES */
     struct str from, to;                /* NAMES; DEAD, TROUBLE: `from` is the error */
     const struct document_scope *scope; /* SCOPE */
-    const int64_t *nums; /* NUMS, falling; TROUBLE, DEAD: batches that match, rising */
+    const int64_t *nums; /* NUMS, falling; TROUBLE, DEAD, RETRYING: batches that match, rising */
     size_t num_count;
     size_t window; /* size of the next window */
     bool begun;

@@ -16,18 +16,32 @@ struct place {
     int64_t state, num;
 };
 
+static bool query_batches(struct search *x, const struct source *c, const struct place *at,
+                          struct db_rows *ret, struct err *err)
+{
+    struct db_value state = db_int(at->state), num = db_int(at->num), most = db_int(PORTION);
+
+    switch (c->kind) {
+    case FROM_DEAD:
+        return db_query(x->db, SQL_DEAD_BATCHES,
+                        DB_ARGS(db_text(c->from), state, num, most, db_int(c->word)), ret, err);
+    case FROM_RETRYING:
+        return db_query(x->db, SQL_RETRYING_BATCHES, DB_ARGS(state, num, most), ret, err);
+    default:
+        return db_query(x->db, SQL_TROUBLE_BATCHES, DB_ARGS(db_text(c->from), state, num, most),
+                        ret, err);
+    }
+}
+
 /* Adds the matching batches of one portion behind *at; *ret_last: it was the last portion. */
 static bool find_some(struct search *x, struct source *c, int64_t *nums, struct place *at,
                       bool *ret_last, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool dead = c->kind == FROM_DEAD, row;
-    struct db_args args = DB_ARGS(db_text(c->from), db_int(at->state), db_int(at->num),
-                                  db_int(PORTION), db_int(c->word));
     int64_t n = 0;
+    bool row;
 
-    args.count = dead ? 5 : 4;
-    if (!db_query(x->db, dead ? SQL_DEAD_BATCHES : SQL_TROUBLE_BATCHES, args, &rows, err))
+    if (!query_batches(x, c, at, &rows, err))
         return false;
     for (;; n++) {
         if (!db_next(&rows, &row, err))
@@ -110,5 +124,15 @@ bool search_gather_dead(struct search *x, struct source *c, int64_t below, struc
         x->knows_error = false; /* members of every batch are candidates: the caller must compare */
     return search_gather(x, c, SQL_DEAD_NUMS, DB_NO_SLOT,
                          DB_ARGS(db_int(below), limit, db_text(c->from), db_int(c->word)), err) &&
+           gather_members(x, c, below, limit, err);
+}
+
+bool search_gather_retrying(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    if (!c->begun && !find_batches(x, c, err))
+        return false;
+    struct db_value limit = db_int(search_share(c, 1 + parts_of_members(c)));
+
+    return search_gather(x, c, SQL_RETRYING_NUMS, DB_NO_SLOT, DB_ARGS(db_int(below), limit), err) &&
            gather_members(x, c, below, limit, err);
 }

@@ -1,4 +1,5 @@
-/* search_trouble.h - sources of live documents that have an error, or are dead or in doubt.
+/* search_trouble.h - sources of live documents that have an error, or are dead, in doubt or
+ * retried.
  *
  * These are few among many that only wait, so they have indices of their own.  The error of a
  * document stands in one of its deliveries, in its own dead task, or with the batch of which it is
@@ -11,3 +12,4 @@
 
 bool search_gather_trouble(struct search *x, struct source *c, int64_t below, struct err *err);
 bool search_gather_dead(struct search *x, struct source *c, int64_t below, struct err *err);
+bool search_gather_retrying(struct search *x, struct source *c, int64_t below, struct err *err);

@@ -183,6 +183,17 @@ SELECT doc AS num, CASE WHEN state NOT IN (5, 7)
         AND (code = $3 OR @FIND@(lower(message @ASCII@), lower($3 @ASCII@)) > 0) THEN 1 ELSE 0 END
 FROM delivery WHERE code <> '' AND -doc > -$1::bigint ORDER BY -doc LIMIT $2;
 
+-- name: retrying_nums
+-- in:  $1 below int, $2 limit int
+-- out: @hit@
+-- Documents, once for each delivery of theirs that is tried again later.
+SELECT doc AS num, 1 FROM delivery INDEXED BY delivery_retrying WHERE state = 3 AND doc < $1 ORDER BY doc DESC LIMIT $2;
+
+-- name: retrying_nums
+-- for: postgresql
+-- in:  $1 below int, $2 limit int
+SELECT doc AS num, 1 FROM delivery WHERE state = 3 AND -doc > -$1::bigint ORDER BY -doc LIMIT $2;
+
 -- name: trouble_dead
 -- in:  $1 below int, $2 limit int, $3 text text
 -- out: @hit@
@@ -220,6 +231,16 @@ SELECT b.state, b.num, CASE WHEN $5 = 0 AND b.code <> ''
     THEN 1 ELSE 0 END
 FROM (SELECT state, num, doc, code, message FROM batch WHERE (state, num) > ($2, $3) AND (state, num) < (3, 0)
     ORDER BY state, num LIMIT $4) AS b
+ORDER BY b.state, b.num;
+
+-- name: retrying_batches
+-- in:  $1 state int, $2 num int, $3 limit int
+-- out: @batch_hit@
+-- As trouble_batches; whether a delivery of their documents is tried again later.
+SELECT b.state, b.num, CASE WHEN 1 = (SELECT max(CASE WHEN v.state = 3 THEN 1 ELSE 0 END)
+    FROM delivery v WHERE v.doc = b.doc) THEN 1 ELSE 0 END
+FROM (SELECT state, num, doc FROM batch WHERE (state, num) > ($1, $2) AND (state, num) < (3, 0)
+    ORDER BY state, num LIMIT $3) AS b
 ORDER BY b.state, b.num;
 
 -- name: trouble_members_of

@@ -284,7 +284,8 @@ static bool agrees(struct store *s, unsigned seen_most, size_t page_least)
             !are_those(&f, all, all_count, got, n))
             return false;
         f.error = STR("");
-        if ((str_is(f.state, "dead") || str_is(f.state, "in_doubt")) &&
+        if ((str_is(f.state, "dead") || str_is(f.state, "in_doubt") ||
+             str_is(f.state, "retrying")) &&
             (!list_all(s, &f, page_least + chance(60), got, &n) ||
              !are_those(&f, all, all_count, got, n)))
             return false;
@@ -343,12 +344,34 @@ TEST(batches_in_trouble_may_be_many)
     store_close(s);
 }
 
+/* One page says that there is no other: those that wait, more than one page looks at, are not read.
+ */
+TEST(one_that_is_retried_is_found_below_many_that_wait)
+{
+    struct home h = fresh_home();
+    struct store *s = make_world(&h, 4711, 0);
+    struct document_filter f = { .state = STR("retrying"), .receiver = 200 };
+    static struct document docs[N];
+    struct err err = { 0 };
+    int64_t below = 0;
+    size_t n;
+
+    CHECK(s != NULL);
+    CHECK(tell(&h, "INSERT INTO doc(num, id, gateway, caller, config, received_us, size, sha256, "
+                   "seg, pos, sender, receiver, updated_us) WITH RECURSIVE n(i) AS (SELECT 1 UNION "
+                   "ALL SELECT i + 1 FROM n WHERE i < 30000) SELECT 1000000 + i, d.id, d.gateway, "
+                   "d.caller, d.config, d.received_us, d.size, d.sha256, d.seg, d.pos, 100, 200, 1 "
+                   "FROM n, (SELECT * FROM doc ORDER BY num LIMIT 1) AS d"));
+    CHECK(document_list(s, &f, 0, DOCUMENTS_PAGE_MOST, &arena, docs, &n, &below, &err));
+    CHECK(n > 0 && below == 0);
+    store_close(s);
+}
+
 /* ---- plans ---- */
 
-/* Whether the plan of a statement, as readers make and keep it, has the index of deliveries with a
- * code. */
-static bool goes_by_trouble(const struct home *h, enum sql_id id, const char *types,
-                            const char *values)
+/* Whether the plan of a statement, as readers make and keep it, has this index. */
+static bool goes_by(const struct home *h, const char *index, enum sql_id id, const char *types,
+                    const char *values)
 {
     static char plan[20000];
     AUTO(buf_done) struct buf b = BUF_INIT(20000);
@@ -358,21 +381,33 @@ static bool goes_by_trouble(const struct home *h, enum sql_id id, const char *ty
                "asked(%s) AS %s; EXPLAIN (FORMAT JSON) EXECUTE asked(%s)",
                types, sql_postgresql[id].text, values);
     buf_putc(&b, '\0');
-    return strstr(ask_text(h, buf_view(&b).ptr, plan, sizeof plan), "delivery_in_trouble") != NULL;
+    return strstr(ask_text(h, buf_view(&b).ptr, plan, sizeof plan), index) != NULL;
 }
 
 static bool plans_are_good(const struct home *h)
 {
-    return goes_by_trouble(h, SQL_TROUBLE_NUMS, "bigint, bigint, text", "100, 300, 'x'") &&
-           !goes_by_trouble(h, SQL_TROUBLE_BATCHES, "text, bigint, bigint, bigint",
-                            "'x', 1, 0, 300") &&
-           !goes_by_trouble(h, SQL_DOC_GET, "bigint", "100") &&
-           !goes_by_trouble(h, SQL_DELIVERY_GET, "bigint", "100") &&
-           !goes_by_trouble(h, SQL_DELIVERY_OF_DOCUMENT, "bigint, bigint", "100, 10");
+    static const struct {
+        enum sql_id id;
+        const char *types, *values;
+    } others[] = { { SQL_TROUBLE_BATCHES, "text, bigint, bigint, bigint", "'x', 1, 0, 300" },
+                   { SQL_RETRYING_BATCHES, "bigint, bigint, bigint", "1, 0, 300" },
+                   { SQL_DOC_GET, "bigint", "100" },
+                   { SQL_DELIVERY_GET, "bigint", "100" },
+                   { SQL_DELIVERY_OF_DOCUMENT, "bigint, bigint", "100, 10" } };
+    bool good = goes_by(h, "delivery_in_trouble", SQL_TROUBLE_NUMS, "bigint, bigint, text",
+                        "100, 300, 'x'") &&
+                goes_by(h, "delivery_retrying", SQL_RETRYING_NUMS, "bigint, bigint", "100, 300");
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        good =
+            good &&
+            !goes_by(h, "delivery_in_trouble", others[i].id, others[i].types, others[i].values) &&
+            !goes_by(h, "delivery_retrying", others[i].id, others[i].types, others[i].values);
+    return good;
 }
 
 /* Plans are kept, and may be made when the table looks empty. */
-TEST(postgres_only_a_search_for_errors_goes_through_what_is_in_trouble)
+TEST(postgres_only_a_search_for_them_goes_through_what_is_in_trouble)
 {
     struct home h = fresh_home();
     struct store *s = open_store(&h);
