@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from wire import wait_until
+from wire import Wire, head, wait_until
 
 POSTGRES = pytest.mark.stores("postgres")
 SECONDS = 60
@@ -162,3 +162,72 @@ def test_a_single_node_has_them_all(nodes, crowd):
     crowd.let()
     wait_until(lambda: delivered(node) == 8, SECONDS, "all are delivered")
     assert crowd.most == 5
+
+
+# ---- callers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.config("""\
+gateways:
+  each: { kind: http, auth: key, limits: { rate: 2/h, burst: 2 } }
+  all:  { kind: http, auth: key, limits: { rate: 2/h, burst: 2, total: 100/s } }
+""")
+def test_a_rate_is_that_of_one_caller(node):
+    keys = {gateway: [{"Authorization": f"Bearer {node.add_key(gateway)[0]}"} for _ in range(2)]
+            for gateway in ("each", "all")}
+    for gateway in ("each", "all"):
+        greedy, other = keys[gateway]
+        wait_until(lambda g=gateway, k=other: node.post(g, b"x", k).status != 401, what="the key is known")
+        answers = [node.post(gateway, b"x", greedy) for _ in range(4)]
+        assert [a.status for a in answers] == [202, 202, 429, 429]
+        assert answers[2].json["error"]["code"] == "rate_limit"
+        assert int(answers[2].headers["Retry-After"]) > 60
+        assert node.post(gateway, b"x", other).status == 202  # its second: it has a rate of its own
+        assert node.post(gateway, b"x", other).status == 429
+
+
+@pytest.mark.config("gateways: { all: { kind: http, auth: none, limits: { total: 2/h } } }\n")
+def test_a_total_is_that_of_all_callers(node):
+    assert node.post("all", b"x").status == 202
+    refused = node.post("all", b"x")
+    assert refused.status == 503 and refused.json["error"]["code"] == "total_limit"
+    assert int(refused.headers["Retry-After"]) > 60
+
+
+# ---- connections ----------------------------------------------------------------------------------
+
+
+OPEN = pytest.mark.config("gateways: { open: { kind: http, auth: none } }\n")
+FEW = pytest.mark.node_options("limits: { connections: 20 }")
+
+
+@OPEN
+@FEW
+def test_silent_connections_give_way(node):
+    """So many that say nothing: whoever has something to say gets through."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(40):
+            stack.enter_context(Wire(node))
+        for _ in range(5):
+            with Wire(node) as w:
+                w.send(head("/in/open", "Content-Length: 1"), b"x")
+                assert w.answer().status == 202
+        assert node.metrics()['waybill_http_refused_total{reason="silent_connection"}'] >= 5
+
+
+@OPEN
+@FEW
+def test_people_and_probes_get_through(node):
+    """All connections are taken by senders in the middle of their documents."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            stack.enter_context(Wire(node)).send(head("/in/open", "Content-Length: 9"), b"x")
+        wait_until(lambda: node.metrics()["waybill_http_connections"] >= 20, SECONDS, "all are taken")
+        with Wire(node) as w:
+            w.send(head("/in/open", "Content-Length: 1"), b"x")
+            got = w.answer()
+            assert got.status == 503 and got.code == "too_many_connections"
+        assert node.get("/healthz").status == 200
+        assert node.get("/readyz").status == 200
+        assert node.graphql("{ about { version } }")["about"]["version"]
+        assert node.cli("docs", "ls").returncode == 0
