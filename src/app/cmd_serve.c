@@ -217,6 +217,7 @@ static bool listen_now(struct node *n, struct err *err)
                                      .port = node->listen.port,
                                      .tls = n->tls,
                                      .handler = &front_handler,
+                                     .is_reserved = front_is_reserved,
                                      .limits = HTTP_LIMITS_DEFAULT };
 
     if (n->server != NULL)

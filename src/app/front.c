@@ -110,6 +110,24 @@ static void front_answer(struct front *f, struct http_request *r)
 
 /* ---- the handler ---- */
 
+/* The gateway type of a path by its number in `open`; f->count: none. */
+static size_t front_gateway_of(const struct front *f, struct str path)
+{
+    size_t i = 0;
+
+    while (i < f->count && !str_starts(path, str_of(f->open[i].type->path)))
+        i++;
+    return i;
+}
+
+bool front_is_reserved(void *front, struct str path)
+{
+    const struct front *f = front;
+
+    return !atomic_load_explicit(&f->is_open, memory_order_acquire) ||
+           front_gateway_of(f, path) == f->count;
+}
+
 static void front_on_head(struct http_request *r, void *arg)
 {
     struct front *f = arg;
@@ -118,13 +136,12 @@ static void front_on_head(struct http_request *r, void *arg)
         front_answer(f, r);
         return;
     }
+    size_t i = front_gateway_of(f, r->path);
 
-    for (size_t i = 0; i < f->count; i++)
-        if (str_starts(r->path, str_of(f->open[i].type->path))) {
-            f->open[i].type->handler->head(r, f->open[i].self);
-            return;
-        }
-    http_api_handler.head(r, f->api);
+    if (i < f->count)
+        f->open[i].type->handler->head(r, f->open[i].self);
+    else
+        http_api_handler.head(r, f->api);
 }
 
 static const struct http_handler *taker(struct http_request *r)

@@ -20,4 +20,8 @@ void front_wait(struct front *f, const char *why, bool space);
 /* From now on requests go to the gateways and to the API. */
 void front_open(struct front *f, struct intake *intake, struct http_api *api);
 
+/* Everything but gateways: people and probes get through when senders have taken all connections
+ * (a slot of http_server_options; arg is the struct front). */
+bool front_is_reserved(void *front, struct str path);
+
 extern const struct http_handler front_handler; /* the handler's arg is the struct front */

@@ -10,6 +10,8 @@
 #include "base/container_of.h"
 #include "base/require.h"
 
+enum { SILENT_LOOKS = 64 }; /* connections that are looked at to find a silent one */
+
 static const struct http_limits *limits_of(const struct http_conn *c)
 {
     return &c->io->server->o.limits;
@@ -129,6 +131,19 @@ static bool held(const struct request *r)
     return !r->reading || r->paused;
 }
 
+static bool handler_reserves(const struct http_conn *c, struct str path)
+{
+    const struct http_server_options *o = &c->io->server->o;
+
+    return o->is_reserved != NULL && o->is_reserved(o->arg, path);
+}
+
+static void conn_refuse_overload(struct http_conn *c)
+{
+    conn_refuse(c, HTTP_REFUSED_OVERLOAD, 503, "too_many_connections",
+                "too many connections; try again later");
+}
+
 static void tell_head(struct http_conn *c, struct request *r)
 {
     const struct http_parser *p = &r->parser;
@@ -144,10 +159,14 @@ static void tell_head(struct http_conn *c, struct request *r)
     r->pub.idempotency_key = http_parser_known(p, HTTP_IDEMPOTENCY_KEY);
     r->pub.content_type = http_parser_known(p, HTTP_CONTENT_TYPE);
     r->pub.range = http_parser_known(p, HTTP_RANGE);
+    if (c->refusing && !handler_reserves(c, r->pub.path)) {
+        conn_refuse_overload(c);
+        return;
+    }
     r->told = true;
     r->no_body = p->method == HTTP_METHOD_HEAD;
     c->requests++;
-    r->close = !p->keep_alive || (most > 0 && c->requests >= most);
+    r->close = !p->keep_alive || c->refusing || (most > 0 && c->requests >= most);
     http_count(&c->io->counters.requests, 1);
     handler_of(c)->head(&r->pub, c->io->server->o.arg);
 }
@@ -317,7 +336,11 @@ static void settle_wait(struct http_conn *c)
     if (c->shaking || c->lingering)
         return;
     if (r == NULL && !c->ending && c->rest_len == 0) {
-        conn_wait(c, WAIT_IDLE);
+        /* Before its first request a connection has the time of a head, and no more. */
+        if (c->requests > 0)
+            conn_wait(c, WAIT_IDLE);
+        else if (c->read_wait != WAIT_HEAD)
+            conn_wait(c, WAIT_HEAD);
         if (c->tls != NULL)
             tls_trim(c->tls);
     } else if (r == NULL || held(r)) {
@@ -535,13 +558,55 @@ void conn_expired(struct deadline *d, enum wait what)
         return;
     }
     conn_wait(c, WAIT_NONE);
-    if (what == WAIT_HEAD) {
+    if (what == WAIT_HEAD && c->req != NULL) {
         conn_refuse(c, HTTP_REFUSED_SLOW_HEAD, 408, "timeout", "the request comes too slowly");
         return;
     }
     if (what == WAIT_HANDSHAKE)
         http_count(&c->io->counters.refused[HTTP_REFUSED_HANDSHAKE], 1);
+    if (what == WAIT_HEAD)
+        http_count(&c->io->counters.refused[HTTP_REFUSED_SILENT], 1);
     conn_doom(c);
+}
+
+/* The first of a list that has sent nothing since its wait began. */
+static struct http_conn *first_silent(struct http_io *io, enum wait what)
+{
+    int looks = SILENT_LOOKS;
+
+    for (struct deadline *d = io->waits[what].next; d != &io->waits[what] && looks > 0;
+         d = d->next) {
+        struct http_conn *c = container_of(d, struct http_conn, read_dl);
+
+        if (c->req == NULL && !c->doomed && (what != WAIT_HANDSHAKE || c->window_in == 0))
+            return c;
+        looks--;
+    }
+    return NULL;
+}
+
+bool conn_evict_silent(struct http_io *io)
+{
+    static const enum wait lists[] = { WAIT_IDLE, WAIT_HEAD, WAIT_HANDSHAKE };
+    struct http_conn *oldest = NULL;
+    uint64_t since = UINT64_MAX;
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        struct http_conn *c = first_silent(io, lists[i]);
+        uint64_t began =
+            c != NULL ? c->read_dl.at_ms - wait_ms(&io->server->o.limits, lists[i]) : UINT64_MAX;
+
+        if (began < since) {
+            oldest = c;
+            since = began;
+        }
+    }
+    if (oldest == NULL)
+        return false;
+    http_count(&io->counters.refused[HTTP_REFUSED_SILENT], 1);
+    conn_wait(oldest, WAIT_NONE); /* not a second time before it is closed */
+    conn_doom(oldest);
+    return true;
 }
 
 /* ---- the beginning ---- */
@@ -570,9 +635,8 @@ void conn_open(struct http_io *io, int fd, const struct sockaddr *peer, socklen_
         conn_doom(c);
         return;
     }
-    if (refusing) {
-        conn_refuse(c, HTTP_REFUSED_OVERLOAD, 503, "too_many_connections",
-                    "too many connections; try again later");
+    if (refusing && io->server->o.is_reserved == NULL) {
+        conn_refuse_overload(c);
         return;
     }
     if (io->server->o.tls != NULL) {

@@ -88,7 +88,7 @@ struct http_conn {
     bool ending;    /* close when the output is sent  */
     bool clean;     /* ... and at once, not lingering */
     bool lingering; /* discards further input         */
-    bool refusing;  /* over the limit of connections  */
+    bool refusing;  /* over the limit of connections: served only if its path is reserved */
     bool reading;   /* uv_read_start is on            */
     uint32_t requests;
     char *rest;
@@ -160,6 +160,8 @@ static inline void http_count(_Atomic uint64_t *counter, uint64_t n)
 /* http_conn.c */
 void conn_open(struct http_io *io, int fd, const struct sockaddr *peer, socklen_t len,
                bool refusing);
+/* Closes the connection that has been silent for longest; false: none is silent. */
+bool conn_evict_silent(struct http_io *io);
 void conn_doom(struct http_conn *c);     /* close at the end of the round    */
 void conn_schedule(struct http_conn *c); /* go on at the end of the round    */
 /* After a change of the state: updates deadlines and reading, handles the end of input. */

@@ -55,8 +55,8 @@ static void turn_away(struct http_io *io, int fd)
     (void)close(fd);
 }
 
-/* How many connections over the limit may stay until their 503 is sent: they use descriptors too.
- */
+/* How many connections over the limit may stay until their answer is sent: they use descriptors
+ * too. */
 static size_t refusing_most(const struct http_server *s)
 {
     size_t part = s->o.limits.connections / 16 + 1;
@@ -70,11 +70,12 @@ static void http_server_take(struct http_io *io, int fd, const struct sockaddr *
 
     http_count(&io->counters.accepted, 1);
     uint32_t before = atomic_fetch_add_explicit(&s->connections, 1, memory_order_relaxed);
-    bool refusing = before >= s->o.limits.connections;
+    bool refusing = before >= s->o.limits.connections && !conn_evict_silent(io);
 
-    if (refusing) /* a connection that only gets a 503 does not count */
+    if (refusing) /* a connection that gets a 503, or one reserved request, does not count */
         atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
-    if (refusing && (s->o.tls != NULL || io->refusing_count >= refusing_most(s))) {
+    if (refusing && ((s->o.tls != NULL && s->o.is_reserved == NULL) ||
+                     io->refusing_count >= refusing_most(s))) {
         turn_away(io, fd);
         return;
     }

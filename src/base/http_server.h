@@ -10,7 +10,8 @@
  *
  * A handler never sees heads that are malformed, ambiguous, too large or too slow,
  * nor clients that send a body or read an answer too slowly: the server refuses
- * them or closes the connection, by the limits below.
+ * them or closes the connection, by the limits below.  When there are too many
+ * connections, the one that has been silent for longest makes room for a new one.
  *
  * Invariants
  *   (1) body and end are called only after http_read_body(), and not while the
@@ -40,7 +41,7 @@
 #include "base/str.h"
 #include "base/tls.h"
 
-#define HTTP_HEAD_MS        10000 /* from the first byte of the head                */
+#define HTTP_HEAD_MS        10000 /* from its first byte; the first head: from the connection */
 #define HTTP_IDLE_MS        75000
 #define HTTP_RATE_WINDOW_MS 10000 /* the least rate of bodies and answers over this */
 #define HTTP_RATE_BYTES_S   1024
@@ -107,6 +108,7 @@ struct http_handler {
     X(SLOW_BODY, "slow_body")             \
     X(SLOW_READER, "slow_reader")         \
     X(HANDSHAKE, "tls_handshake")         \
+    X(SILENT, "silent_connection")        \
     X(OVERLOAD, "too_many_connections")
 
 enum http_refusal {
@@ -129,6 +131,9 @@ struct http_server_options {
     struct tls_context *tls; /* NULL: plain; outlives the server     */
     const struct http_handler *handler;
     void *arg; /* for head */
+    /* Requests for this path are served even if there are too many connections, on a few more of
+     * them with one request each.  NULL: none are. */
+    bool (*is_reserved)(void *arg, struct str path);
     struct http_limits limits;
 };
 

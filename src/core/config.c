@@ -152,6 +152,8 @@ static void build_gateway(struct config *c, const struct yaml_node *n, struct co
         if (g->burst == 0)
             g->burst = units_rate_burst(g->rate);
     }
+    if (yaml_get(limits, "total") != NULL)
+        require(units_rate(yaml_get(limits, "total")->text, &g->total, &err));
     if (users != NULL && users->count > 0) {
         g->users = build_users(c, users);
         g->user_count = users->count;

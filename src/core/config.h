@@ -56,7 +56,7 @@ enum config_auth { CONFIG_AUTH_KEY, CONFIG_AUTH_BASIC, CONFIG_AUTH_NONE };
 struct config_node {
     struct units_address listen; /* host "" : written as ${...} and not expanded */
     struct place listen_place;   /* line 0: the default */
-    const char *name; /* NULL: that of the machine */
+    const char *name;            /* NULL: that of the machine */
     const char *data;
     const char *store; /* NULL: SQLite in `data` */
     enum config_area area;
@@ -75,7 +75,8 @@ struct config_gateway {
     struct place place;
     enum config_area area; /* CONFIG_ANYWHERE: every node runs it */
     struct units_rate rate;
-    uint64_t burst; /* 0 without a rate */
+    uint64_t burst;          /* 0 without a rate */
+    struct units_rate total; /* of all callers; count 0: no limit */
     uint64_t size_bytes;
     const struct yaml_node *extract; /* NULL: none */
     const struct yaml_node *node;

@@ -9,9 +9,10 @@
 /* ---- keys of every gateway ---- */
 
 static const struct option limits[] = {
-    OPTION("rate", OPT_RATE, "documents that are accepted; left out: no limit"),
-    OPTION("burst", OPT_INT, "how many may come at once; left out: one second's worth", .least = 1,
-           .most = 1000000000),
+    OPTION("rate", OPT_RATE, "documents that one caller may send; left out: no limit"),
+    OPTION("burst", OPT_INT, "how many of them may come at once; left out: one second's worth",
+           .least = 1, .most = 1000000000),
+    OPTION("total", OPT_RATE, "documents of all callers together; left out: no limit"),
     OPTION("size", OPT_SIZE, "the largest document", .least = 1, .fallback = "64 MiB"),
     { 0 },
 };

@@ -18,6 +18,7 @@
 #include "engine/manual.h"
 #include "engine/road/endpoints.h"
 #include "engine/road/life.h"
+#include "engine/tally/charts.h"
 #include "engine/tally/mishaps.h"
 #include "engine/tally/series.h"
 #include "engine/tally/ways.h"
@@ -63,6 +64,7 @@ struct engine {
     struct housekeeper *housekeeper;
     struct purger *purger;
     struct series *series;
+    struct charts *charts;
     struct mishaps *mishaps;
     struct ways *ways;
     struct manual manual;
@@ -162,6 +164,11 @@ struct series *engine_series(struct engine *e)
     return e->series;
 }
 
+struct charts *engine_charts(struct engine *e)
+{
+    return e->charts;
+}
+
 struct ways *engine_ways(struct engine *e)
 {
     return e->ways;
@@ -229,6 +236,7 @@ static void make_legs(struct engine *e)
     e->series = series_new();
     e->mishaps = mishaps_new();
     e->ways = ways_new();
+    e->charts = charts_new(e->store, e->series, e->ways);
 }
 
 static const char *engine_closed_why(void *arg)
@@ -312,6 +320,7 @@ static struct housekeeper *start_housekeeper(struct engine *e)
                                                           .alerts = e->alerts,
                                                           .mishaps = e->mishaps,
                                                           .series = e->series,
+                                                          .charts = e->charts,
                                                           .ways = e->ways });
 }
 
@@ -392,6 +401,7 @@ void engine_free(struct engine *e)
     intake_free(e->intake);
     road_free(e->road);
     govern_free(e->govern);
+    charts_free(e->charts);
     series_free(e->series);
     mishaps_free(e->mishaps);
     ways_free(e->ways);

@@ -115,7 +115,7 @@ def test_connections(node):
     with contextlib.ExitStack() as stack:
         wires = [stack.enter_context(Wire(node)) for _ in range(20)]
         for w in wires:
-            w.send(head("/healthz", method="GET"))
+            w.send(head("/healthz", method="GET"), "P")  # and the next begins: it is not silent
             assert w.answer("GET").status == 200
         for _ in range(5):
             with Wire(node) as over:
@@ -123,7 +123,7 @@ def test_connections(node):
                 got = over.answer()
                 assert got.status == 503 and got.headers["Retry-After"] == "1"
                 assert got.code == "too_many_connections" and over.is_closed()
-        wires[0].send(head("/in/open", "Content-Length: 1"), b"x")
+        wires[0].send(head("/in/open", "Content-Length: 1")[1:], b"x")
         assert wires[0].answer().status == 202
     wait_until(lambda: node.post("open", b"x").status == 202)
     assert node.metrics()['waybill_http_refused_total{reason="too_many_connections"}'] >= 5
@@ -145,19 +145,19 @@ def test_no_more_descriptors(make_node):
         for _ in range(150):
             try:
                 w = stack.enter_context(Wire(node))
-                answers.append((w, w.send(head("/in/open", "Content-Length: 1"), b"x").answer()))
+                # With the first byte of the next request it is not silent: these would give way.
+                answers.append((w, w.send(head("/in/open", "Content-Length: 1"), b"x", b"P").answer()))
             except (OSError, Closed):
                 pass  # a flood may be closed without a word
         assert node.wait_event("node.limit", what="connections")["used"] < 100
         kept = [w for w, a in answers if a.status == 202]
         assert {a.status for _, a in answers} == {202, 503} and len(kept) >= 20
-        kept[0].send(head("/in/open", f"Content-Length: {len(large)}"), large)
+        kept[0].send(head("/in/open", f"Content-Length: {len(large)}")[1:], large)
         stored = kept[0].answer()
         assert stored.status == 202
         ident = json.loads(stored.body)["document"]
-        kept[1].send(head(f"/documents/{ident}/payload", f"Authorization: Bearer {node.token}",
-                          method="GET"))
-        assert kept[1].answer("GET").body == large
+        got = node.get(f"/documents/{ident}/payload")  # by the reserve
+        assert got.status == 200 and got.body == large
         busy = cpu_seconds(node)
         time.sleep(1)
         assert cpu_seconds(node) - busy < 0.5, "it turns without doing anything"

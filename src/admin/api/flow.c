@@ -17,6 +17,7 @@
 #include "engine/tally/ways.h"
 #include "store/search/document.h"
 #include "store/store.h"
+#include "store/watch/chart.h"
 
 enum {
     EDGES_MOST = 10000,
@@ -159,23 +160,53 @@ static bool nodes_of(const struct plan *p, const struct way_seen *w, struct node
     return false;
 }
 
+static void api_flow_add_way(struct flow *f, const struct way_seen *w)
+{
+    struct node from, to;
+    struct edge *e;
+
+    if (!nodes_of(f->plan, w, &from, &to) || (e = edge_of(f, from, to)) == NULL)
+        return;
+    if (w->kind != WAY_FAILED)
+        e->lately += w->lately;
+    else if (w->lately > 0)
+        e->trouble = arena_printf(f->call->arena, "%lld attempts failed within a minute",
+                                  (long long)w->lately);
+}
+
 static void api_flow_add_seen(struct flow *f)
 {
     struct way_seen *ways = ARENA_ARRAY(f->call->arena, struct way_seen, WAYS_MOST);
     size_t n = ways_list(engine_ways(api_engine(f->call)), ways);
 
-    for (size_t i = 0; i < n; i++) {
-        struct node from, to;
-        struct edge *e;
+    for (size_t i = 0; i < n; i++)
+        api_flow_add_way(f, &ways[i]);
+}
 
-        if (!nodes_of(f->plan, &ways[i], &from, &to) || (e = edge_of(f, from, to)) == NULL)
-            continue;
-        if (ways[i].kind != WAY_FAILED)
-            e->lately += ways[i].lately;
-        else if (ways[i].lately > 0)
-            e->trouble = arena_printf(f->call->arena, "%lld attempts failed within a minute",
-                                      (long long)ways[i].lately);
-    }
+/* What other nodes counted in a minute, or the part of it that is `seconds` of 60. */
+static bool api_flow_add_minute(struct flow *f, int64_t minute_us, int64_t seconds, struct err *err)
+{
+    struct chart_count *all = ARENA_ARRAY(f->call->arena, struct chart_count, CHART_COUNTS_MOST);
+    size_t n;
+
+    if (!chart_others(api_store(f->call), minute_us, minute_us + 60 * CLOCK_S, all, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (all[i].kind <= WAY_FAILED)
+            api_flow_add_way(f, &(struct way_seen){ .kind = (enum way_kind)all[i].kind,
+                                                    .from = all[i].one,
+                                                    .to = all[i].two,
+                                                    .lately = (all[i].n * seconds + 59) / 60 });
+    return true;
+}
+
+/* The minute under way, and as much of the one before as makes it 60 seconds. */
+static bool api_flow_add_elsewhere(struct flow *f, struct err *err)
+{
+    int64_t wall = clock_wall_us(), minute = wall / (60 * CLOCK_S) * 60 * CLOCK_S;
+
+    return api_flow_add_minute(f, minute, 60, err) &&
+           api_flow_add_minute(f, minute - 60 * CLOCK_S, 60 - (wall - minute) / CLOCK_S, err);
 }
 
 /* No configuration says which gateways lead to which routes.  The newest documents show it, even
@@ -276,7 +307,7 @@ static bool flow(struct graphql_call *call, struct err *err)
 
     api_flow_add_configured(&f);
     api_flow_add_seen(&f);
-    bool ok = add_latest(&f, err);
+    bool ok = api_flow_add_elsewhere(&f, err) && add_latest(&f, err);
 
     if (ok)
         tell_trouble(&f);

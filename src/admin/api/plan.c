@@ -5,12 +5,12 @@
 #include "admin/api/parts.h"
 #include "base/auto.h"
 #include "base/clock.h"
-#include "base/metrics.h"
 #include "core/connector.h"
 #include "engine/engine.h"
 #include "engine/intake/poller.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/tally/charts.h"
 #include "store/search/document.h"
 #include "store/store.h"
 
@@ -34,32 +34,22 @@ struct shown_gateway {
     int64_t word, accepted, repeated, refused, line;
 };
 
-struct gateway_list {
-    struct shown_gateway *list;
-    size_t count;
-};
-
-/* Counters have the label gateway="NAME". */
-static void add_counter(void *arg, const struct metric *m, int64_t value)
+/* The counts of the last day, over all nodes. */
+static bool add_counts(struct graphql_call *call, struct shown_gateway *list, size_t n,
+                       struct err *err)
 {
-    static const struct {
-        const char *name;
-        size_t at;
-    } known[] = {
-        { "waybill_documents_accepted_total", offsetof(struct shown_gateway, accepted) },
-        { "waybill_documents_repeated_total", offsetof(struct shown_gateway, repeated) },
-        { "waybill_documents_refused_total", offsetof(struct shown_gateway, refused) },
-    };
-    struct gateway_list *l = arg;
-    struct str name;
+    struct gateway_counts *counts = ARENA_ARRAY(call->arena, struct gateway_counts, n + 1);
 
-    if (m->labels == NULL || !str_starts(str_of(m->labels), STR("gateway=\"")))
-        return;
-    (void)str_cut(str_from(str_of(m->labels), strlen("gateway=\"")), '"', &name);
-    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
-        for (size_t i = 0; strcmp(m->name, known[k].name) == 0 && i < l->count; i++)
-            if (str_eq(l->list[i].name, name))
-                *(int64_t *)((char *)&l->list[i] + known[k].at) += value;
+    for (size_t i = 0; i < n; i++)
+        counts[i] = (struct gateway_counts){ .gateway = list[i].word };
+    if (n > 0 && !charts_gateways(engine_charts(api_engine(call)), counts, n, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        list[i].accepted = counts[i].accepted;
+        list[i].repeated = counts[i].repeated;
+        list[i].refused = counts[i].refused;
+    }
+    return true;
 }
 
 /* The value of a key as written in the configuration, or its default. */
@@ -125,14 +115,13 @@ static bool gateways(struct graphql_call *call, struct err *err)
 {
     struct plan *plan = road_plan(engine_road(api_engine(call)));
     size_t n = sees_all(call) ? plan->gateway_count : 0;
-    struct gateway_list l = { ARENA_ARRAY(call->arena, struct shown_gateway, n + 1), n };
+    struct shown_gateway *list = ARENA_ARRAY(call->arena, struct shown_gateway, n + 1);
     struct arena *a = call->arena;
 
-    (void)err;
     for (size_t i = 0; i < n; i++) {
         const struct config_gateway *c = &plan->config->gateways[i];
 
-        l.list[i] =
+        list[i] =
             (struct shown_gateway){ .name = api_plan_copy(a, c->name),
                                     .title = arena_copy(a, yaml_text(yaml_get(c->node, "title"))),
                                     .kind = api_plan_copy(a, c->kind),
@@ -145,8 +134,7 @@ static bool gateways(struct graphql_call *call, struct err *err)
                                     .line = c->place.line };
     }
     plan_unref(plan);
-    metrics_each(add_counter, &l);
-    return graphql_set_structs(call, l.list, n, sizeof *l.list);
+    return add_counts(call, list, n, err) && graphql_set_structs(call, list, n, sizeof *list);
 }
 
 static bool gateway_last(struct graphql_call *call, struct err *err)

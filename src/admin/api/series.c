@@ -1,8 +1,8 @@
 /* series.c - time series, for charts: series. */
-#include "engine/tally/series.h"
 #include "admin/api/parts.h"
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "engine/tally/charts.h"
 
 struct shown_series {
     const char *name;
@@ -22,16 +22,24 @@ static unsigned api_series_read_names(const struct graphql_call *call)
     return wanted != 0 ? wanted : (1u << SERIES_NAMES) - 1;
 }
 
-static const void *api_series_show(struct graphql_call *call, enum series_name name, int step,
-                                   int64_t since)
+struct all_series {
+    int64_t (*values)[SERIES_NAMES];
+    size_t count;
+    int64_t step, from_us;
+};
+
+static const void *api_series_show(struct graphql_call *call, enum series_name name,
+                                   const struct all_series *all)
 {
     struct shown_series *v = ARENA_NEW(call->arena, struct shown_series);
 
     v->name = series_words[name];
-    v->step = step;
-    v->values = ARENA_ARRAY(call->arena, int64_t, SERIES_COARSE);
-    v->count = series_read(engine_series(api_engine(call)), name, step, since, clock_wall_us(),
-                           v->values, &v->from_us);
+    v->step = all->step;
+    v->from_us = all->from_us;
+    v->values = ARENA_ARRAY(call->arena, int64_t, all->count);
+    v->count = all->count;
+    for (size_t i = 0; i < all->count; i++)
+        v->values[i] = all->values[i][name];
     return v;
 }
 
@@ -49,10 +57,16 @@ static bool series(struct graphql_call *call, struct err *err)
     if (step != SERIES_STEP_FINE && step != SERIES_STEP_COARSE)
         return err_set(err, ERR_PERMANENT, 0, "step is %d or %d", SERIES_STEP_FINE,
                        SERIES_STEP_COARSE);
+    struct all_series of = { .step = step };
+
+    of.values = arena_alloc(call->arena, SERIES_COARSE * sizeof *of.values);
+    if (wanted != 0 &&
+        !charts_series(engine_charts(api_engine(call)), (int)step, since > 0 ? since : 0,
+                       clock_wall_us(), of.values, &of.count, &of.from_us, err))
+        return false;
     for (int i = 0; i < SERIES_NAMES; i++)
         if ((wanted >> i & 1) != 0)
-            list[n++] =
-                api_series_show(call, (enum series_name)i, (int)step, since > 0 ? since : 0);
+            list[n++] = api_series_show(call, (enum series_name)i, &of);
     return graphql_set_objects(call, list, n);
 }
 

@@ -273,6 +273,8 @@ static enum dispatch_answer offer(struct dispatch *d, struct leg *p, unsigned *r
         dispatch_take_slot(l, p);
         return DISPATCH_BEGIN;
     }
+    if (!room)
+        allotment_want(l->system);
     if (!wait || l->waiting >= memory_of(l))
         return park(l, p, wait ? rate_why(l->system) : HELD_RATE, ret_why);
     dispatch_push(d, l, p);
@@ -443,7 +445,8 @@ struct leg *dispatch_shed(struct dispatch *d)
 
         if (l->waiting == 0)
             continue;
-        if ((l->system->active == 0 && !paced) || is_blocked(d, l, clock_wall_us()))
+        if ((l->system->active == 0 && !paced && !allotment_is_due(l->system)) ||
+            is_blocked(d, l, clock_wall_us()))
             keep = 0;
 
         if (now - l->moved_us > STILL_US)
@@ -466,7 +469,7 @@ void dispatch_due(struct dispatch *d, int64_t system, struct dispatch_next *ret)
     *ret = (struct dispatch_next){ 0 };
     (void)pthread_mutex_lock(&d->mutex);
     for (struct system_live *s = d->systems; s != NULL; s = s->next) {
-        if (s->limiter == NULL || (system != 0 && s->word != system))
+        if ((s->limiter == NULL && s->allotment == NULL) || (system != 0 && s->word != system))
             continue;
         begin_more(d, s, now, ret);
         hungry = hungry || (s->active < s->limit && has_stored(s));
@@ -533,6 +536,8 @@ void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, 
 
     l->stored = true;
     l->queue = queue;
+    if (l->system->active >= l->system->limit)
+        allotment_want(l->system);
     /* Wake the claimer if the task may begin at once or with the next token: in these cases no
      * leg has to end first. */
     bool hungry = l->system->limiter != NULL || room_of(d, l, now) > 0;

@@ -7,6 +7,9 @@
  * memory of its queue, or is returned to the caller to be parked in the store.  So a dead or slow
  * receiver occupies a bounded number of flights and costs the others nothing.
  *
+ * The concurrency of a system is that of all nodes together: this node fills the slots that are
+ * allotted to it (store/govern/allot.h), and asks for more when it has more to send.
+ *
  * The newest plan decides what an endpoint and a system may do.  Legs of a system that is not
  * idempotent begin only from the store, where an intent can be written (doubt.c).
  *
@@ -21,6 +24,8 @@
 #include "base/buf.h"
 #include "engine/flight/flight.h"
 
+struct allot_op;
+struct allotted;
 struct dispatch;
 struct govern;
 struct limiter;
@@ -33,6 +38,8 @@ struct dispatch_calls {
                     int64_t pause_until_us, const char *why, bool here);
     /* A queue with tasks in the store may have room.  Called often. */
     void (*hungry)(void *arg);
+    /* Submits the operation; called with the lock held.  NULL: all slots are this node's. */
+    void (*allot)(void *arg, struct allot_op *op);
     void *arg;
 };
 
@@ -78,6 +85,10 @@ struct leg *dispatch_shed(struct dispatch *d);
 void dispatch_rest(struct dispatch *d);
 
 /* ---- for the claimer ---- */
+
+/* Once a second, with what all nodes hold: gives back slots that another node wants, and asks for
+ * those that this node wants.  `all` is sorted by system. */
+void dispatch_allot(struct dispatch *d, const struct allotted *all, size_t count);
 
 struct queue_turn {
     int64_t queue;

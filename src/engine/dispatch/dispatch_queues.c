@@ -31,6 +31,7 @@ void dispatch_free(struct dispatch *d)
     }
     for (struct system_live *s = d->systems, *next; s != NULL; s = next) {
         next = s->next;
+        free(s->allotment);
         free(s);
     }
     for (struct endpoint_live *e = d->endpoints, *next; e != NULL; e = next) {
@@ -78,9 +79,11 @@ struct system_live *dispatch_system(struct dispatch *d, int64_t word)
         s = NEW(struct system_live);
         *s = (struct system_live){ .next = d->systems,
                                    .word = word,
-                                   .limit = limit_of(d->plan, word),
+                                   .most = limit_of(d->plan, word),
                                    .in_doubt = dispatch_queues_doubt_of(d->plan, word),
                                    .limiter = limiter_of(d, word) };
+        s->allotment = allotment_new(d, s);
+        s->limit = s->allotment == NULL ? s->most : 0;
         d->systems = s;
     }
     return s;
@@ -169,7 +172,9 @@ void dispatch_use(struct dispatch *d, struct plan *plan)
 
     d->plan = plan_ref(plan);
     for (struct system_live *s = d->systems; s != NULL; s = s->next) {
-        s->limit = limit_of(plan, s->word);
+        s->most = limit_of(plan, s->word);
+        if (s->allotment == NULL || s->limit > s->most)
+            s->limit = s->most;
         s->in_doubt = dispatch_queues_doubt_of(plan, s->word);
         s->limiter = limiter_of(d, s->word);
     }

@@ -11,7 +11,10 @@
 
 struct system_live {
     struct system_live *next;
-    int64_t word, limit, active, waiting, delivered;
+    int64_t word, active, waiting, delivered;
+    int64_t most;  /* its concurrency, on all nodes */
+    int64_t limit; /* slots that this node may fill: allotted, and not more than `most` */
+    struct allotment *allotment; /* NULL: limit is most */
     enum doubt_policy in_doubt;
     struct send_queue *queues, *turn; /* by next_of_system; turn: the queue served last */
     struct leg *sending;              /* the legs that have slots */
@@ -64,6 +67,13 @@ struct dispatch {
 struct system_live *dispatch_system(struct dispatch *d, int64_t word);
 struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word);
 struct send_queue *dispatch_queue_of(struct dispatch *d, int64_t system, int64_t endpoint);
+/* What is allotted to this node (allot.c).  Made on first use; NULL if there is nothing to share.
+ */
+struct allotment *allotment_new(struct dispatch *d, struct system_live *s);
+/* The legs of this system need more slots than this node has. */
+void allotment_want(struct system_live *s);
+/* Slots were asked for, and the answer is not there yet. */
+bool allotment_is_due(const struct system_live *s);
 /* Keeps waiting_fast right.  A queue of a limited system is never fast: its legs wait for tokens,
  * not for this node. */
 void dispatch_set_fast(struct dispatch *d, struct send_queue *l, bool fast);

@@ -311,9 +311,16 @@ static bool arrival_admit(struct intake *in, const struct arrival_head *h,
     if (atomic_load(&in->commits) >= (int64_t)in->options.commit_queue)
         return arrival_refuse(ret, 503, "busy", "This node has too much to do. Send it again.",
                               retry_after(in));
-    if (!rate_pass(&h->gateway->state->rate, g->rate.count, g->rate.per_us, g->burst,
-                   clock_mono_us(), &wait_us))
-        return arrival_refuse(ret, 429, "rate_limit", "This gateway takes no more at the moment.",
+    if (g->rate.count > 0 &&
+        !rate_pass(intake_gate(h->gateway->state, h->caller, h->user), g->rate.count,
+                   g->rate.per_us, g->burst, clock_mono_us(), &wait_us))
+        return arrival_refuse(ret, 429, "rate_limit",
+                              "This gateway takes no more from you at the moment.",
+                              (int)(wait_us / CLOCK_S) + 1);
+    if (!rate_pass(&h->gateway->state->total, g->total.count, g->total.per_us,
+                   units_rate_burst(g->total), clock_mono_us(), &wait_us))
+        return arrival_refuse(ret, 503, "total_limit",
+                              "This gateway takes no more at the moment, from anybody.",
                               (int)(wait_us / CLOCK_S) + 1);
     return true;
 }

@@ -66,6 +66,9 @@ static bool deposit_admit(struct depositor *o, struct err *err)
         return err_set(err, ERR_LIMIT, DEPOSIT_WAIT, "the node has enough to do");
     if (!rate_pass(o->rate, o->limit.count, o->limit.per_us, o->burst, clock_mono_us(), &wait_us))
         return err_set(err, ERR_LIMIT, DEPOSIT_WAIT, "the gateway is at its limits.rate");
+    if (!rate_pass(o->rate_total, o->total.count, o->total.per_us, units_rate_burst(o->total),
+                   clock_mono_us(), &wait_us))
+        return err_set(err, ERR_LIMIT, DEPOSIT_WAIT, "the gateway is at its limits.total");
     return o->hold(o->arg, err);
 }
 

@@ -35,9 +35,9 @@ struct depositor {
     int64_t word;
     int64_t config; /* the version in force */
     int64_t size_most;
-    struct units_rate limit;
+    struct units_rate limit, total;
     uint64_t burst;
-    struct rate *rate; /* outlives a configuration version */
+    struct rate *rate, *rate_total; /* outlive a configuration version */
     struct metric *accepted, *repeated;
 
     /* Why the node accepts no documents now, or NULL. */

@@ -44,6 +44,31 @@ void intake_table_sort(struct intake_table *t)
         qsort(t->callers, t->caller_count, sizeof *t->callers, by_caller_name);
 }
 
+static uint64_t gate_key(int64_t caller, struct str user)
+{
+    uint64_t h = (uint64_t)caller + UINT64_C(0x9e3779b97f4a7c15);
+
+    for (size_t i = 0; i < user.len; i++)
+        h = (h ^ (unsigned char)user.ptr[i]) * UINT64_C(0x100000001b3);
+    h = (h ^ h >> 31) * UINT64_C(0xc2b2ae3d27d4eb4f);
+    return h | 1;
+}
+
+struct rate *intake_gate(struct intake_gateway_state *s, int64_t caller, struct str user)
+{
+    uint64_t key = gate_key(caller, user);
+    size_t home = (size_t)(key >> 32) % CALLER_GATES;
+
+    for (size_t i = 0; i < CALLER_GATES; i++) {
+        struct caller_gate *g = &s->gates[(home + i) % CALLER_GATES];
+        uint64_t owner = 0;
+
+        if (atomic_compare_exchange_strong(&g->caller, &owner, key) || owner == key)
+            return &g->rate;
+    }
+    return &s->gates[home].rate;
+}
+
 const struct intake_gateway *intake_find(const struct intake_table *t, struct str name)
 {
     size_t low = 0, high = t->gateway_count;

@@ -8,8 +8,17 @@
 #include "core/intake.h"
 #include "core/rate.h"
 
-struct intake_gateway_state {
+enum { CALLER_GATES = 256 };
+
+/* The rate of one caller.  A caller beyond the first CALLER_GATES shares the gate of another. */
+struct caller_gate {
+    _Atomic uint64_t caller; /* a hash; 0: free */
     struct rate rate;
+};
+
+struct intake_gateway_state {
+    struct caller_gate gates[CALLER_GATES];
+    struct rate total;
     struct metric accepted, repeated, refused;
     char name[80], labels[128];
     struct intake_gateway_state *next;
@@ -30,6 +39,9 @@ struct intake_table {
 struct intake_table *intake_table_ref(struct intake_table *t);
 void intake_table_unref(struct intake_table *t);
 void intake_table_sort(struct intake_table *t); /* after filling it */
+
+/* The gate of a caller; `user` is the name of a CALLER_BASIC. */
+struct rate *intake_gate(struct intake_gateway_state *s, int64_t caller, struct str user);
 
 /* Of the port: find and check_key. */
 const struct intake_gateway *intake_find(const struct intake_table *t, struct str name);

@@ -100,7 +100,7 @@ struct duty {
     struct arena arena;
     int64_t every_us, held_us; /* held_us: when the turn was renewed, monotonic */
     struct depositor depositor;
-    struct rate rate;
+    struct rate rate, rate_total;
     int64_t whole_since_us; /* since when no poll failed or was skipped, monotonic; 0: none */
     int64_t whole_wall_us;  /* the same moment by the wall clock */
     uint64_t complained[COMPLAINTS];
@@ -289,8 +289,10 @@ static void use_fresh(struct duty *d, struct config *fresh, int64_t version)
                                        .config = version,
                                        .size_most = (int64_t)d->gateway->size_bytes,
                                        .limit = d->gateway->rate,
+                                       .total = d->gateway->total,
                                        .burst = d->gateway->burst,
                                        .rate = &d->rate,
+                                       .rate_total = &d->rate_total,
                                        .accepted = &d->accepted,
                                        .repeated = &d->repeated,
                                        .closed = closed,

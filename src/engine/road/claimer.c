@@ -49,6 +49,7 @@
 #include "engine/road/settling.h"
 #include "engine/road/slow.h"
 #include "engine/road/state.h"
+#include "store/govern/allot.h"
 #include "store/road/accept.h"
 #include "store/store.h"
 
@@ -229,6 +230,18 @@ static void claimer_look(struct road *r)
     set_due(r, road_now_us(r)); /* other nodes store tasks too: query what is due */
 }
 
+/* Slots of systems that several nodes share.  If it fails, this node keeps what it has. */
+static void claimer_allot(struct road *r)
+{
+    struct err err = { 0 };
+    size_t count;
+
+    if (r->allotted == NULL)
+        return;
+    if (allot_list(r->store, r->allotted, ALLOTTED_MOST, &count, &err))
+        dispatch_allot(r->dispatch, r->allotted, count);
+}
+
 /* ---- the thread ---- */
 
 static bool wait_for_work(struct road *r)
@@ -282,6 +295,7 @@ void *claimer_main(void *road)
 
             if (clock_mono_us() - looked_us > LOOK_US) {
                 claimer_look(r);
+                claimer_allot(r);
                 looked_us = clock_mono_us();
             }
             claimer_begin_due(r, &out);

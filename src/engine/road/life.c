@@ -21,6 +21,7 @@
 #include "engine/road/work.h"
 #include "engine/threads/pool.h"
 #include "engine/transfer/transfer.h"
+#include "store/govern/allot.h"
 #include "store/kernel/node.h"
 #include "store/store.h"
 
@@ -71,6 +72,13 @@ static void on_token(void *arg, int64_t system)
 }
 
 static void on_reserve(void *arg, struct rate_op *op)
+{
+    struct road *r = arg;
+
+    writers_submit_always(store_writers(r->store), &op->op, &op->op, 1);
+}
+
+static void on_allot(void *arg, struct allot_op *op)
 {
     struct road *r = arg;
 
@@ -132,10 +140,15 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->stock = flight_stock_new(o->store, o->ways, r);
     r->limiter =
         limiter_new(&(struct limiter_calls){ .ready = on_token, .reserve = on_reserve, .arg = r });
-    r->dispatch = dispatch_new(o->govern, &(struct dispatch_calls){ .limiter = r->limiter,
-                                                                    .changed = endpoints_changed,
-                                                                    .hungry = on_hungry,
-                                                                    .arg = r });
+    bool shared = store_kind(o->store) == DB_POSTGRESQL;
+
+    r->allotted = shared ? xcalloc(ALLOTTED_MOST, sizeof *r->allotted) : NULL;
+    r->dispatch =
+        dispatch_new(o->govern, &(struct dispatch_calls){ .limiter = r->limiter,
+                                                          .changed = endpoints_changed,
+                                                          .hungry = on_hungry,
+                                                          .allot = shared ? on_allot : NULL,
+                                                          .arg = r });
     r->keeping = keep_new(r);
     r->order = order_start(r);
     suspects_start(&r->suspects, store_recorder(r->store));
@@ -246,5 +259,6 @@ void road_free(struct road *r)
     for (size_t i = 0; i < ROAD_PLANS_MOST; i++)
         plan_unref(r->older[i]);
     flight_stock_free(r->stock);
+    free(r->allotted);
     free(r);
 }

@@ -67,6 +67,7 @@ struct road {
     _Atomic bool backlog;        /* the intake's queue may have tasks */
     _Atomic bool redrive_asked;  /* a document died under a version that has been replaced */
     _Atomic size_t unknown_left; /* so many of the next tasks may have been sent before a crash */
+    struct allotted *allotted;   /* the claimer's: room for all; NULL: nothing is shared */
     int64_t slow_looked_us;      /* the claimer's (slow.h); monotonic */
     _Atomic int64_t notes_open;  /* notes that are not written yet */
     _Atomic bool notes_lost;     /* flights are to be noted once more */

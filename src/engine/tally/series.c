@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "base/require.h"
 
 const char *const series_words[SERIES_NAMES] = {
     [SERIES_ACCEPTED] = "accepted", [SERIES_DELIVERED] = "delivered", [SERIES_DEAD] = "dead",
@@ -18,13 +17,13 @@ const char *const series_words[SERIES_NAMES] = {
 struct ring {
     int step_s;
     size_t slots;
-    int64_t step[SERIES_COARSE];
-    int64_t value[SERIES_COARSE][SERIES_NAMES];
+    int64_t step[SERIES_FINE];
+    int64_t value[SERIES_FINE][SERIES_NAMES];
 };
 
 struct series {
     pthread_mutex_t mutex;
-    struct ring fine, coarse;
+    struct ring fine;
     struct series_now now;
 };
 
@@ -35,8 +34,6 @@ struct series *series_new(void)
     (void)pthread_mutex_init(&s->mutex, NULL);
     s->fine.step_s = SERIES_STEP_FINE;
     s->fine.slots = SERIES_FINE;
-    s->coarse.step_s = SERIES_STEP_COARSE;
-    s->coarse.slots = SERIES_COARSE;
     return s;
 }
 
@@ -75,7 +72,6 @@ static void series_note(struct series *s, int64_t wall_us,
     if (wall_us < 0)
         return;
     series_add(&s->fine, wall_us, delta, totals[SERIES_WAITING]);
-    series_add(&s->coarse, wall_us, delta, totals[SERIES_WAITING]);
 }
 
 struct sums {
@@ -126,23 +122,22 @@ void series_now(struct series *s, struct series_now *ret)
 
 /* ---- reading ---- */
 
-size_t series_read(struct series *s, enum series_name name, int step_s, int64_t since_us,
-                   int64_t wall_us, int64_t *ret, int64_t *ret_from_us)
+size_t series_steps(struct series *s, int64_t from_us, int64_t wall_us,
+                    struct series_step ret[static SERIES_FINE])
 {
-    struct ring *r = step_s == SERIES_STEP_FINE ? &s->fine : &s->coarse;
+    struct ring *r = &s->fine;
     int64_t step_us = r->step_s * CLOCK_S, last = wall_us / step_us;
-    int64_t first = last - (int64_t)r->slots + 1, from = since_us / step_us;
+    int64_t first = last - SERIES_FINE + 1, from = (from_us + step_us - 1) / step_us;
     size_t n = 0;
 
-    require(step_s == r->step_s && name < SERIES_NAMES);
-    if (from > first)
-        first = from <= last ? from : last;
-    *ret_from_us = first * step_us;
     (void)pthread_mutex_lock(&s->mutex);
-    for (int64_t i = first; i <= last; i++) {
+    for (int64_t i = from > first ? from : first; i <= last; i++) {
         size_t at = (size_t)(i % (int64_t)r->slots);
 
-        ret[n++] = i >= 0 && r->step[at] == i ? r->value[at][name] : SERIES_NONE;
+        if (i < 0 || r->step[at] != i)
+            continue;
+        ret[n].at_us = i * step_us;
+        memcpy(ret[n++].value, r->value[at], sizeof ret->value);
     }
     (void)pthread_mutex_unlock(&s->mutex);
     return n;

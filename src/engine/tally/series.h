@@ -1,9 +1,9 @@
 /* series.h - metrics of this node over time, for charts.
  *
  * The housekeeper samples the metrics every second; the code that moves documents is not involved.
- * Kept in memory: an hour in steps of 10 seconds, a day in steps of a minute.  Steps begin at whole
- * multiples of their length, by the wall clock.  A step without a sample (the node did not run, the
- * clock was set forward) has no value.
+ * Kept in memory: an hour in steps of 10 seconds.  Steps begin at whole multiples of their length,
+ * by the wall clock.  A step without a sample (the node did not run, the clock was set forward) has
+ * no value.  charts.h makes numbers of all nodes and of a day from it.
  *
  * Threads: any; one short lock.
  */
@@ -36,11 +36,14 @@ void series_free(struct series *s); /* NULL is fine */
 /* Samples the metrics; about once a second. */
 void series_look(struct series *s, int64_t wall_us);
 
-/* Reads the steps of `step_s` (one of the two) that end after `since_us`, up to the one under way:
- * at most SERIES_FINE or SERIES_COARSE.  *ret_from_us is the start of the first.  `ret` has room
- * for them; returns their number. */
-size_t series_read(struct series *s, enum series_name name, int step_s, int64_t since_us,
-                   int64_t wall_us, int64_t *ret, int64_t *ret_from_us);
+/* The steps of 10 seconds of which there is a value, from `from_us` on, up to the one under way; at
+ * most SERIES_FINE. */
+struct series_step {
+    int64_t at_us; /* when it began */
+    int64_t value[SERIES_NAMES];
+};
+size_t series_steps(struct series *s, int64_t from_us, int64_t wall_us,
+                    struct series_step ret[static SERIES_FINE]);
 
 /* Totals since this process started, as of the last sample. */
 struct series_now {

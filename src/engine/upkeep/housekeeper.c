@@ -16,6 +16,7 @@
 #include "engine/dispatch/govern.h"
 #include "engine/intake/intake.h"
 #include "engine/road/endpoints.h"
+#include "engine/tally/charts.h"
 #include "engine/tally/mishaps.h"
 #include "engine/tally/series.h"
 #include "engine/tally/ways.h"
@@ -266,6 +267,11 @@ static bool count_series(struct housekeeper *k, struct err *err)
     return true;
 }
 
+static bool save_charts(struct housekeeper *k, struct err *err)
+{
+    return charts_save(k->parts.charts, false, err);
+}
+
 static bool look_at_ways(struct housekeeper *k, struct err *err)
 {
     (void)err;
@@ -364,6 +370,7 @@ static const struct duty {
     { .name = "expiry", .every_us = CLOCK_S, .run = housekeeper_expire },
     { .name = "endpoints", .every_us = CLOCK_S, .run = learn },
     { .name = "numbers", .every_us = CLOCK_S, .run = count_series },
+    { .name = "charts", .every_us = CLOCK_S, .run = save_charts },
     { .name = "ways", .every_us = INT64_C(10) * CLOCK_S, .run = look_at_ways },
     { .name = "tables of days", .every_us = INT64_C(600) * CLOCK_S, .run = keep_days },
     { .name = "key tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_key_tables },
@@ -446,6 +453,11 @@ void housekeeper_stop(struct housekeeper *k)
     (void)pthread_cond_signal(&k->changed);
     (void)pthread_mutex_unlock(&k->mutex);
     (void)pthread_join(k->thread, NULL);
+    struct err err = { 0 };
+
+    series_look(k->parts.series, clock_wall_us());
+    if (!k->unreachable) /* or the stop would wait for the store */
+        (void)charts_save(k->parts.charts, true, &err);
     watchdog_free(k->watchdog);
     db_close(k->beat_db);
     free(k);

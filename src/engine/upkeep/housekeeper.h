@@ -11,6 +11,7 @@ struct admin_keys;
 struct alerts;
 struct backlog;
 struct batcher;
+struct charts;
 struct config_node;
 struct govern;
 struct intake;
@@ -38,6 +39,7 @@ struct housekeeper_parts {
     struct alerts *alerts;
     struct mishaps *mishaps;
     struct series *series;
+    struct charts *charts;
     struct ways *ways;
 };
 

@@ -19,14 +19,18 @@
 #include "engine/dispatch/govern.h"
 #include "engine/road/road.h"
 #include "engine/tally/mishaps.h"
+#include "engine/tally/ways.h"
 #include "engine/watch/alerts.h"
 #include "store/road/aloft.h"
 #include "store/road/settle.h"
 #include "store/store.h"
+#include "store/watch/chart.h"
 
 enum {
     LOOK_US = 2 * CLOCK_S,    /* how long a count is reused */
     SAMPLE_US = 10 * CLOCK_S, /* the shortest sample of the rate */
+    MINUTE_US = 60 * CLOCK_S,
+    ELSEWHERE_MINUTES = 4, /* beside the one under way, of which the rate of other nodes is made */
     REASONS = 7,
     LABELS = 128
 };
@@ -34,6 +38,7 @@ enum {
 struct system_backlog {
     struct system_backlog *next;
     int64_t word, ready, later, sending, sampled_us;
+    int64_t elsewhere; /* deliveries per hour of other nodes, recently */
     int64_t held[REASONS];
     struct forecast forecast;
     struct reminder too_short;
@@ -148,6 +153,38 @@ static int64_t waiting_of(const struct system_backlog *s)
     return s->ready + s->later + s->sending;
 }
 
+static int64_t per_hour_of(const struct system_backlog *s)
+{
+    return forecast_per_hour(&s->forecast) + s->elsewhere;
+}
+
+/* At the rate of this node, and of the others. */
+static int64_t gone_of(const struct system_backlog *s, int64_t begin_us)
+{
+    int64_t n = waiting_of(s), rate = per_hour_of(s);
+
+    if (s->elsewhere == 0 || n == 0)
+        return forecast_gone_us(&s->forecast, n, begin_us);
+    return begin_us + (int64_t)((double)n * 3600 * CLOCK_S / (double)rate);
+}
+
+/* Counts of other nodes within the last minutes, as a rate. */
+static bool read_elsewhere(struct backlog *b, struct err *err)
+{
+    struct chart_count *sent = xcalloc(CHART_COUNTS_MOST, sizeof *sent);
+    int64_t wall = clock_wall_us(), from = (wall / MINUTE_US - ELSEWHERE_MINUTES) * MINUTE_US;
+    size_t n;
+    bool ok = chart_others(b->o.store, from, wall, sent, &n, err);
+
+    for (struct system_backlog *s = b->systems; s != NULL; s = s->next)
+        s->elsewhere = 0;
+    for (size_t i = 0; ok && i < n; i++)
+        if (sent[i].kind == WAY_SENT)
+            get(b, sent[i].two)->elsewhere += sent[i].n * 60 * MINUTE_US / (wall - from);
+    free(sent);
+    return ok;
+}
+
 static void backlog_sample(struct backlog *b, struct system_backlog *s, int64_t now_us)
 {
     int64_t ask;
@@ -166,7 +203,7 @@ static void look_at_window(struct backlog *b, struct system_backlog *s, const st
 {
     const struct plan_system *system = plan_system_find(p, s->word);
     int64_t now = govern_time(b->o.govern).early_us;
-    int64_t gone = forecast_gone_us(&s->forecast, waiting_of(s), now);
+    int64_t gone = gone_of(s, now);
     bool short_of = system != NULL && system->windows != NULL && gone > now &&
                     !window_set_fits(system->windows, now, gone - now);
     struct str name = name_text(b->o.store, s->word);
@@ -176,7 +213,7 @@ static void look_at_window(struct backlog *b, struct system_backlog *s, const st
     if (!reminder_is_due(&s->too_short, short_of, now))
         return;
     log_event(LOG_WARN, "window.short", kv_str("system", name), kv_int("waiting", waiting_of(s)),
-              kv_int("per_hour", forecast_per_hour(&s->forecast)),
+              kv_int("per_hour", per_hour_of(s)),
               kv_z("hint", "At this rate they are not gone when its window closes: open it for "
                            "longer, or raise its limits."));
     mishaps_note(b->o.mishaps, "window_short", "system", name,
@@ -197,7 +234,8 @@ static bool backlog_count(struct backlog *b, struct err *err)
     int64_t now = clock_mono_us();
     size_t n, aloft_n;
     bool ok = queue_depths(b->o.store, depths, QUEUE_DEPTHS_MOST, &n, err) &&
-              aloft_counts(b->o.store, aloft, ALOFT_COUNTS_MOST, &aloft_n, err);
+              aloft_counts(b->o.store, aloft, ALOFT_COUNTS_MOST, &aloft_n, err) &&
+              read_elsewhere(b, err);
 
     if (ok) {
         struct plan *plan = road_plan(b->o.road);
@@ -244,7 +282,7 @@ void backlog_of(struct backlog *b, int64_t system, int64_t begin_us, struct back
     if (s != NULL)
         *ret = (struct backlog_view){ .ready = s->ready,
                                       .later = s->later,
-                                      .per_hour = forecast_per_hour(&s->forecast),
+                                      .per_hour = per_hour_of(s),
                                       .sending = s->sending,
                                       .gone_us =
                                           forecast_gone_us(&s->forecast, waiting_of(s), begin_us) };

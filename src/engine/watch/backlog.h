@@ -1,6 +1,6 @@
 /* backlog.h - how much waits for each system, why, and when it will be sent.
  *
- * The store is counted at most every two seconds; the rate is that of this node.
+ * The store is counted at most every two seconds; the rate is that of all nodes.
  *
  * Threads: any that may block.
  */
@@ -35,7 +35,7 @@ bool backlog_look(struct backlog *b, struct err *err);
 struct backlog_view {
     int64_t ready, later; /* due deliveries; deliveries due later */
     int64_t sending;      /* in memory of any node, for a second or longer (aloft.h) */
-    int64_t per_hour;     /* recent rate of this node; 0: unknown */
+    int64_t per_hour;     /* recent rate of all nodes; 0: unknown */
     int64_t gone_us;      /* when all will be sent; 0: unknown */
 };
 /* As of the last count; begin_us: when deliveries can begin. */

@@ -52,7 +52,8 @@ static bool go_back(const struct home *h, const char *version)
     char sql[100];
 
     (void)snprintf(sql, sizeof sql, "DELETE FROM schema_version WHERE version >= %s", version);
-    return tell(h, sql) && tell(h, "DROP TABLE IF EXISTS aloft, folder, node_name");
+    return tell(h, sql) &&
+           tell(h, "DROP TABLE IF EXISTS aloft, folder, node_name, allot, chart, chart_count");
 }
 
 /* Also those that an older program made. */

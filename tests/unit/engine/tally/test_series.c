@@ -35,53 +35,50 @@ static void note(struct series *s, int64_t at_s, int64_t accepted, int64_t waiti
 TEST(series_counts_each_step_and_tells_what_waits)
 {
     struct series *s = series_new();
-    int64_t got[SERIES_COARSE], from;
+    struct series_step got[SERIES_FINE];
 
     note(s, 1000001, 3, 7); /* what came before the first look counts too */
     note(s, 1000005, 5, 9);
     note(s, 1000012, 5, 2);
     note(s, 1000031, 11, 0);
-    CHECK(series_read(s, SERIES_ACCEPTED, 10, AT(1000000), AT(1000035), got, &from) == 4);
-    CHECK(from == AT(1000000));
-    CHECK(got[0] == 5 && got[1] == 0 && got[2] == SERIES_NONE && got[3] == 6);
-    CHECK(series_read(s, SERIES_WAITING, 10, AT(1000000), AT(1000035), got, &from) == 4);
-    CHECK(got[0] == 9 && got[1] == 2 && got[2] == SERIES_NONE && got[3] == 0);
-    CHECK(series_read(s, SERIES_ACCEPTED, 60, AT(999960), AT(1000035), got, &from) == 2);
-    CHECK(from == AT(999960) && got[0] == 5 && got[1] == 6);
+    CHECK(series_steps(s, AT(1000000), AT(1000035), got) == 3); /* nothing from 20 to 30 */
+    CHECK(got[0].at_us == AT(1000000) && got[1].at_us == AT(1000010));
+    CHECK(got[2].at_us == AT(1000030));
+    CHECK(got[0].value[SERIES_ACCEPTED] == 5 && got[0].value[SERIES_WAITING] == 9);
+    CHECK(got[1].value[SERIES_ACCEPTED] == 0 && got[1].value[SERIES_WAITING] == 2);
+    CHECK(got[2].value[SERIES_ACCEPTED] == 6 && got[2].value[SERIES_WAITING] == 0);
+    CHECK(series_steps(s, AT(1000001), AT(1000035), got) == 2); /* whole steps */
+    CHECK(series_steps(s, AT(1000040), AT(1000035), got) == 0);
     series_free(s);
 }
 
 TEST(series_forgets_what_is_old)
 {
     struct series *s = series_new();
-    int64_t got[SERIES_COARSE], from;
+    struct series_step got[SERIES_FINE];
 
     note(s, 1000000, 4, 0);
     note(s, 1000000 + 3600, 5, 0); /* the same place of the ring */
-    CHECK(series_read(s, SERIES_ACCEPTED, 10, 0, AT(1003600), got, &from) == SERIES_FINE);
-    CHECK(from == AT(1003600 - 3590) && got[SERIES_FINE - 1] == 1);
-    for (size_t i = 0; i + 1 < SERIES_FINE; i++)
-        CHECK(got[i] == SERIES_NONE);
-    CHECK(series_read(s, SERIES_ACCEPTED, 60, 0, AT(1003600), got, &from) == SERIES_COARSE);
-    CHECK(series_read(s, SERIES_ACCEPTED, 10, AT(2000000), AT(1003600), got, &from) == 1);
+    CHECK(series_steps(s, 0, AT(1003600), got) == 1);
+    CHECK(got[0].at_us == AT(1003600) && got[0].value[SERIES_ACCEPTED] == 1);
     series_free(s);
 }
 
 TEST(series_survives_counters_that_go_and_clocks_that_jump)
 {
     struct series *s = series_new();
-    int64_t got[SERIES_COARSE], from;
+    struct series_step got[SERIES_FINE];
     struct series_now now;
 
     note(s, 1000000, 10, 0);
     note(s, 1000001, 4, 0); /* a gateway went, and its counter with it */
     note(s, 1000002, 6, 0);
-    CHECK(series_read(s, SERIES_ACCEPTED, 10, AT(1000000), AT(1000002), got, &from) == 1);
-    CHECK(got[0] == 12);
+    CHECK(series_steps(s, AT(1000000), AT(1000002), got) == 1);
+    CHECK(got[0].value[SERIES_ACCEPTED] == 12);
     note(s, -50, 9, 0); /* before there was time */
     note(s, 5, 10, 0);
-    CHECK(series_read(s, SERIES_ACCEPTED, 10, 0, AT(5), got, &from) == 1);
-    CHECK(got[0] == 1 && from == 0);
+    CHECK(series_steps(s, 0, AT(5), got) == 1);
+    CHECK(got[0].value[SERIES_ACCEPTED] == 1 && got[0].at_us == 0);
     series_now(s, &now);
     CHECK(now.total[SERIES_ACCEPTED] == 10);
     series_free(s);

@@ -1,0 +1,159 @@
+/* allot.c - how many slots of a system this node may fill.
+ *
+ * The problem.  The concurrency of a system holds for all nodes together, but a commit per delivery
+ * would be far slower than the deliveries, and a node that is alone should not notice.
+ *
+ * The method.  A node holds slots (store/govern/allot.h) and fills them from memory.  It asks when
+ * it has more to send than it may, and gets all that are free.  It keeps what it got.  Once a
+ * second it reads what all nodes hold: if another node wants more, it gives back what it does not
+ * use, or, when it is busy itself, what is above its equal part.  A node without slots parks its
+ * deliveries in the store, where the others claim them, so none starves even if a system has fewer
+ * slots than there are nodes.
+ *
+ * Invariants, under the dispatcher's lock
+ *   (1) active <= held and limit <= held, and the committed row has at least `held`: a lower limit
+ *       takes effect before the operation, a higher one after its commit.
+ *   (2) At most one operation of a system is under way (`asking`).
+ *
+ * Failure.  An operation that fails, or whose outcome is unknown, changes nothing here: the row
+ * then has at least what this node held before.  It is repeated by the next look.
+ */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/container_of.h"
+#include "engine/dispatch/dispatch_queues.h"
+#include "engine/dispatch/govern.h"
+#include "store/govern/allot.h"
+
+enum { ALLOT_AGAIN_US = 250 * CLOCK_MS };
+
+struct allotment {
+    struct allot_op op;
+    struct dispatch *dispatch;
+    struct system_live *system;
+    int64_t held;     /* what the row has */
+    int64_t part;     /* not more than this, because others want some; 0: all that are free */
+    int64_t asked_us; /* monotonic; 0: never */
+    bool asking;
+    bool wants; /* as the row has it */
+};
+
+struct allotment *allotment_new(struct dispatch *d, struct system_live *s)
+{
+    if (d->calls.allot == NULL)
+        return NULL;
+    struct allotment *a = NEW(struct allotment);
+
+    a->dispatch = d;
+    a->system = s;
+    return a;
+}
+
+bool allotment_is_due(const struct system_live *s)
+{
+    return s->allotment != NULL && s->allotment->asking;
+}
+
+/* On a writer's thread. */
+static void on_allotted(struct store_op *op)
+{
+    struct allotment *a = container_of(op, struct allotment, op.op);
+    struct dispatch *d = a->dispatch;
+    struct system_live *s = a->system;
+    bool more = false;
+
+    (void)pthread_mutex_lock(&d->mutex);
+    a->asking = false;
+    if (op->ok) {
+        a->held = a->op.granted;
+        a->wants = a->op.wants && a->op.granted < a->op.most;
+        int64_t limit = a->op.upto < a->held ? a->op.upto : a->held;
+
+        more = limit > s->limit;
+        if (more)
+            s->limit = limit < s->most ? limit : s->most;
+    }
+    (void)pthread_mutex_unlock(&d->mutex);
+    if (more)
+        d->calls.hungry(d->calls.arg); /* the claimer begins what waits */
+}
+
+static int64_t upto_of(const struct allotment *a)
+{
+    return a->part > 0 && a->part < a->system->most ? a->part : a->system->most;
+}
+
+static void allot_ask(struct allotment *a, bool wants)
+{
+    const struct system_live *s = a->system;
+
+    a->op = (struct allot_op){ .op = { .verb = &allot_verb, .done = on_allotted },
+                               .system = s->word,
+                               .most = s->most,
+                               .keep = s->active > s->limit ? s->active : s->limit,
+                               .upto = wants ? upto_of(a) : 0,
+                               .wants = wants };
+    a->asking = true;
+    a->asked_us = clock_mono_us();
+    a->dispatch->calls.allot(a->dispatch->calls.arg, &a->op);
+}
+
+void allotment_want(struct system_live *s)
+{
+    struct allotment *a = s->allotment;
+
+    if (a == NULL || a->asking || s->limit >= upto_of(a) ||
+        (a->asked_us != 0 && clock_mono_us() - a->asked_us < ALLOT_AGAIN_US))
+        return;
+    allot_ask(a, true);
+}
+
+/* ---- once a second ---- */
+
+static bool has_more(struct dispatch *d, const struct system_live *s)
+{
+    bool stored = false;
+    int64_t ask;
+
+    for (const struct send_queue *l = s->queues; l != NULL; l = l->next_of_system)
+        stored = stored || l->stored;
+    return s->waiting > 0 || (stored && govern_why(d->govern, s->word, clock_mono_us(), &ask) == 0);
+}
+
+/* A node that has much to send and sends nothing cannot: what it holds is of use to the others. */
+static void look_at(struct dispatch *d, struct system_live *s, const struct allotted *all)
+{
+    struct allotment *a = s->allotment;
+    int64_t others = all != NULL ? all->wanting : 0, total = all != NULL ? all->total : 0;
+    bool more = has_more(d, s);
+
+    if (a == NULL || a->asking)
+        return;
+    a->part = others > 0 ? (s->most + others) / (others + 1) : 0;
+    int64_t part = more && s->active > 0 ? upto_of(a) : s->active;
+
+    if (others > 0 && s->limit > part)
+        s->limit = part;
+    bool wants = more && s->limit < s->most;
+    int64_t used = s->active > s->limit ? s->active : s->limit;
+
+    if (a->held > used || wants != a->wants || (wants && total < s->most && s->limit < upto_of(a)))
+        allot_ask(a, wants);
+}
+
+static int allot_by_word(const void *word, const void *of)
+{
+    int64_t x = *(const int64_t *)word, y = ((const struct allotted *)of)->system;
+
+    return (x > y) - (x < y);
+}
+
+void dispatch_allot(struct dispatch *d, const struct allotted *all, size_t count)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    for (struct system_live *s = d->systems; s != NULL; s = s->next)
+        look_at(d, s, count > 0 ? bsearch(&s->word, all, count, sizeof *all, allot_by_word) : NULL);
+    (void)pthread_mutex_unlock(&d->mutex);
+}
