@@ -1,4 +1,4 @@
--- 0026_chart - a day of numbers of all nodes, for charts, the map and counts.
+-- 0027_chart - a day of numbers of all nodes, for charts, the map and counts.
 
 -- Steps of 10 seconds, one row for each node that ran: what it counted, and how many deliveries waited in the store.
 CREATE TABLE chart(
