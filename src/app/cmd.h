@@ -11,6 +11,7 @@ extern const struct verb cmd_send;
 extern const struct verb cmd_key;
 extern const struct verb cmd_role;
 extern const struct verb cmd_secret;
+extern const struct verb cmd_hash;
 extern const struct verb cmd_user;
 extern const struct verb cmd_docs;
 extern const struct verb cmd_dead;

@@ -1,5 +1,8 @@
 /* cmd_key.c - `waybill key`: the keys of callers of gateways, and with --admin those of machines
  * that use the admin API. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
@@ -141,6 +144,124 @@ static int cmd_key_run_rm(const struct args *a)
     return args_flag(a, "admin") ? run_rm_admin(a) : ask_remove(a, &removal);
 }
 
+/* ---- rotation ---- */
+
+/* What the keys of one kind need to be made anew. */
+struct rotation {
+    const char *list, *keys; /* the query, and its field */
+    const char *make, *made; /* the mutation, and its field; its variables are fields of the key */
+    const char *end;         /* the mutation that ends the old one */
+    const char *const *fields; /* of the key that its successor gets */
+};
+
+static const struct rotation of_gateways = {
+    .list = "{ keys { id gateway title } }",
+    .keys = "keys",
+    .make = "mutation($gateway: String!, $title: String)"
+            " { keyAdd(gateway: $gateway, title: $title) { id gateway key } }",
+    .made = "keyAdd",
+    .end = "mutation($id: ID!) { keyRemove(id: $id) }",
+    .fields = (const char *const[]){ "gateway", "title", NULL },
+};
+
+static const struct rotation of_admins = {
+    .list = "{ adminKeys { id title roles expires } }",
+    .keys = "adminKeys",
+    .make = "mutation($title: String!, $roles: [String!]!, $expires: Time)"
+            " { adminKeyAdd(title: $title, roles: $roles, expires: $expires) { id key } }",
+    .made = "adminKeyAdd",
+    .end = "mutation($id: ID!) { adminKeyRemove(id: $id) }",
+    .fields = (const char *const[]){ "title", "roles", "expires", NULL },
+};
+
+static const json_t *find_key(const json_t *keys, const char *id)
+{
+    const json_t *k;
+    size_t i;
+
+    json_array_foreach(keys, i, k)
+    {
+        const char *one = member_text(k, "id");
+
+        if (one != NULL && strcmp(one, id) == 0)
+            return k;
+    }
+    return NULL;
+}
+
+static json_t *fields_of(const json_t *key, const char *const *fields)
+{
+    json_t *variables = json_object();
+
+    for (; *fields != NULL; fields++)
+        (void)json_object_set(variables, *fields, json_object_get(key, *fields));
+    return variables;
+}
+
+/* Titles of keys of the admin API are unique: the successor of "eye" is "eye #2". */
+static void number_title(json_t *variables, const json_t *key)
+{
+    const char *title = member_text(key, "title");
+    const char *mark = title != NULL ? strrchr(title, '#') : NULL;
+    bool numbered = mark != NULL && mark > title && mark[-1] == ' ' && mark[1] != '\0' &&
+                    strspn(mark + 1, "0123456789") == strlen(mark + 1);
+    int len = title == NULL ? 0 : numbered ? (int)(mark - 1 - title) : (int)strlen(title);
+    long long n = numbered ? strtoll(mark + 1, NULL, 10) + 1 : 2;
+
+    if (title != NULL)
+        (void)json_object_set_new(variables, "title", json_sprintf("%.*s #%lld", len, title, n));
+}
+
+/* The new key is shown before the old one ends: if something fails, both work. */
+static int cmd_key_run_rotate(const struct args *a)
+{
+    const struct rotation *r = args_flag(a, "admin") ? &of_admins : &of_gateways;
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *keys = NULL, *made = NULL, *ended = NULL;
+
+    if (!args_name(a, 0))
+        return EXIT_USAGE;
+    if (!ask_node(&c, a, r->list, json_object(), &keys))
+        return c.exit_code;
+    const json_t *old = find_key(json_object_get(keys, r->keys), a->operand[0]);
+
+    if (old == NULL)
+        return print_fail(EXIT_NO, "there is no key %s: see `waybill key ls%s`", a->operand[0],
+                          r == &of_admins ? " --admin" : "");
+    json_t *variables = fields_of(old, r->fields);
+
+    if (r == &of_admins)
+        number_title(variables, old);
+    if (!client_graphql(&c, r->make, variables, &made))
+        return c.exit_code;
+    bool hint = show_key(a, &c, json_object_get(made, r->made));
+
+    if (c.exit_code != EXIT_DONE)
+        return c.exit_code;
+    if (args_flag(a, "keep-old")) {
+        if (hint)
+            (void)fprintf(
+                stderr, "Shown once, keep it safe.  The old one works until `waybill key rm %s`.\n",
+                a->operand[0]);
+        return EXIT_DONE;
+    }
+    if (!client_graphql(&c, r->end, json_pack("{s:s}", "id", a->operand[0]), &ended)) {
+        (void)print_fail(c.exit_code, "the old key %s still works", a->operand[0]);
+        return c.exit_code;
+    }
+    if (hint)
+        (void)fprintf(stderr, "Shown once, keep it safe.  The old one has ended.\n");
+    return EXIT_DONE;
+}
+
+static const struct arg_option rotate_options[] = {
+    { .name = "admin", .kind = ARG_FLAG, .help = "one for the admin API" },
+    { .name = "keep-old",
+      .kind = ARG_FLAG,
+      .help = "let the old one work until `key rm`, while senders change over" },
+    { 0 },
+};
+
 static const struct arg_option add_options[] = {
     { .name = "title", .kind = ARG_TEXT, .value = "T", .help = "whose it is, for `key ls`" },
     { .name = "admin", .kind = ARG_FLAG, .help = "a key for the admin API, not for a gateway" },
@@ -167,7 +288,8 @@ const struct verb cmd_key = {
              "the node keeps only a digest of it.  With --admin it is for a machine that asks the\n"
              "admin API, and may do what its roles allow (`waybill help role`).\n",
     .example = "waybill key add orders --title \"Acme, production\"\n"
-               "waybill key add --admin --title monitoring --role viewer --expires 90d\n",
+               "waybill key add --admin --title monitoring --role viewer --expires 90d\n"
+               "waybill key rotate 7k2m9q --keep-old\n",
     .forms =
         (const struct arg_form[]){ { .word = "add",
                                      .usage = "GATEWAY [--title T] | --admin --title T --role R "
@@ -184,6 +306,14 @@ const struct verb cmd_key = {
                                      .options = other_options,
                                      .common = FORM_NODE | FORM_JSON,
                                      .run = cmd_key_run_ls },
+                                   { .word = "rotate",
+                                     .usage = "ID [--admin] [--keep-old]",
+                                     .summary = "make its successor and print it, and end it",
+                                     .least = 1,
+                                     .most = 1,
+                                     .options = rotate_options,
+                                     .common = FORM_NODE | FORM_JSON,
+                                     .run = cmd_key_run_rotate },
                                    { .word = "rm",
                                      .usage = "ID [--admin]",
                                      .summary = "end a key: whoever uses it is refused from now on",

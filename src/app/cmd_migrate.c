@@ -11,13 +11,44 @@ static void print_step(const char *what, int64_t rows)
     (void)fflush(stdout);
 }
 
+static void print_moved(const struct move *m)
+{
+    json_auto_t *line =
+        json_pack("{s:b,s:I,s:I,s:I,s:I,s:I}", "wasDone", m->was_done, "rows", (json_int_t)m->rows,
+                  "tables", (json_int_t)m->tables, "payloads", (json_int_t)m->payloads, "bytes",
+                  (json_int_t)m->bytes, "damaged", (json_int_t)m->damaged);
+
+    print_json(line);
+}
+
+static void tell_moved(const struct move *m)
+{
+    char size[PRINT_SHORT];
+
+    if (m->was_done)
+        (void)printf("The database has this store already.\n");
+    else
+        (void)printf("%lld rows of %lld tables and %lld payloads (%s) moved, counted and checked\n",
+                     (long long)m->rows, (long long)m->tables, (long long)m->payloads,
+                     print_size(m->bytes, size));
+    (void)printf("%s/waybill.db is waybill.db.moved now.  Add `store: URL` to `node:` of the\n"
+                 "configuration file and start the node on the same data folder.\n",
+                 m->data);
+}
+
+static void print_nothing(const char *what, int64_t rows)
+{
+    (void)what;
+    (void)rows;
+}
+
 static int run_migrate(const struct args *a)
 {
+    bool json = args_flag(a, "json");
     struct move m = { .data = args_text(a, "data"),
                       .url = args_text(a, "store"),
-                      .step = print_step };
+                      .step = json ? print_nothing : print_step };
     struct err err = { 0 };
-    char size[PRINT_SHORT];
 
     if (m.data == NULL || m.url == NULL)
         return args_wrong(a,
@@ -29,15 +60,10 @@ static int run_migrate(const struct args *a)
                           m.may_be_there ? "the database may have the store by now: start no node, "
                                            "and run this once more"
                                          : "nothing was changed");
-    if (m.was_done)
-        (void)printf("The database has this store already.\n");
+    if (json)
+        print_moved(&m);
     else
-        (void)printf("%lld rows of %lld tables and %lld payloads (%s) moved, counted and checked\n",
-                     (long long)m.rows, (long long)m.tables, (long long)m.payloads,
-                     print_size(m.bytes, size));
-    (void)printf("%s/waybill.db is waybill.db.moved now.  Add `store: URL` to `node:` of the\n"
-                 "configuration file and start the node on the same data folder.\n",
-                 m.data);
+        tell_moved(&m);
     if (m.damaged == 0)
         return EXIT_DONE;
     return print_fail(EXIT_NO, "%lld payloads are missing or damaged, as they were before; %s",
@@ -69,6 +95,7 @@ const struct verb cmd_migrate = {
     .forms = (const struct arg_form[]){ { .usage = "--data DIR --store URL",
                                           .summary = "move the store of a stopped node",
                                           .options = options,
+                                          .common = FORM_JSON,
                                           .run = run_migrate },
                                         { 0 } },
 };

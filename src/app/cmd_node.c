@@ -1,14 +1,20 @@
 /* cmd_node.c - `waybill node`: the nodes and their pauses. */
+#include <string.h>
+
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
 #include "app/list.h"
 #include "app/print.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/str.h"
 
-#define NODE_FIELDS \
-    "id name host pid area state started self pauses { what reason by since everywhere }"
+enum { DRAIN_SECONDS = 600 };
+
+#define NODE_FIELDS                                  \
+    "id name host pid area state started self drain" \
+    " pauses { what reason by since everywhere }"
 
 static const char *self_cell(const json_t *n, struct buf *room)
 {
@@ -41,6 +47,7 @@ static const struct list_column node_columns[] = {
     { "STATE", "state" },
     { "STARTED", "started", LIST_TIME },
     { "SELF", .cell = self_cell },
+    { "DRAIN", "drain" },
     { "PAUSED", .cell = paused_cell },
     { 0 },
 };
@@ -97,6 +104,79 @@ static int run_resume(const struct args *a)
                            " { nodeResume(node: $node, what: $what) { " NODE_FIELDS " } }",
                            "nodeResume", NULL);
 }
+
+/* ---- draining ---- */
+
+static const json_t *find_node(const json_t *nodes, const char *name)
+{
+    const json_t *n;
+    size_t i;
+
+    json_array_foreach(nodes, i, n)
+    {
+        const char *id = member_text(n, "id"), *called = member_text(n, "name");
+
+        if ((id != NULL && strcmp(id, name) == 0) || (called != NULL && strcmp(called, name) == 0))
+            return n;
+    }
+    return NULL;
+}
+
+static bool has_ended(const json_t *n)
+{
+    const char *drain = member_text(n, "drain"), *state = member_text(n, "state");
+
+    return (drain != NULL && strcmp(drain, "drained") == 0) ||
+           (state != NULL && strcmp(state, "dead") == 0);
+}
+
+/* Waits until the node has nothing left.  An interrupted wait leaves the drain as it is. */
+static int run_drain(const struct args *a)
+{
+    int64_t until = clock_mono_us() + args_number(a, "for", DRAIN_SECONDS) * CLOCK_S;
+    const char *query = "mutation($node: ID!, $reason: String)"
+                        " { nodes: nodeDrain(node: $node, reason: $reason) { " NODE_FIELDS " } }";
+    AUTO(client_close) struct client c = { 0 };
+    const json_t *n;
+
+    if (!args_name(a, 0))
+        return EXIT_USAGE;
+    if (!client_open(&c, a))
+        return c.exit_code;
+    for (;; query = "{ nodes { " NODE_FIELDS " } }") {
+        json_auto_t *data = NULL;
+        json_t *variables =
+            json_pack("{s:s,s:s?}", "node", a->operand[0], "reason", args_text(a, "reason"));
+
+        if (!client_graphql(&c, query, variables, &data))
+            return c.exit_code;
+        n = find_node(json_object_get(data, "nodes"), a->operand[0]);
+        if (n == NULL)
+            return print_fail(EXIT_NO, "node %s has gone meanwhile", a->operand[0]);
+        if (has_ended(n)) {
+            if (args_flag(a, "json"))
+                print_json(n);
+            else
+                (void)printf("node %s has nothing left: it may be stopped\n", a->operand[0]);
+            return EXIT_DONE;
+        }
+        if (clock_mono_us() > until)
+            return print_fail(EXIT_NO,
+                              "node %s still works on what it has; it goes on draining: see "
+                              "`waybill node ls`",
+                              a->operand[0]);
+        clock_sleep_us(CLOCK_S / 4);
+    }
+}
+
+static const struct arg_option drain_options[] = {
+    { .name = "reason", .kind = ARG_TEXT, .value = "TEXT", .help = "for whoever meets it" },
+    { .name = "for",
+      .kind = ARG_NUMBER,
+      .value = "SECONDS",
+      .help = "wait so long for it to be done (600)" },
+    { 0 },
+};
 
 /* ---- after a restore ---- */
 
@@ -178,6 +258,10 @@ const struct verb cmd_node = {
         "look for documents rest.  While delivery is paused what was begun is finished,\n"
         "and the rest is held with the reason `pause`.\n"
         "\n"
+        "A node that is drained takes in and begins nothing more, ends what it has and leaves\n"
+        "the rest to the other nodes; then it may be stopped.  It stays so over restarts until\n"
+        "`node resume`.\n"
+        "\n"
         "A store that came out of a backup sends nothing (the reason is `restore`) until\n"
         "`node release` says what becomes of the documents that had not ended when it was\n"
         "taken, for they may have been sent since: `resend` sends them under their old ids,\n"
@@ -186,6 +270,7 @@ const struct verb cmd_node = {
     .example = "waybill node ls\n"
                "waybill node pause --delivery --reason \"network work\"\n"
                "waybill node resume\n"
+               "waybill node drain north --reason \"new kernel\"\n"
                "waybill node release --in-flight in_doubt\n",
     .forms =
         (const struct arg_form[]){
@@ -208,6 +293,14 @@ const struct verb cmd_node = {
               .options = resume_options,
               .common = FORM_NODE | FORM_JSON,
               .run = run_resume },
+            { .word = "drain",
+              .usage = "ID [--reason TEXT] [--for SECONDS]",
+              .summary = "let a node end what it has and take nothing more; wait for that",
+              .least = 1,
+              .most = 1,
+              .options = drain_options,
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_drain },
             { .word = "release",
               .usage = "--in-flight resend|in_doubt|cancel",
               .summary = "after a restore: decide about deliveries in flight, and send again",

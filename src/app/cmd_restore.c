@@ -20,6 +20,18 @@ static void print_manifest(const struct manifest *m)
         (void)printf("point to restore PostgreSQL to: %s\n", m->point);
 }
 
+static void print_restored(const struct restore_files *r, bool check)
+{
+    char taken[CLOCK_TEXT];
+    json_auto_t *line = json_pack(
+        "{s:s,s:s,s:s,s:s,s:I,s:I,s:b,s:b}", "taken", clock_utc_text(r->manifest.taken_us, taken),
+        "program", r->manifest.program, "store", r->manifest.store, "point", r->manifest.point,
+        "files", (json_int_t)r->manifest.files, "bytes", (json_int_t)r->manifest.bytes, "restored",
+        !check, "keyMissing", r->key_missing);
+
+    print_json(line);
+}
+
 static int run_restore(const struct args *a)
 {
     struct restore_files r = { .backup = a->operand[0],
@@ -38,6 +50,10 @@ static int run_restore(const struct args *a)
     if (!(check ? restore_files_check(&r, &err) : restore_files_run(&r, &err)))
         return print_fail(err.kind == ERR_PERMANENT || err.kind == ERR_CONFIG ? EXIT_NO : EXIT_IO,
                           "%s", err.text);
+    if (args_flag(a, "json")) {
+        print_restored(&r, check);
+        return EXIT_DONE;
+    }
     print_manifest(&r.manifest);
     if (check)
         return EXIT_DONE;
@@ -76,6 +92,7 @@ const struct verb cmd_restore = {
                                           .least = 1,
                                           .most = 1,
                                           .options = options,
+                                          .common = FORM_JSON,
                                           .run = run_restore },
                                         { 0 } },
 };

@@ -2,13 +2,7 @@
  *
  * A value is read from a file, from stdin, or from the terminal without echo; never from
  * the command line, where everybody on the machine could see it. */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include "app/ask.h"
 #include "app/client.h"
@@ -16,121 +10,20 @@
 #include "app/exit_code.h"
 #include "app/list.h"
 #include "app/print.h"
+#include "app/quiet_input.h"
 #include "base/auto.h"
-
-enum { VALUE_MOST = 64 << 10 };
-
-struct value {
-    char bytes[VALUE_MOST + 3]; /* one byte over the limit, and the line end that is removed */
-    size_t len;
-};
-
-static void value_done(struct value *v)
-{
-    explicit_bzero(v, sizeof *v);
-}
-
-static volatile sig_atomic_t interrupted;
-
-static void note_signal(int signo)
-{
-    interrupted = signo;
-}
-
-/* Reads to the end of the file.  With `heard`, the signal mask while waiting, reads one line from a
- * terminal: SIGINT is blocked except inside ppoll(), so that it cannot be lost just before the
- * wait. */
-static bool cmd_secret_read_value(int fd, const sigset_t *heard, struct value *v)
-{
-    struct pollfd input = { .fd = fd, .events = POLLIN };
-
-    while (v->len < sizeof v->bytes) {
-        if (heard != NULL && ppoll(&input, 1, NULL, heard) < 0) {
-            if (errno == EINTR && interrupted == 0)
-                continue;
-            return false;
-        }
-        ssize_t n = read(fd, v->bytes + v->len, sizeof v->bytes - v->len);
-
-        if (n < 0)
-            return false;
-        v->len += (size_t)n;
-        if (n == 0 || (heard != NULL && v->bytes[v->len - 1] == '\n'))
-            break;
-    }
-    if (v->len > 0 && v->bytes[v->len - 1] == '\n')
-        v->len--;
-    if (v->len > 0 && v->bytes[v->len - 1] == '\r')
-        v->len--;
-    return true;
-}
-
-/* Reads without echo and discards what was typed before the prompt.  Ctrl-C ends the program after
- * the echo is switched on again. */
-static bool ask_value(int fd, const char *name, struct value *v)
-{
-    struct sigaction noted = { .sa_handler = note_signal }, usual;
-    struct termios before, quiet;
-    sigset_t interrupt, heard;
-
-    if (tcgetattr(fd, &before) < 0)
-        return false;
-    quiet = before;
-    quiet.c_lflag &= (tcflag_t) ~(ECHO | ECHOE | ECHOK | ECHONL);
-    (void)sigemptyset(&interrupt);
-    (void)sigaddset(&interrupt, SIGINT);
-    (void)sigprocmask(SIG_BLOCK, &interrupt, &heard);
-    (void)sigaction(SIGINT, &noted, &usual);
-    if (tcsetattr(fd, TCSAFLUSH, &quiet) < 0)
-        return false;
-    (void)fputs("value of ", stderr);
-    print_text(stderr, name);
-    (void)fputs(" (not shown): ", stderr);
-    (void)fflush(stderr);
-    bool ok = cmd_secret_read_value(fd, &heard, v);
-    int why = errno;
-
-    (void)tcsetattr(fd, TCSAFLUSH, &before);
-    (void)fputc('\n', stderr);
-    (void)sigaction(SIGINT, &usual, NULL);
-    if (interrupted != 0)
-        (void)raise(SIGINT);
-    (void)sigprocmask(SIG_SETMASK, &heard, NULL);
-    errno = why;
-    return ok;
-}
-
-/* Reads the value from the file, stdin or the terminal.  Returns the exit status. */
-static int get_value(const struct args *a, struct value *v)
-{
-    const char *path = a->operand[1];
-    bool from_stdin = path == NULL || strcmp(path, "-") == 0;
-    AUTO_FD file = from_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-    int fd = from_stdin ? STDIN_FILENO : file;
-    const char *title = from_stdin ? "stdin" : path;
-    bool ok = fd >= 0 && (path == NULL && isatty(fd) ? ask_value(fd, a->operand[0], v)
-                                                     : cmd_secret_read_value(fd, NULL, v));
-
-    if (!ok)
-        return print_fail(EXIT_IO, "cannot read %s: %s", title, strerror(errno));
-    if (v->len > VALUE_MOST)
-        return print_fail(EXIT_NO, "%s is over %d KiB: that is no secret", title, VALUE_MOST >> 10);
-    if (v->len == 0)
-        return print_fail(EXIT_NO, "%s is empty: a secret has a value", title);
-    return EXIT_DONE;
-}
 
 static int cmd_secret_run_add(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
-    AUTO(value_done) struct value v = { 0 };
+    AUTO(quiet_input_done) struct quiet_input v = { 0 };
     json_auto_t *data = NULL;
 
     if (!args_name(a, 0))
         return EXIT_USAGE;
     if (!client_open(&c, a))
         return c.exit_code;
-    int got = get_value(a, &v);
+    int got = quiet_input_read(a->operand[1], "value of", a->operand[0], &v);
 
     if (got != EXIT_DONE)
         return got;
@@ -159,6 +52,31 @@ static int cmd_secret_run_add(const struct args *a)
     print_text(stdout, member_text(made, "fingerprint"));
     (void)fputc('\n', stdout);
     return EXIT_DONE;
+}
+
+/* As `add`, for a secret that is there: a name that was mistyped makes no second one. */
+static int cmd_secret_run_rotate(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+    const json_t *one;
+    bool known = false;
+    size_t i;
+
+    if (!args_name(a, 0))
+        return EXIT_USAGE;
+    if (!ask_node(&c, a, "{ secrets { name } }", json_object(), &data))
+        return c.exit_code;
+    json_array_foreach(json_object_get(data, "secrets"), i, one)
+    {
+        const char *name = member_text(one, "name");
+
+        known = known || (name != NULL && strcmp(name, a->operand[0]) == 0);
+    }
+    if (!known)
+        return print_fail(EXIT_NO, "there is no secret %s: `waybill secret add` makes one",
+                          a->operand[0]);
+    return cmd_secret_run_add(a);
 }
 
 static int cmd_secret_run_ls(const struct args *a)
@@ -211,6 +129,14 @@ const struct verb cmd_secret = {
               .summary = "all secrets, without their values",
               .common = FORM_NODE | FORM_JSON,
               .run = cmd_secret_run_ls },
+            { .word = "rotate",
+              .usage = "NAME [FILE|-]",
+              .summary = "replace the value of a secret that is there; every node uses the new one "
+                         "within a second",
+              .least = 1,
+              .most = 2,
+              .common = FORM_NODE | FORM_JSON,
+              .run = cmd_secret_run_rotate },
             { .word = "rm",
               .usage = "NAME",
               .summary = "end a secret that the live configuration does not name",

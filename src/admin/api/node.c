@@ -108,7 +108,7 @@ bool api_set_pauses(struct graphql_call *call, int64_t node, struct err *err)
     for (size_t i = 0; i < count; i++) {
         struct shown_pause *v;
 
-        if (all[i].node != 0 && all[i].node != node)
+        if ((all[i].node != 0 && all[i].node != node) || all[i].what == PAUSE_DRAINED)
             continue;
         v = ARENA_NEW(call->arena, struct shown_pause);
         *v = (struct shown_pause){ .reason = all[i].reason,
@@ -147,6 +147,23 @@ static bool nodes(struct graphql_call *call, struct err *err)
         shown[i] = v;
     }
     return graphql_set_objects(call, shown, n);
+}
+
+static bool node_drain_state(struct graphql_call *call, struct err *err)
+{
+    struct pause *all = ARENA_ARRAY(call->arena, struct pause, PAUSES_MOST);
+    const struct shown_node *v = call->parent;
+    unsigned what = 0;
+    size_t count;
+
+    if (!pause_list(api_store(call), call->arena, all, &count, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (all[i].node == v->node)
+            what |= 1u << all[i].what;
+    if ((what >> PAUSE_DRAIN & 1) == 0)
+        return graphql_set_null(call);
+    return graphql_set_z(call, (what >> PAUSE_DRAINED & 1) != 0 ? "drained" : "draining");
 }
 
 static bool node_pauses(struct graphql_call *call, struct err *err)
@@ -203,17 +220,17 @@ static bool api_node_read_node(struct graphql_call *call, int64_t *ret, struct e
 }
 
 /* The enum of the schema has the order of enum pause_what. */
-static unsigned api_node_read_what(const struct graphql_call *call)
+static unsigned api_node_read_what(const struct graphql_call *call, unsigned usual)
 {
     const struct graphql_value *list = graphql_arg(call, "what");
     unsigned what = 0;
 
     for (size_t i = 0; list->kind == GRAPHQL_LIST && i < list->count; i++)
         what |= 1u << list->items[i].number;
-    return what != 0 ? what : (1u << PAUSES) - 1;
+    return what != 0 ? what : usual;
 }
 
-static bool node_pause(struct graphql_call *call, struct err *err)
+static bool put_pause(struct graphql_call *call, unsigned what, struct err *err)
 {
     struct str reason = graphql_arg_text(call, "reason");
     int64_t node;
@@ -223,18 +240,34 @@ static bool node_pause(struct graphql_call *call, struct err *err)
     if (reason.len > REASON_MOST)
         return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes", REASON_MOST);
     return api_node_read_node(call, &node, err) &&
-           controls_pause(engine_controls(api_engine(call)), node, api_node_read_what(call), reason,
-                          api_name(call), err) &&
+           controls_pause(engine_controls(api_engine(call)), node, what, reason, api_name(call),
+                          err) &&
            nodes(call, err);
+}
+
+static bool node_pause(struct graphql_call *call, struct err *err)
+{
+    unsigned what = api_node_read_what(call, PAUSE_USUAL);
+
+    if ((what >> PAUSE_DRAIN & 1) != 0)
+        return err_set(err, ERR_PERMANENT, 0, "a node is drained by nodeDrain, one at a time");
+    return put_pause(call, what, err);
+}
+
+static bool node_drain(struct graphql_call *call, struct err *err)
+{
+    return put_pause(call, 1u << PAUSE_DRAIN, err);
 }
 
 static bool node_resume(struct graphql_call *call, struct err *err)
 {
+    unsigned what = api_node_read_what(call, (1u << PAUSES) - 1);
     int64_t node, count;
 
+    if ((what >> PAUSE_DRAIN & 1) != 0)
+        what |= 1u << PAUSE_DRAINED;
     return api_node_read_node(call, &node, err) &&
-           controls_resume(engine_controls(api_engine(call)), node, api_node_read_what(call),
-                           &count, err) &&
+           controls_resume(engine_controls(api_engine(call)), node, what, &count, err) &&
            nodes(call, err);
 }
 
@@ -283,7 +316,9 @@ const struct graphql_resolver api_node[] = {
     GRAPHQL_MEMBER("Node.started", struct shown_node, started_us),
     GRAPHQL_MEMBER("Node.self", struct shown_node, self),
     { .field = "Node.pauses", .fn = node_pauses },
+    { .field = "Node.drain", .fn = node_drain_state },
     { .field = "Mutation.nodePause", .fn = node_pause },
+    { .field = "Mutation.nodeDrain", .fn = node_drain },
     { .field = "Mutation.nodeResume", .fn = node_resume },
     GRAPHQL_MEMBER("Pause.what", struct shown_pause, what),
     API_TEXT_AT("Pause.reason", struct shown_pause, reason),

@@ -35,7 +35,7 @@ struct reading {
     struct str answer_of; /* the delivery whose receiver's answer is wanted; ptr NULL: none */
     struct arena arena;
     struct document document;
-    bool found, no_stage, is_forbidden;
+    bool found, no_stage, is_forbidden, is_archived;
     struct buf answer;
     struct err err;
 
@@ -122,7 +122,8 @@ static bool choose_source(struct reading *v)
     struct document_view view;
 
     if (v->answer_of.ptr == NULL)
-        return v->stage == 0 || document_view_stage(&v->document, v->stage, &v->document.source);
+        return v->is_archived || v->stage == 0 ||
+               document_view_stage(&v->document, v->stage, &v->document.source);
     return document_view_make(v->who.engine, &v->document, false, &v->arena, &view, &v->err) &&
            document_view_load(v->who.engine, &view, &v->arena, &v->err) &&
            document_view_answer(&view, v->answer_of, &v->document.source);
@@ -172,8 +173,9 @@ static void http_document_look_up(struct background_job *job)
 
     v->found = document_get(s, &v->id, &v->arena, &v->document, &v->err);
     if (!v->found && v->err.kind == ERR_NONE && v->wants_payload && may_look_in_archives(v) &&
-        v->stage == 0 && v->answer_of.ptr == NULL)
-        (void)archive_source(s, &v->id, &v->document.source, &v->found, &v->err);
+        v->answer_of.ptr == NULL)
+        v->is_archived =
+            archive_source(s, &v->id, v->stage, &v->document.source, &v->found, &v->err);
     if (!v->found || !may_see(v))
         return;
     if (!v->wants_payload)

@@ -12,7 +12,7 @@ enum {
 bool road_reserve(struct road *r, int64_t size)
 {
     if (atomic_load(&r->idle) || atomic_load(&r->backlog) || atomic_load(&r->stopping) ||
-        size > SEGMENT_PAYLOAD_MOST)
+        atomic_load(&r->draining) || size > SEGMENT_PAYLOAD_MOST)
         return false;
     if (atomic_fetch_add(&r->flights, 1) >= FLIGHTS_MOST ||
         atomic_load(&r->bytes) + size > r->options.bytes_most) {

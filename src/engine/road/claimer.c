@@ -130,7 +130,8 @@ static bool claimer_documents(struct road *r, struct outbox *out)
     size_t most = room(r);
     struct flight *first = NULL, **end = &first;
 
-    if (!atomic_load(&r->backlog) || atomic_load(&r->idle) || most == 0)
+    if (!atomic_load(&r->backlog) || atomic_load(&r->idle) || atomic_load(&r->draining) ||
+        most == 0)
         return false;
     atomic_store(&r->backlog, false); /* before the claim: invariant (2) */
     size_t count = claim(r, QUEUE_INTAKE, most, tasks);

@@ -188,6 +188,17 @@ void road_load_later(struct flight *f)
     road_wake(f->road);
 }
 
+void road_set_draining(struct road *r, bool drain)
+{
+    if (atomic_exchange(&r->draining, drain) && !drain)
+        road_note_backlog(r);
+}
+
+bool road_is_empty(struct road *r)
+{
+    return atomic_load(&r->flights) == 0;
+}
+
 void road_note_backlog(struct road *r)
 {
     if (!atomic_exchange(&r->backlog, true))

@@ -54,5 +54,9 @@ struct flight_stock *road_stock(struct road *r);
 bool road_transfer(struct road *r, struct transfer *t);
 /* Wakes the claimer, because what may begin has changed. */
 void road_wake(struct road *r);
+/* The node is drained: it claims no documents.  Its deliveries are held by the governor. */
+void road_set_draining(struct road *r, bool drain);
+/* Nothing is in memory, and nothing waits for its settlement. */
+bool road_is_empty(struct road *r);
 /* A document waits in the intake's queue without a claim. */
 void road_note_backlog(struct road *r);

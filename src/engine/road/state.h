@@ -50,6 +50,7 @@ struct road {
     bool running;
     bool hub_closed;             /* the transfer thread accepts nothing more; under `mutex` */
     _Atomic bool stopping, idle; /* idle: the plan in force has no routes */
+    _Atomic bool draining;       /* nothing more is claimed on this node */
 
     pthread_mutex_t mutex; /* guards the queue to the workers */
     pthread_cond_t filled;

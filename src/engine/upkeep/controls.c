@@ -43,6 +43,7 @@ struct controls {
     struct ward *wards; /* on the arena */
     size_t count;
     _Atomic unsigned paused; /* bits of 1 << pause_what */
+    bool empty;              /* being drained, and found empty at the last look */
     _Atomic bool restored;   /* restored from a backup and not released (restore.h) */
 };
 
@@ -56,7 +57,9 @@ static struct metric active = { .name = "waybill_holds_active",
     }
 static struct metric pauses[PAUSES] = { [PAUSE_INTAKE] = PAUSED("intake"),
                                         [PAUSE_DELIVERY] = PAUSED("delivery"),
-                                        [PAUSE_JOBS] = PAUSED("jobs") };
+                                        [PAUSE_JOBS] = PAUSED("jobs"),
+                                        [PAUSE_DRAIN] = PAUSED("drain"),
+                                        [PAUSE_DRAINED] = PAUSED("drained") };
 
 static struct metric restored = {
     .name = "waybill_restore_waits",
@@ -198,9 +201,26 @@ static bool read_pauses(struct controls *w, struct err *err)
         else if (!now && (before >> i & 1) != 0)
             log_event(LOG_INFO, "node.resume", kv_z("what", pause_names[i]));
     }
-    govern_set_pause(w->o.govern, (paused >> PAUSE_DELIVERY & 1) != 0);
-    intake_note_paused(w->o.intake, (paused >> PAUSE_INTAKE & 1) != 0);
+    bool drain = (paused >> PAUSE_DRAIN & 1) != 0;
+
+    govern_set_pause(w->o.govern, drain || (paused >> PAUSE_DELIVERY & 1) != 0);
+    intake_note_paused(w->o.intake, drain || (paused >> PAUSE_INTAKE & 1) != 0);
+    road_set_draining(w->o.road, drain);
     return true;
+}
+
+/* Notes in the store that this node, which is to be drained, has nothing left.  It must be found
+ * empty twice: a claim that was under way may still bring something. */
+static bool note_drained(struct controls *w, struct err *err)
+{
+    unsigned paused = w->paused;
+    bool was_empty = w->empty;
+
+    w->empty = (paused >> PAUSE_DRAIN & 1) != 0 && road_is_empty(w->o.road);
+    if (!w->empty || !was_empty || (paused >> PAUSE_DRAINED & 1) != 0)
+        return true;
+    return pause_put(w->o.store, store_node(w->o.store), 1u << PAUSE_DRAINED, STR(""), STR("node"),
+                     err);
 }
 
 static bool controls_read_restore(struct controls *w, struct err *err)
@@ -340,6 +360,8 @@ static bool upkeep_controls_follow(struct controls *w, struct err *err)
     note_clock(w, clock, asked);
     if (mark != w->mark && !controls_apply(w, mark, err))
         return false;
+    if (!note_drained(w, err))
+        return false;
     struct govern_time now = govern_time(w->o.govern);
 
     tell_begun(w, &now);
@@ -431,9 +453,12 @@ void controls_tell(struct controls *w, struct buf *to)
 {
     unsigned paused = w->paused;
 
-    for (int i = 0; i < PAUSES; i++) /* a paused intake reports itself */
+    for (int i = 0; i < PAUSE_DRAIN; i++) /* a paused intake reports itself */
         if (i != PAUSE_INTAKE && (paused >> i & 1) != 0)
             buf_printf(to, "%s is paused on this node\n", pause_names[i]);
+    if ((paused >> PAUSE_DRAIN & 1) != 0)
+        buf_printf(to, "this node is %s: see `waybill node resume`\n",
+                   (paused >> PAUSE_DRAINED & 1) != 0 ? "drained" : "being drained");
     if (w->restored)
         buf_puts(to,
                  "the store came out of a backup: nothing is sent until `waybill node release`\n");

@@ -10,9 +10,8 @@
 #include "store/kernel/store_state.h"
 
 const char *const pause_names[PAUSES] = {
-    [PAUSE_INTAKE] = "intake",
-    [PAUSE_DELIVERY] = "delivery",
-    [PAUSE_JOBS] = "jobs",
+    [PAUSE_INTAKE] = "intake", [PAUSE_DELIVERY] = "delivery", [PAUSE_JOBS] = "jobs",
+    [PAUSE_DRAIN] = "drain",   [PAUSE_DRAINED] = "drained",
 };
 
 struct pause_op {

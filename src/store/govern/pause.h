@@ -1,4 +1,5 @@
-/* pause.h - pauses: an operator stops intake, delivery or jobs of one node or of all.
+/* pause.h - pauses: an operator stops intake, delivery or jobs of one node or of all, or drains
+ * one.
  *
  * A pause is stored until an operator resumes, also over restarts.  Every change raises the mark of
  * holds (hold.h).
@@ -17,9 +18,14 @@
 
 struct store;
 
-enum pause_what { PAUSE_INTAKE, PAUSE_DELIVERY, PAUSE_JOBS, PAUSES };
+/* DRAIN is all of them, and the node claims nothing more; DRAINED is its own note that it has
+ * nothing left. */
+enum pause_what { PAUSE_INTAKE, PAUSE_DELIVERY, PAUSE_JOBS, PAUSE_DRAIN, PAUSE_DRAINED, PAUSES };
 
-extern const char *const pause_names[PAUSES]; /* intake, delivery, jobs */
+/* What `node pause` without a choice pauses. */
+enum { PAUSE_USUAL = 1 << PAUSE_INTAKE | 1 << PAUSE_DELIVERY | 1 << PAUSE_JOBS };
+
+extern const char *const pause_names[PAUSES];
 
 struct pause {
     int64_t node; /* 0: all */

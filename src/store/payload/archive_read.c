@@ -239,20 +239,80 @@ bool archive_find(struct store *s, const struct id *id, struct archive_place *re
     return first.kind == ERR_NONE;
 }
 
-bool archive_source(struct store *s, const struct id *id, struct payload_source *ret,
+/* The line before a stage or an answer: "stage N LENGTH SHA256" or "answer ENDPOINT LENGTH SHA256".
+ * False: it is none, so the next document begins here, or the file is over. */
+struct piece_head {
+    int64_t stage; /* 0: an answer */
+    int64_t bytes; /* of the line */
+    int64_t size;
+    struct sha256 sha256;
+};
+
+static bool archive_parse_head(struct str text, struct piece_head *ret)
+{
+    ptrdiff_t end = str_find(text, '\n');
+    struct str line = end >= 0 ? str_mem(text.ptr, (size_t)end) : STR(""), kind, name, size;
+    struct str sha = str_cut(str_cut(str_cut(line, ' ', &kind), ' ', &name), ' ', &size);
+
+    *ret = (struct piece_head){ .bytes = end + 1 };
+    if (!str_is(kind, "stage") && !str_is(kind, "answer"))
+        return false;
+    return (str_is(kind, "answer") || (str_to_i64(name, &ret->stage) && ret->stage > 0)) &&
+           str_to_i64(size, &ret->size) && ret->size >= 0 && digest_parse(sha, &ret->sha256);
+}
+
+/* Reads up to ARCHIVE_HEAD_MOST bytes at an offset; fewer at the end of the file. */
+static bool archive_read_head(int fd, int64_t at, struct piece_head *ret, bool *ret_is,
+                              struct err *err)
+{
+    char text[ARCHIVE_HEAD_MOST];
+    ssize_t n = pread(fd, text, sizeof text, at);
+
+    if (n < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "archive: %s", strerror(errno));
+    *ret_is = archive_parse_head(str_mem(text, (size_t)n), ret);
+    return true;
+}
+
+/* Looks behind the payload; *ret_at: the offset from its start. */
+static bool archive_find_stage(const struct archive_place *place, int64_t stage,
+                               struct piece_head *ret, int64_t *ret_at, bool *ret_found,
+                               struct err *err)
+{
+    int64_t at = place->size + 1;
+    bool is;
+
+    for (*ret_found = false;; at += ret->bytes + ret->size + 1) {
+        if (!archive_read_head(place->fd, place->offset + at, ret, &is, err))
+            return false;
+        if (!is)
+            return true;
+        if (ret->stage != stage)
+            continue;
+        *ret_at = at + ret->bytes;
+        *ret_found = true;
+        return true;
+    }
+}
+
+bool archive_source(struct store *s, const struct id *id, int64_t stage, struct payload_source *ret,
                     bool *ret_found, struct err *err)
 {
+    struct piece_head head = { 0 };
     struct archive_place place;
+    int64_t at = 0;
 
     if (!archive_find(s, id, &place, NULL, ret_found, err))
         return false;
     if (!*ret_found)
         return true;
+    bool ok = stage == 0 || archive_find_stage(&place, stage, &head, &at, ret_found, err);
+
     (void)close(place.fd);
     *ret = (struct payload_source){ .id = *id,
                                     .num = id_row(id),
-                                    .size = place.size,
-                                    .sha256 = place.sha256,
-                                    .place = { .seg = PAYLOAD_IN_ARCHIVE } };
-    return true;
+                                    .size = stage == 0 ? place.size : head.size,
+                                    .sha256 = stage == 0 ? place.sha256 : head.sha256,
+                                    .place = { .seg = PAYLOAD_IN_ARCHIVE, .pos = at } };
+    return ok;
 }

@@ -29,8 +29,9 @@ struct archive_place {
 };
 bool archive_find(struct store *s, const struct id *id, struct archive_place *ret, struct buf *line,
                   bool *ret_found, struct err *err);
-/* The same, as a source for payload_open(). */
-bool archive_source(struct store *s, const struct id *id, struct payload_source *ret,
+/* The same, as a source for payload_open(): the payload as received (stage 0), or the bytes after
+ * the n-th step that changed them. */
+bool archive_source(struct store *s, const struct id *id, int64_t stage, struct payload_source *ret,
                     bool *ret_found, struct err *err);
 
 /* ---- the files of an archive ---- */
@@ -40,6 +41,7 @@ enum {
     ARCHIVE_NAME = 64,
     ARCHIVE_FILE = ARCHIVE_NAME + 16,
     ARCHIVE_LINE_MOST = 4 << 20,
+    ARCHIVE_HEAD_MOST = 2048, /* of the line before a stage or an answer */
 };
 
 /* NAME + SUFFIX: the name of one file of an archive. */

@@ -53,7 +53,7 @@ static bool open_archived(struct payload_reader *r, struct err *err)
     if (!found)
         return err_set(err, ERR_PERMANENT, ENOENT, "no archive has it");
     r->fd = place.fd;
-    r->from = place.offset;
+    r->from = place.offset + r->source.place.pos;
     return true;
 }
 

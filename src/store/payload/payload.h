@@ -5,7 +5,8 @@
  *   seg = 0   a file of its own, large/POS in hex
  *   seg = -1  the row `num` of table payload (PostgreSQL)
  *   seg = -2  pieces under upload POS (PostgreSQL)
- *   seg = -3  an archive (archive_read.h); only in memory, never in a row
+ *   seg = -3  an archive (archive_read.h), POS bytes behind the start of the payload as received;
+ *             only in memory, never in a row
  *
  * Reading checks the digest: a payload that is missing or damaged is an error and
  * never returned whole.  A large one is checked as it is read: its last piece is

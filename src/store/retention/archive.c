@@ -189,11 +189,12 @@ static void archive_put_u64(char *at, int64_t v)
     memcpy(at, &n, sizeof n);
 }
 
-static bool copy_payload(struct making *m, const struct document *d, struct err *err)
+/* The digest is checked as it is read. */
+static bool copy_payload(struct making *m, const struct payload_source *source, struct err *err)
 {
     struct payload_reader *r;
     struct str piece;
-    bool ok = payload_open(m->store, &d->source, &r, err);
+    bool ok = payload_open(m->store, source, &r, err);
 
     if (!ok)
         return false;
@@ -202,6 +203,43 @@ static bool copy_payload(struct making *m, const struct document *d, struct err 
     while (ok && piece.len > 0);
     payload_close(r);
     return ok;
+}
+
+/* Copies what a line of the timeline has stored: the bytes after a step, which were sent, or an
+ * answer. */
+static bool copy_piece(struct making *m, const struct document *d, const struct timeline_line *line,
+                       int64_t stage, struct err *err)
+{
+    struct payload_source source = { .id = d->source.id,
+                                     .num = line->num,
+                                     .size = line->size,
+                                     .sha256 = line->sha256,
+                                     .place = { .seg = line->seg, .pos = line->pos } };
+    AUTO(buf_done) struct buf head = BUF_INIT(ARCHIVE_HEAD_MOST);
+    char sha[SHA256_TEXT];
+
+    if (line->is_answer)
+        buf_printf(&head, "answer %.*s", STR_ARG(line->what));
+    else
+        buf_printf(&head, "stage %lld", (long long)stage);
+    buf_printf(&head, " %lld %s\n", (long long)line->size, digest_text(&line->sha256, sha));
+    return out_add(&m->docs, buf_view(&head), err) && copy_payload(m, &source, err) &&
+           out_add(&m->docs, STR("\n"), err);
+}
+
+static bool copy_pieces(struct making *m, const struct document *d, struct err *err)
+{
+    struct timeline_reader r = timeline_read(d->timeline);
+    struct timeline_line line;
+    int64_t stage = 0;
+    bool damaged;
+
+    while (timeline_next(&r, &line, &damaged)) {
+        stage += line.has_bytes && !line.is_answer;
+        if (line.has_bytes && !copy_piece(m, d, &line, stage, err))
+            return false;
+    }
+    return true;
 }
 
 static bool copy_doc(struct making *m, const struct document *d, struct err *err)
@@ -217,8 +255,8 @@ static bool copy_doc(struct making *m, const struct document *d, struct err *err
     memcpy(entry + 32, d->source.sha256.bytes, SHA256_SIZE);
     archive_put_u64(entry + 64, at);
     archive_put_u64(entry + 72, (int64_t)line.len);
-    if (!out_add(&m->docs, buf_view(&line), err) || !copy_payload(m, d, err) ||
-        !out_add(&m->docs, STR("\n"), err) ||
+    if (!out_add(&m->docs, buf_view(&line), err) || !copy_payload(m, &d->source, err) ||
+        !out_add(&m->docs, STR("\n"), err) || !copy_pieces(m, d, err) ||
         !out_add(&m->index, str_mem(entry, ARCHIVE_ENTRY), err))
         return err_context(err, "document %s", id_text(&d->source.id, id));
     m->first = m->first == 0 ? d->source.num : m->first;

@@ -13,7 +13,10 @@
  *
  * Format      NAME is waybill-DATE-PART-RANDOM, in old stores waybill-DATE-PART
  *             NAME.docs       for each document one line of JSON (its row and its
- *                             timeline), its payload as received, and a newline
+ *                             timeline), its payload as received, and a newline; then for each
+ *                             payload that its timeline names the line `stage N LENGTH SHA256` or
+ *                             `answer ENDPOINT LENGTH SHA256`, its bytes, and a newline (archives
+ *                             of older programs have none)
  *             NAME.index      80 bytes each, in the order of their numbers: id (16), offset of the
  *                             payload (u64), its length (u64), sha256 of it (32), offset of its
  *                             line (u64), its length (u64); numbers little-endian

@@ -63,15 +63,21 @@ static bool one_slice(struct store *s, const struct archive_made *made, struct r
     return retain_slice(s, &order, got, &err);
 }
 
-static bool archived_is(struct store *s, const struct accept_op *op, struct str want)
+static bool archived_stage_is(struct store *s, const struct accept_op *op, int64_t stage,
+                              struct str want)
 {
     AUTO(buf_done) struct buf got = BUF_INIT(16 << 20);
     struct payload_source source;
     struct err err = { 0 };
     bool found;
 
-    return archive_source(s, &op->id, &source, &found, &err) && found &&
+    return archive_source(s, &op->id, stage, &source, &found, &err) && found &&
            read_payload(s, &source, &got, &err) && str_eq(buf_view(&got), want);
+}
+
+static bool archived_is(struct store *s, const struct accept_op *op, struct str want)
+{
+    return archived_stage_is(s, op, 0, want);
 }
 
 static bool archive_at_once(struct store *s, struct str folder, struct archive_made *made,
@@ -344,6 +350,54 @@ TEST(a_document_is_found_however_many_archives_span_its_number)
     CHECK(note_others(&h, "missing", path, 1) && archived_is(s, &doc, STR("paper")));
     CHECK(!archive_find(s, &other.id, &place, NULL, &found, &err) && !found);
     CHECK(strstr(err.text, "missing.index") != NULL);
+    store_close(s);
+}
+
+/* What was sent, and what was answered, are there when the store has purged them. */
+TEST(what_was_sent_is_archived_beside_what_was_received)
+{
+    struct timeline_line step = { .stage = TIMELINE_STEP, .what = STR("replace"), .took_us = 3 };
+    struct timeline_line said = { .stage = TIMELINE_DELIVERY,
+                                  .outcome = TIMELINE_DELIVERED,
+                                  .what = STR("hub"),
+                                  .is_answer = true };
+    struct settle_bytes first = { .bytes = STR("sent\nonce"), .size = 9, .line = &step },
+                        answer = { .bytes = STR("stage 1 5 x"), .size = 11, .line = &said },
+                        second = { .bytes = STR("sent twice"), .size = 10, .line = &step };
+    struct settle_bytes *const all[] = { &first, &answer, &second };
+    struct settle_delivery parts[2] = { { .id = STR("D.a"), .state = DELIVERY_DELIVERED },
+                                        { .id = STR("D.b"), .state = DELIVERY_DELIVERED } };
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op docs[2];
+    struct retain_slice got;
+    struct archive_made made;
+    struct err err = { 0 };
+    char path[300];
+
+    CHECK(s != NULL && born_docs(s, docs, 2));
+    for (size_t i = 0; i < 3; i++) {
+        all[i]->sha256 = digest_of(all[i]->bytes);
+        all[i]->stored.id = docs[0].id;
+    }
+    parts[0].bytes = &first;
+    parts[0].answer = &answer;
+    parts[1].bytes = &second;
+    struct settle_op ops[2] = { settle_of(&docs[0].task, docs[0].num, SETTLE_OVER),
+                                settle_of(&docs[1].task, docs[1].num, SETTLE_OVER) };
+
+    ops[0].parts = parts;
+    ops[0].part_count = 2;
+    ops[0].state = ops[1].state = DOCUMENT_DELIVERED;
+    ops[0].keep_days = ops[1].keep_days = OLD;
+    CHECK(settle_ops(s, ops, 2));
+    CHECK(archive_at_once(s, folder_of(&h, path), &made, &err) && made.documents == 2);
+    CHECK(one_slice(s, &made, &got) && got.documents == 2);
+    CHECK(archived_is(s, &docs[0], STR("born")) && archived_is(s, &docs[1], STR("born")));
+    CHECK(archived_stage_is(s, &docs[0], 1, STR("sent\nonce")));
+    CHECK(archived_stage_is(s, &docs[0], 2, STR("sent twice")));
+    CHECK(!archived_stage_is(s, &docs[0], 3, STR("")));
+    CHECK(!archived_stage_is(s, &docs[1], 1, STR("sent\nonce"))); /* the last of the file */
     store_close(s);
 }
 
