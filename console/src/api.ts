@@ -191,6 +191,10 @@ export const flow = query<{ flow: T.FlowEdge[] }>(`query {
   flow { from to perMinute trouble }
 }`);
 
+export const gateways = query<{ gateways: T.Gateway[] }>(`query {
+  gateways { name title kind auth path every accepted refused lastReceived broken line }
+}`);
+
 export const parts = query<{ gateways: T.Gateway[]; routes: T.Route[]; endpoints: T.Endpoint[]; systems: T.Page<T.System> }>(`query {
   gateways { name title kind auth path every accepted refused lastReceived broken line }
   routes { name title sender receiver type steps endpoints broken line }

@@ -140,6 +140,14 @@ const struct problem_list *api_keep_problems(struct arena *a, const struct probl
     return to;
 }
 
+static bool is_forced(const struct graphql_call *call)
+{
+    bool force = false;
+
+    (void)graphql_arg_bool(call, "force", &force);
+    return force;
+}
+
 static bool api_config_apply(struct graphql_call *call, struct str text, struct str note,
                              struct err *err)
 {
@@ -151,7 +159,10 @@ static bool api_config_apply(struct graphql_call *call, struct str text, struct 
 
     if (!api_may_apply(call, text, &over, err))
         return false;
-    bool ok = live_apply(engine_live(e), over, text, api_name(call), note, &report, &number, err);
+    const struct live_change change = {
+        .text = text, .by = api_name(call), .note = note, .over = over, .force = is_forced(call)
+    };
+    bool ok = live_apply(engine_live(e), &change, &report, &number, err);
 
     if (!ok && report.problems.count == 0)
         return false;
@@ -175,8 +186,8 @@ static bool config_check(struct graphql_call *call, struct err *err)
     struct result *r = ARENA_NEW(call->arena, struct result);
     struct plan *plan = NULL;
 
-    if (!live_propose(engine_live(api_engine(call)), graphql_arg_text(call, "text"), &report, &plan,
-                      err) &&
+    if (!live_propose(engine_live(api_engine(call)), graphql_arg_text(call, "text"),
+                      is_forced(call), &report, &plan, err) &&
         report.problems.count == 0)
         return false;
     plan_unref(plan);

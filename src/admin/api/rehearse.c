@@ -214,7 +214,7 @@ static bool rehearse_past(struct graphql_call *call, struct err *err)
                            .from = call->arena->used };
     if (!read_order(call, &o, &nothing, err))
         return false;
-    if (live_propose(engine_live(api_engine(call)), graphql_arg_text(call, "text"), &report,
+    if (live_propose(engine_live(api_engine(call)), graphql_arg_text(call, "text"), true, &report,
                      &o.proposed, err)) {
         ok = nothing || api_rehearse_play(call, p, &o, err);
         plan_unref(o.proposed);

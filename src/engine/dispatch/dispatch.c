@@ -175,7 +175,7 @@ static unsigned breaker_why(const struct endpoint_live *e)
 /* The reasons to hold this endpoint, its breaker excepted. */
 static unsigned endpoint_why(const struct endpoint_live *e, int64_t now_us)
 {
-    if (e->plan == NULL || e->plan->broken != NULL)
+    if (e->plan == NULL || e->plan->broken != NULL || e->elsewhere)
         return HELD_ENDPOINT;
     return e->pause_until_us > now_us ? HELD_PAUSE : 0;
 }

@@ -27,6 +27,7 @@ struct limiter;
 
 struct dispatch_calls {
     struct limiter *limiter; /* lent; NULL: rates are not enforced */
+    enum config_area area;   /* of this node: endpoints of other areas are left to their nodes */
     /* The breaker or the pause of an endpoint changed.  Runs on the thread that noticed it.
      * `here`: the reason is this node's own (a folder that is not mounted), not for others. */
     void (*changed)(void *arg, int64_t endpoint, const struct breaker *breaker,

@@ -86,6 +86,13 @@ struct system_live *dispatch_system(struct dispatch *d, int64_t word)
     return s;
 }
 
+static void use_plan_of(const struct dispatch *d, struct endpoint_live *e)
+{
+    e->plan = d->plan != NULL ? plan_endpoint_find(d->plan, e->word) : NULL;
+    e->elsewhere =
+        e->plan != NULL && e->plan->area != CONFIG_ANYWHERE && e->plan->area != d->calls.area;
+}
+
 struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word)
 {
     struct endpoint_live *e = d->endpoints;
@@ -94,10 +101,8 @@ struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word)
         e = e->next;
     if (e == NULL) {
         e = NEW(struct endpoint_live);
-        *e = (struct endpoint_live){ .next = d->endpoints,
-                                     .word = word,
-                                     .plan = d->plan != NULL ? plan_endpoint_find(d->plan, word)
-                                                             : NULL };
+        *e = (struct endpoint_live){ .next = d->endpoints, .word = word };
+        use_plan_of(d, e);
         d->endpoints = e;
     }
     return e;
@@ -176,7 +181,7 @@ void dispatch_use(struct dispatch *d, struct plan *plan)
     for (struct send_queue *l = d->queues; l != NULL; l = l->next)
         dispatch_set_fast(d, l, l->fast);
     for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next)
-        e->plan = plan_endpoint_find(plan, e->word);
+        use_plan_of(d, e);
     (void)pthread_mutex_unlock(&d->mutex);
     plan_unref(old);
     d->calls.hungry(d->calls.arg);

@@ -26,6 +26,7 @@ struct endpoint_live {
     struct endpoint_live *next;
     int64_t word;
     const struct plan_endpoint *plan; /* of the newest plan; NULL: not configured any more */
+    bool elsewhere;                   /* only nodes of another area run it */
     struct breaker breaker;
     char strange[200]; /* the breaker is open because another endpoint is there; empty: it is not */
     int64_t pause_until_us;
