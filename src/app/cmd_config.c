@@ -56,14 +56,15 @@ static int run_apply(const struct args *a)
     variables = json_object();
     (void)json_object_set_new(variables, "text", text);
     (void)json_object_set_new(variables, "force", json_boolean(args_flag(a, "force")));
+    (void)json_object_set_new(variables, "remove", json_boolean(args_flag(a, "remove")));
     if (note != NULL && json_object_set_new(variables, "note", json_string(note)) != 0) {
         json_decref(variables);
         return args_wrong(a, "--note is not text in UTF-8");
     }
     if (!client_graphql(&c,
-                        "mutation($text: String!, $note: String, $force: Boolean)"
-                        " { configApply(text: $text, note: $note, force: $force) " RESULT_FIELDS
-                        " }",
+                        "mutation($text: String!, $note: String, $force: Boolean, $remove: Boolean)"
+                        " { configApply(text: $text, note: $note, force: $force, remove: "
+                        "$remove) " RESULT_FIELDS " }",
                         variables, &data))
         return c.exit_code;
     return cmd_config_print_result(&c, a, json_object_get(data, "configApply"), path);
@@ -81,9 +82,11 @@ static int run_revert(const struct args *a)
     (void)snprintf(title, sizeof title, "version %lld", (long long)version);
     if (!ask_node(
             &c, a,
-            "mutation($version: Int!, $force: Boolean)"
-            " { configRevert(version: $version, force: $force) " RESULT_FIELDS " }",
-            json_pack("{s:I,s:b}", "version", (json_int_t)version, "force", args_flag(a, "force")),
+            "mutation($version: Int!, $force: Boolean, $remove: Boolean)"
+            " { configRevert(version: $version, force: $force, remove: $remove) " RESULT_FIELDS
+            " }",
+            json_pack("{s:I,s:b,s:b}", "version", (json_int_t)version, "force",
+                      args_flag(a, "force"), "remove", args_flag(a, "remove")),
             &data))
         return c.exit_code;
     return cmd_config_print_result(&c, a, json_object_get(data, "configRevert"), title);
@@ -238,6 +241,7 @@ static const struct arg_option apply_options[] = {
     { .name = "force",
       .kind = ARG_FLAG,
       .help = "keep keys that this build does not run, for a newer one" },
+    { .name = "remove", .kind = ARG_FLAG, .help = "remove what documents wait for; they are held" },
     { 0 },
 };
 
@@ -245,6 +249,7 @@ static const struct arg_option revert_options[] = {
     { .name = "force",
       .kind = ARG_FLAG,
       .help = "keep keys that this build does not run, for a newer one" },
+    { .name = "remove", .kind = ARG_FLAG, .help = "remove what documents wait for; they are held" },
     { 0 },
 };
 
@@ -255,9 +260,12 @@ const struct verb cmd_apply = {
              "problem is printed as FILE:line:column.  The part `node:` is every node's own\n"
              "and no part of a version: it may stay in the file.  All nodes follow within a\n"
              "second.  A key that this build does not run is refused (\"not in this build\"),\n"
-             "unless --force keeps it for a newer one.\n",
+             "unless --force keeps it for a newer one.  Removing a system, an endpoint or a\n"
+             "gateway that documents wait for is refused with their number; with --remove they\n"
+             "are held, and `waybill docs retry --state held --from route` sends them where\n"
+             "the routes in force lead.\n",
     .example = "waybill apply waybill.yaml --note \"orders go to the archive too\"\n",
-    .forms = (const struct arg_form[]){ { .usage = "FILE|- [--note TEXT] [--force]",
+    .forms = (const struct arg_form[]){ { .usage = "FILE|- [--note TEXT] [--force] [--remove]",
                                           .summary = "make FILE the live configuration",
                                           .least = 1,
                                           .most = 1,
@@ -306,7 +314,7 @@ const struct verb cmd_config = {
               .common = FORM_NODE | FORM_JSON,
               .run = run_diff },
             { .word = "revert",
-              .usage = "N [--force]",
+              .usage = "N [--force] [--remove]",
               .summary = "make version N live again, as a new version",
               .least = 1,
               .most = 1,

@@ -161,7 +161,7 @@ static unsigned system_why(struct dispatch *d, struct system_live *s)
         s->why = govern_why(d->govern, s->word, now, &s->ask_us);
         s->generation = generation; /* as it was before the question: see Races */
     }
-    return s->why;
+    return s->why | (s->gone ? HELD_ENDPOINT : 0);
 }
 
 /* The reason of an open breaker; 0: it is closed. */

@@ -101,6 +101,11 @@ unsigned dispatch_system_why(struct dispatch *d, int64_t system);
 /* Why deliveries of this queue are held now (held_reason); 0: they are not. */
 unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint);
 
+enum { HELD_TEXT = 300 };
+/* For HELD_ENDPOINT: what is the matter with the endpoint or its system, for people; else empty. */
+void dispatch_held_text(struct dispatch *d, int64_t system, int64_t endpoint,
+                        char text[static HELD_TEXT]);
+
 /* The ids of the deliveries of a system that are in progress, one per line, at most `most`. */
 void dispatch_sending(struct dispatch *d, int64_t system, size_t most, struct buf *to);
 

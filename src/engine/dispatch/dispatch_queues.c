@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "core/grammar.h"
 #include "engine/dispatch/govern.h"
 #include "engine/dispatch/limiter.h"
 
@@ -48,7 +49,12 @@ static int64_t limit_of(const struct plan *p, int64_t system)
 {
     const struct plan_system *s = p != NULL ? plan_system_find(p, system) : NULL;
 
-    return s != NULL ? s->concurrency : 1; /* not in the plan any more: drain it one by one */
+    return s != NULL ? s->concurrency : 1; /* not in the plan any more: nothing begins */
+}
+
+static bool is_gone(const struct plan *p, int64_t system)
+{
+    return p != NULL && system != 0 && plan_system_find(p, system) == NULL;
 }
 
 /* A system missing from the new plan has no policy; treat it as `hold`. */
@@ -79,6 +85,7 @@ struct system_live *dispatch_system(struct dispatch *d, int64_t word)
         *s = (struct system_live){ .next = d->systems,
                                    .word = word,
                                    .limit = limit_of(d->plan, word),
+                                   .gone = is_gone(d->plan, word),
                                    .in_doubt = dispatch_queues_doubt_of(d->plan, word),
                                    .limiter = limiter_of(d, word) };
         d->systems = s;
@@ -175,6 +182,7 @@ void dispatch_use(struct dispatch *d, struct plan *plan)
     d->plan = plan_ref(plan);
     for (struct system_live *s = d->systems; s != NULL; s = s->next) {
         s->limit = limit_of(plan, s->word);
+        s->gone = is_gone(plan, s->word);
         s->in_doubt = dispatch_queues_doubt_of(plan, s->word);
         s->limiter = limiter_of(d, s->word);
     }
@@ -263,6 +271,31 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
         (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->strange);
     (void)pthread_mutex_unlock(&d->mutex);
     return e != NULL;
+}
+
+void dispatch_held_text(struct dispatch *d, int64_t system, int64_t endpoint,
+                        char text[static HELD_TEXT])
+{
+    static const char remedy[] = "`waybill docs retry ID --from route` sends it another way";
+
+    (void)pthread_mutex_lock(&d->mutex);
+    const struct endpoint_live *e = dispatch_endpoint(d, endpoint);
+
+    text[0] = '\0';
+    if (e->plan == NULL)
+        (void)snprintf(text, HELD_TEXT, "its endpoint was removed from the configuration: %s",
+                       remedy);
+    else if (dispatch_system(d, system)->gone)
+        (void)snprintf(text, HELD_TEXT, "its system was removed from the configuration: %s",
+                       remedy);
+    else if (e->plan->broken != NULL)
+        (void)snprintf(text, HELD_TEXT, "%s", e->plan->broken);
+    else if (e->elsewhere)
+        (void)snprintf(text, HELD_TEXT, "only nodes of area %s send to it",
+                       grammar_areas[e->plan->area]);
+    else if (breaker_is_open(&e->breaker))
+        (void)snprintf(text, HELD_TEXT, "%s", e->strange);
+    (void)pthread_mutex_unlock(&d->mutex);
 }
 
 int64_t dispatch_delivered(struct dispatch *d, int64_t system)

@@ -13,6 +13,7 @@ struct system_live {
     struct system_live *next;
     int64_t word, limit, active, waiting, delivered;
     enum doubt_policy in_doubt;
+    bool gone;                        /* not in the newest plan */
     struct send_queue *queues, *turn; /* by next_of_system; turn: the queue served last */
     struct leg *sending;              /* the legs that have slots */
     struct paced *limiter;            /* its tokens; NULL: no rate */

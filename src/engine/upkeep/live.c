@@ -14,6 +14,7 @@
 #include "engine/plan/outside.h"
 #include "engine/plan/plan.h"
 #include "engine/road/life.h"
+#include "engine/upkeep/removal.h"
 #include "store/audit/audit.h"
 #include "store/govern/version.h"
 #include "store/people/caller.h"
@@ -310,16 +311,31 @@ bool live_start(struct live *l, struct str file_text, struct err *err)
 
 /* ---- propose ---- */
 
-bool live_propose(struct live *l, struct str text, bool force, struct config_report *report,
+/* What documents wait for is taken away only by who has confirmed it; then it is a warning. */
+static bool may_remove(struct live *l, const struct config *c, bool remove,
+                       struct config_report *report, struct err *err)
+{
+    (void)pthread_mutex_lock(&l->mutex);
+    struct config *old = l->config != NULL ? config_ref(l->config) : NULL;
+
+    (void)pthread_mutex_unlock(&l->mutex);
+    bool ok = old == NULL || removal_check(l->o.store, old, c,
+                                           remove ? &report->warnings : &report->problems, err);
+
+    config_unref(old);
+    return ok && report->problems.count == 0;
+}
+
+bool live_propose(struct live *l, const struct live_change *change, struct config_report *report,
                   struct plan **ret, struct err *err)
 {
-    struct asking asking = { .live = l, .file = "the text", .force = force };
-    struct config *c = live_load(l, text, asking.file, &asking, report);
+    struct asking asking = { .live = l, .file = "the text", .force = change->force };
+    struct config *c = live_load(l, change->text, asking.file, &asking, report);
     struct plan *plan = NULL;
 
     if (asking.failed)
         *err = asking.err;
-    bool ok = c != NULL && !asking.failed;
+    bool ok = c != NULL && !asking.failed && may_remove(l, c, change->remove, report, err);
 
     if (ok)
         poller_try(l->o.poller, c, &report->problems);
@@ -347,7 +363,8 @@ bool live_apply(struct live *l, const struct live_change *change, struct config_
 
     if (asking.failed)
         *err = asking.err;
-    if (c == NULL || asking.failed || !try_plan(l, c, report, err)) {
+    if (c == NULL || asking.failed || !may_remove(l, c, change->remove, report, err) ||
+        !try_plan(l, c, report, err)) {
         config_unref(c);
         return false;
     }

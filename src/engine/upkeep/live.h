@@ -44,6 +44,7 @@ struct live_change {
     struct str text, by, note;
     int64_t over; /* the version it replaces; 0: whichever is the newest */
     bool force;   /* keeps keys that this build does not run; else they are problems */
+    bool remove;  /* also takes away what documents wait for (removal.h); else that is a problem */
 };
 
 /* False with problems in the report: nothing was changed.  False with err set: it could not be
@@ -55,7 +56,7 @@ bool live_apply(struct live *l, const struct live_change *change, struct config_
 
 /* Builds the plan of a proposed text, a reference; checked as in live_apply(), nothing is stored.
  * False with problems in the report, or with err set. */
-bool live_propose(struct live *l, struct str text, bool force, struct config_report *report,
+bool live_propose(struct live *l, const struct live_change *change, struct config_report *report,
                   struct plan **ret, struct err *err);
 
 /* Uses what other nodes made; cheap when nothing changed. */
