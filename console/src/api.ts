@@ -86,7 +86,7 @@ export const document = query<{ document: T.DocumentDetail | null }, { id: strin
   document(id: $id) {
     ${ROW} sha256 contentType config caller route again
     attributes { name value } kept { reason by made }
-    deliveries { id endpoint system state held blockedBy attempts due status code message name updated
+    deliveries { id endpoint system state held heldWhy blockedBy attempts due status code message name updated
       answer { time attempt status contentType size kept } }
     timeline { time node stage what outcome duration attempt status config message }
     stages { stage name time size sha256 }
@@ -189,6 +189,10 @@ export const endpoints = query<{ endpoints: T.Endpoint[] }>(`query {
 
 export const flow = query<{ flow: T.FlowEdge[] }>(`query {
   flow { from to perMinute trouble }
+}`);
+
+export const gateways = query<{ gateways: T.Gateway[] }>(`query {
+  gateways { name title kind auth path every accepted refused lastReceived broken line }
 }`);
 
 export const parts = query<{ gateways: T.Gateway[]; routes: T.Route[]; endpoints: T.Endpoint[]; systems: T.Page<T.System> }>(`query {

@@ -78,6 +78,7 @@ export interface Delivery {
   system: string | null;
   state: string;
   held: string[];
+  heldWhy: string | null;
   blockedBy: string | null;
   attempts: number;
   due: string | null;

@@ -12,7 +12,7 @@
 
 enum { EXIT_VALID = 0, EXIT_INVALID = 1, EXIT_USAGE_ERROR = 2, EXIT_INPUT = 74 };
 
-static const char usage[] = "usage: waybill check [--json] FILE\n"
+static const char usage[] = "usage: waybill check [--json] [--force] FILE\n"
                             "Validates a configuration; FILE may be - for standard input.\n";
 
 /* Reads one byte more than the limit, so that the loader refuses a file that is too large. */
@@ -91,9 +91,11 @@ static void cmd_check_print_verdict(const char *file, const struct problem_list 
         (void)printf("%s: %zu problem%s\n", file, all, all == 1 ? "" : "s");
 }
 
-static int check_file(const char *file, bool json)
+static int check_file(const char *file, bool json, bool force)
 {
-    const struct config_options options = { .connectors = &registry, .ask_zones = true };
+    const struct config_options options = { .connectors = &registry,
+                                            .ask_zones = true,
+                                            .refuse = !force };
     AUTO(buf_done) struct buf text = BUF_INIT(YAML_BYTES + 1);
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct err err;
@@ -120,7 +122,7 @@ static int check_file(const char *file, bool json)
 int cmd_check(int argc, char **argv)
 {
     const char *file = NULL;
-    bool json = false;
+    bool json = false, force = false;
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0) {
@@ -129,6 +131,8 @@ int cmd_check(int argc, char **argv)
         }
         if (strcmp(argv[i], "--json") == 0) {
             json = true;
+        } else if (strcmp(argv[i], "--force") == 0) {
+            force = true;
         } else if (file == NULL && (argv[i][0] != '-' || strcmp(argv[i], "-") == 0)) {
             file = argv[i];
         } else {
@@ -140,5 +144,5 @@ int cmd_check(int argc, char **argv)
         (void)fputs(usage, stderr);
         return EXIT_USAGE_ERROR;
     }
-    return check_file(file, json);
+    return check_file(file, json, force);
 }

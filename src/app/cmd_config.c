@@ -55,13 +55,16 @@ static int run_apply(const struct args *a)
         return code;
     variables = json_object();
     (void)json_object_set_new(variables, "text", text);
+    (void)json_object_set_new(variables, "force", json_boolean(args_flag(a, "force")));
+    (void)json_object_set_new(variables, "remove", json_boolean(args_flag(a, "remove")));
     if (note != NULL && json_object_set_new(variables, "note", json_string(note)) != 0) {
         json_decref(variables);
         return args_wrong(a, "--note is not text in UTF-8");
     }
     if (!client_graphql(&c,
-                        "mutation($text: String!, $note: String)"
-                        " { configApply(text: $text, note: $note) " RESULT_FIELDS " }",
+                        "mutation($text: String!, $note: String, $force: Boolean, $remove: Boolean)"
+                        " { configApply(text: $text, note: $note, force: $force, remove: "
+                        "$remove) " RESULT_FIELDS " }",
                         variables, &data))
         return c.exit_code;
     return cmd_config_print_result(&c, a, json_object_get(data, "configApply"), path);
@@ -77,9 +80,14 @@ static int run_revert(const struct args *a)
     if (!args_version(a, 0, &version))
         return EXIT_USAGE;
     (void)snprintf(title, sizeof title, "version %lld", (long long)version);
-    if (!ask_node(&c, a,
-                  "mutation($version: Int!) { configRevert(version: $version) " RESULT_FIELDS " }",
-                  json_pack("{s:I}", "version", (json_int_t)version), &data))
+    if (!ask_node(
+            &c, a,
+            "mutation($version: Int!, $force: Boolean, $remove: Boolean)"
+            " { configRevert(version: $version, force: $force, remove: $remove) " RESULT_FIELDS
+            " }",
+            json_pack("{s:I,s:b,s:b}", "version", (json_int_t)version, "force",
+                      args_flag(a, "force"), "remove", args_flag(a, "remove")),
+            &data))
         return c.exit_code;
     return cmd_config_print_result(&c, a, json_object_get(data, "configRevert"), title);
 }
@@ -230,6 +238,18 @@ static int run_diff(const struct args *a)
 
 static const struct arg_option apply_options[] = {
     { .name = "note", .kind = ARG_TEXT, .value = "TEXT", .help = "why, for the history" },
+    { .name = "force",
+      .kind = ARG_FLAG,
+      .help = "keep keys that this build does not run, for a newer one" },
+    { .name = "remove", .kind = ARG_FLAG, .help = "remove what documents wait for; they are held" },
+    { 0 },
+};
+
+static const struct arg_option revert_options[] = {
+    { .name = "force",
+      .kind = ARG_FLAG,
+      .help = "keep keys that this build does not run, for a newer one" },
+    { .name = "remove", .kind = ARG_FLAG, .help = "remove what documents wait for; they are held" },
     { 0 },
 };
 
@@ -239,9 +259,13 @@ const struct verb cmd_apply = {
     .about = "The file is validated whole; with a problem in it nothing changes, and each\n"
              "problem is printed as FILE:line:column.  The part `node:` is every node's own\n"
              "and no part of a version: it may stay in the file.  All nodes follow within a\n"
-             "second.\n",
+             "second.  A key that this build does not run is refused (\"not in this build\"),\n"
+             "unless --force keeps it for a newer one.  Removing a system, an endpoint or a\n"
+             "gateway that documents wait for is refused with their number; with --remove they\n"
+             "are held, and `waybill docs retry --state held --from route` sends them where\n"
+             "the routes in force lead.\n",
     .example = "waybill apply waybill.yaml --note \"orders go to the archive too\"\n",
-    .forms = (const struct arg_form[]){ { .usage = "FILE|- [--note TEXT]",
+    .forms = (const struct arg_form[]){ { .usage = "FILE|- [--note TEXT] [--force] [--remove]",
                                           .summary = "make FILE the live configuration",
                                           .least = 1,
                                           .most = 1,
@@ -290,10 +314,11 @@ const struct verb cmd_config = {
               .common = FORM_NODE | FORM_JSON,
               .run = run_diff },
             { .word = "revert",
-              .usage = "N",
+              .usage = "N [--force] [--remove]",
               .summary = "make version N live again, as a new version",
               .least = 1,
               .most = 1,
+              .options = revert_options,
               .common = FORM_NODE | FORM_JSON,
               .run = run_revert },
             { .word = "export",

@@ -91,7 +91,8 @@ static void put_why(const json_t *delivery, struct buf *to)
 {
     const json_t *held = json_object_get(delivery, "held"), *reason;
     const char *code = member_text(delivery, "code"), *message = member_text(delivery, "message");
-    const char *before = member_text(delivery, "blockedBy");
+    const char *before = member_text(delivery, "blockedBy"),
+               *what = member_text(delivery, "heldWhy");
     size_t i;
 
     json_array_foreach(held, i, reason)
@@ -101,6 +102,8 @@ static void put_why(const json_t *delivery, struct buf *to)
     }
     if (before != NULL)
         buf_printf(to, " (blocked by %s)", before);
+    if (what != NULL)
+        buf_printf(to, " (%s)", what);
     if (code != NULL)
         buf_printf(to, "%s%s", to->len > 0 ? "; " : "", code);
     if (message != NULL && *message != '\0')

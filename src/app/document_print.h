@@ -7,8 +7,9 @@
 #define DOCUMENT_FIELDS                                      \
     "id gateway sender receiver type state size sha256 name" \
     " received updated error { code message }"
-#define DOCUMENT_DELIVERIES                                                                       \
-    " deliveries { id endpoint system state held blockedBy attempts due status code message name" \
+#define DOCUMENT_DELIVERIES                                                                   \
+    " deliveries { id endpoint system state held heldWhy blockedBy attempts due status code " \
+    "message name"                                                                            \
     " updated answer { time attempt status contentType size kept sha256 } }"
 #define DOCUMENT_TIMELINE                                                             \
     " timeline { time node stage what outcome duration attempt status config message" \

@@ -41,9 +41,10 @@ static const struct verb check = {
     .name = "check",
     .summary = "validate a configuration file",
     .about = "Every problem is printed with its place, FILE:line:column, and what would help.\n"
-             "No node is needed.  The exit status is 1 when there are problems.\n",
+             "No node is needed.  The exit status is 1 when there are problems.  A key that this\n"
+             "build does not run is one, unless --force is given, as for `waybill apply`.\n",
     .example = "waybill check waybill.yaml\n",
-    .forms = (const struct arg_form[]){ { .usage = "[--json] FILE|-",
+    .forms = (const struct arg_form[]){ { .usage = "[--json] [--force] FILE|-",
                                           .summary = "validate FILE, or stdin",
                                           .common = FORM_JSON },
                                         { 0 } },

@@ -191,6 +191,7 @@ static void config_build_endpoints(struct config *c)
             .name = n->key->text.ptr,
             .kind = config_text_or_null(yaml_get(n, "kind")),
             .system = config_text_or_null(yaml_get(n, "system")),
+            .area = config_read_word(n, grammar_endpoint, "area", CONFIG_ANYWHERE),
             .place = yaml_position(n),
             .node = n,
         };

@@ -35,6 +35,7 @@ struct config_options {
     const struct connectors *connectors; /* the kinds that this build runs (connector.h) */
     bool expand_node;                    /* replace ${env:} and ${file:} in the node section */
     bool ask_zones; /* a time zone that this machine does not know is a problem */
+    bool refuse;    /* a planned key of something that runs is a problem, not a warning */
     /* Called last, for checks that only the caller can make; may be NULL.  The tree may have any
      * mistake that is in `problems` already. */
     void (*also)(void *arg, const struct yaml_node *root, struct problem_list *problems);
@@ -91,6 +92,7 @@ struct config_gateway {
 struct config_endpoint {
     const char *name, *kind;
     const char *system; /* NULL: the document's receiver */
+    enum config_area area;
     struct place place;
     const struct yaml_node *node;
 };

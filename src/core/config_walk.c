@@ -113,7 +113,7 @@ static const char *key_owner(const struct walk *w, const struct frame *f, char t
     return text;
 }
 
-/* Warns about a planned key, or a planned word as its value. */
+/* Warns about a planned key or a planned word as its value, or refuses it. */
 static void warn_key(struct walk *w, const struct frame *f, const struct yaml_node *node,
                      const struct option *option)
 {
@@ -127,7 +127,14 @@ static void warn_key(struct walk *w, const struct frame *f, const struct yaml_no
                        key_owner(w, f, owner));
     else
         return;
-    warn(w, f->quiet, node, what);
+    /* A section that is not run stays without effect as a whole, and visibly.  A key of something
+     * that runs would be taken for working. */
+    if (w->depth > 1 && w->c->options->refuse && !f->quiet)
+        problem_add(w->c->problems, yaml_position(node),
+                    "remove it, or keep it for a newer build with --force", "%s not in this build",
+                    what);
+    else
+        warn(w, f->quiet, node, what);
 }
 
 /* Warns about a planned source of an expression, or a planned standard. */

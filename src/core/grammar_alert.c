@@ -67,6 +67,14 @@ static const struct option failing_keys[] = {
     { 0 },
 };
 
+static const struct option gateway_keys[] = {
+    OPTION("after", OPT_DURATION,
+           "how long the looks of a gateway fail; they go well for as long before the alert is "
+           "cleared",
+           .fallback = "1m"),
+    { 0 },
+};
+
 static const struct option disk_keys[] = {
     OPTION("free", OPT_SIZE,
            "with less free space than this; left out: twice `node.limits.disk_reserve`"),
@@ -109,6 +117,8 @@ const struct option grammar_alerts[] = {
            .words = OFF),
     OPTION("receiver_failing", OPT_MAP, "an endpoint cannot be reached, or refuses our credential",
            .keys = failing_keys, .words = OFF),
+    OPTION("gateway_failing", OPT_MAP, "a gateway cannot look for documents, or no node runs it",
+           .keys = gateway_keys, .words = OFF),
     OPTION("silence", OPT_NAMED, "gateways that must receive something at least this often",
            .each = &silence_each, .noun = "gateway"),
     OPTION("window_too_short", OPT_MAP,

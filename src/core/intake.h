@@ -36,6 +36,7 @@ struct intake_gateway {
     const struct gateway_type *type;
     const struct config_gateway *config;
     int64_t word; /* name id */
+    bool here;    /* this node is of its area */
     struct intake_gateway_state *state;
 };
 

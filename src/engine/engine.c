@@ -16,8 +16,10 @@
 #include "engine/intake/poller.h"
 #include "engine/intake/spool.h"
 #include "engine/manual.h"
+#include "engine/plan/plan.h"
 #include "engine/road/endpoints.h"
 #include "engine/road/life.h"
+#include "engine/road/road.h"
 #include "engine/tally/charts.h"
 #include "engine/tally/mishaps.h"
 #include "engine/tally/series.h"
@@ -39,7 +41,13 @@
 #include "store/road/recorder.h"
 #include "store/store.h"
 
-enum { POOL_THREADS = 32, DESK_THREADS = 3, DESK_QUEUE = 256, SPOOL_THREADS = 2 };
+enum {
+    POOL_THREADS = 32,
+    DESK_THREADS = 3,
+    DESK_QUEUE = 256,
+    SPOOL_THREADS = 2,
+    LINE_MOST = 500
+};
 
 struct engine {
     const struct config_node *node;
@@ -214,6 +222,7 @@ static struct plan *plan_of(void *arg, int64_t version, struct err *err)
 static bool start_road(struct engine *e, const struct engine_options *o, struct err *err)
 {
     struct road_options road = { .store = e->store,
+                                 .area = o->node->area,
                                  .pool = e->pool,
                                  .govern = e->govern,
                                  .mishaps = e->mishaps,
@@ -253,6 +262,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
         .spool = e->spool,
         .road = e->road,
         .connectors = o->connectors,
+        .area = o->node->area,
         .loops = e->loops,
         .loop_count = e->loop_count,
         .memory_bytes = (int64_t)o->node->memory_bytes / 2, /* the other half is for the engine */
@@ -264,6 +274,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                      .road = e->road,
                                                      .connectors = o->connectors,
                                                      .area = o->node->area,
+                                                     .mishaps = e->mishaps,
                                                      .closed = engine_closed_why,
                                                      .arg = e->intake });
     e->live = live_new(&(struct live_options){ .store = e->store,
@@ -277,8 +288,8 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                            .road = e->road,
                                                            .intake = e->intake,
                                                            .mishaps = e->mishaps });
-    e->alerts =
-        alerts_new(&(struct alerts_options){ .store = e->store, .road = e->road, .node = o->node });
+    e->alerts = alerts_new(&(struct alerts_options){
+        .store = e->store, .road = e->road, .mishaps = e->mishaps, .node = o->node });
     mishaps_tell(e->mishaps, alerts_count, e->alerts);
     e->backlog = backlog_new(&(struct backlog_options){ .store = e->store,
                                                         .govern = e->govern,
@@ -424,9 +435,26 @@ void engine_not_ready(struct engine *e, struct buf *to)
         buf_printf(to, "%s\n", trouble);
 }
 
+/* What the configuration names and this build cannot run, or cannot set up. */
+static void tell_broken(struct engine *e, struct buf *to)
+{
+    struct plan *p = road_plan(e->road);
+
+    for (size_t i = 0; p != NULL && i < p->gateway_count; i++)
+        if (p->gateways[i].broken != NULL && to->len + LINE_MOST < to->cap)
+            buf_printf(to, "gateway %.*s: %.300s\n", STR_ARG(p->gateways[i].name),
+                       p->gateways[i].broken);
+    for (size_t i = 0; p != NULL && i < p->endpoint_count; i++)
+        if (p->endpoints[i].broken != NULL && to->len + LINE_MOST < to->cap)
+            buf_printf(to, "endpoint %.*s: %.300s\n", STR_ARG(p->endpoints[i].name),
+                       p->endpoints[i].broken);
+    plan_unref(p);
+}
+
 void engine_troubles(struct engine *e, struct buf *to)
 {
     controls_tell(e->controls, to);
     poller_troubles(e->poller, to);
+    tell_broken(e, to);
     alerts_tell(e->alerts, to);
 }

@@ -359,6 +359,14 @@ static void http_in_on_head(struct http_request *r, void *arg)
         answer_error(p, 404, "", "unknown_gateway", "There is no gateway of this name.");
         return;
     }
+    if (!p->gateway->here) {
+        char text[100];
+
+        (void)snprintf(text, sizeof text, "Only nodes of area %s run this gateway.",
+                       grammar_areas[p->gateway->config->area]);
+        answer_error(p, 404, "", "elsewhere", text);
+        return;
+    }
     if (r->method != HTTP_METHOD_POST) {
         answer_error(p, 405, "Allow: POST\r\n", "method_not_allowed", "Send documents with POST.");
         return;
@@ -421,9 +429,6 @@ static const struct http_handler handler = {
 };
 
 static const struct option options[] = {
-    /* Every node's HTTP server answers for every gateway. */
-    OPTION("area", OPT_WORD, "only nodes of this area run it", .flags = OPT_PLANNED,
-           .words = grammar_areas),
     OPTIONS(grammar_senders),
     OPTIONS(grammar_reply),
     { 0 },

@@ -109,6 +109,8 @@ static bool documents_retry(struct graphql_call *call, struct err *err)
     if (!api_order_of(call, &order, err))
         return false;
     api_read_retry(call, &order);
+    if (order.from == RETRY_ROUTE || order.from == RETRY_EXTRACT)
+        c.states |= BIT(DOCUMENT_HELD); /* on another way: what holds it may be gone for good */
     if (order.again)
         c.states = 0;
     return api_bulk_change_in_bulk(call, &c, &order, err);

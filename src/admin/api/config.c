@@ -140,6 +140,22 @@ const struct problem_list *api_keep_problems(struct arena *a, const struct probl
     return to;
 }
 
+static bool is_set(const struct graphql_call *call, const char *flag)
+{
+    bool set = false;
+
+    (void)graphql_arg_bool(call, flag, &set);
+    return set;
+}
+
+static struct live_change change_of(const struct graphql_call *call, struct str text)
+{
+    return (struct live_change){ .text = text,
+                                 .by = api_name(call),
+                                 .force = is_set(call, "force"),
+                                 .remove = is_set(call, "remove") };
+}
+
 static bool api_config_apply(struct graphql_call *call, struct str text, struct str note,
                              struct err *err)
 {
@@ -151,7 +167,11 @@ static bool api_config_apply(struct graphql_call *call, struct str text, struct 
 
     if (!api_may_apply(call, text, &over, err))
         return false;
-    bool ok = live_apply(engine_live(e), over, text, api_name(call), note, &report, &number, err);
+    struct live_change change = change_of(call, text);
+
+    change.note = note;
+    change.over = over;
+    bool ok = live_apply(engine_live(e), &change, &report, &number, err);
 
     if (!ok && report.problems.count == 0)
         return false;
@@ -173,10 +193,10 @@ static bool config_check(struct graphql_call *call, struct err *err)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct result *r = ARENA_NEW(call->arena, struct result);
+    const struct live_change change = change_of(call, graphql_arg_text(call, "text"));
     struct plan *plan = NULL;
 
-    if (!live_propose(engine_live(api_engine(call)), graphql_arg_text(call, "text"), &report, &plan,
-                      err) &&
+    if (!live_propose(engine_live(api_engine(call)), &change, &report, &plan, err) &&
         report.problems.count == 0)
         return false;
     plan_unref(plan);

@@ -412,6 +412,7 @@ const struct graphql_resolver api_documents[] = {
     API_TEXT_AT("Delivery.system", struct delivery_view, system),
     { .field = "Delivery.state", .fn = delivery_state },
     { .field = "Delivery.held", .fn = delivery_held },
+    API_TEXT_AT("Delivery.heldWhy", struct delivery_view, held_why),
     { .field = "Delivery.blockedBy", .fn = delivery_blocked_by },
     GRAPHQL_MEMBER("Delivery.attempts", struct delivery_view, attempts),
     API_NUMBER_AT("Delivery.due", struct delivery_view, due_us),

@@ -8,9 +8,11 @@
 #include "core/connector.h"
 #include "engine/engine.h"
 #include "engine/intake/poller.h"
+#include "engine/plan/areas.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
 #include "engine/tally/charts.h"
+#include "store/govern/failing.h"
 #include "store/search/document.h"
 #include "store/store.h"
 
@@ -101,18 +103,39 @@ static struct str path_of(const struct graphql_call *call, const struct config_g
     return (struct str){ 0 };
 }
 
-static struct str why_broken(struct graphql_call *call, const struct plan_gateway *p)
+/* What nodes report of gateways that they cannot run. */
+struct reported {
+    unsigned served; /* areas */
+    struct failing *list;
+    size_t count;
+};
+
+static struct str why_broken(struct graphql_call *call, const struct plan_gateway *p,
+                             const struct reported *all)
 {
     AUTO(buf_done) struct buf why = BUF_INIT(WHY_MOST);
+    char room[AREAS_TEXT];
+    const char *unserved = areas_why(all->served, p->area, room);
 
     if (p->broken != NULL)
         return arena_copy(call->arena, str_of(p->broken));
+    if (unserved != NULL)
+        return arena_copy(call->arena, str_of(unserved));
     poller_why(engine_poller(api_engine(call)), p->name, &why);
+    for (size_t i = 0; why.len == 0 && i < all->count; i++)
+        if (all->list[i].word == p->word)
+            buf_printf(&why, "node on %.*s: %.*s", STR_ARG(all->list[i].host),
+                       STR_ARG(all->list[i].message));
     return arena_copy(call->arena, buf_view(&why));
 }
 
 static bool gateways(struct graphql_call *call, struct err *err)
 {
+    struct reported all = { .list = ARENA_ARRAY(call->arena, struct failing, FAILINGS_MOST) };
+
+    if (!areas_served(api_store(call), &all.served, err) ||
+        !failing_list(api_store(call), call->arena, all.list, &all.count, err))
+        return false;
     struct plan *plan = road_plan(engine_road(api_engine(call)));
     size_t n = sees_all(call) ? plan->gateway_count : 0;
     struct shown_gateway *list = ARENA_ARRAY(call->arena, struct shown_gateway, n + 1);
@@ -129,7 +152,7 @@ static bool gateways(struct graphql_call *call, struct err *err)
                                     .auth = api_plan_said(call, c, "auth"),
                                     .path = path_of(call, c),
                                     .every = api_plan_said(call, c, "every"),
-                                    .broken = why_broken(call, &plan->gateways[i]),
+                                    .broken = why_broken(call, &plan->gateways[i], &all),
                                     .word = plan->gateways[i].word,
                                     .line = c->place.line };
     }

@@ -11,6 +11,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/engine.h"
 #include "engine/intake/poller.h"
+#include "engine/plan/areas.h"
 #include "engine/plan/folders.h"
 #include "engine/plan/plan.h"
 #include "engine/rehearse/dry.h"
@@ -30,18 +31,20 @@ struct shown_endpoint {
 };
 
 static void show_endpoint(struct dispatch *d, const struct config_endpoint *c,
-                          const struct plan_endpoint *p, struct arena *a,
+                          const struct plan_endpoint *p, unsigned served, struct arena *a,
                           struct shown_endpoint *ret)
 {
     struct endpoint_look look = { 0 };
+    char room[AREAS_TEXT];
+    const char *unserved = areas_why(served, c->area, room);
 
     *ret = (struct shown_endpoint){ .name = arena_copy(a, str_of(c->name)),
                                     .kind = arena_copy(a, str_of(c->kind)),
                                     .breaker = "closed" };
     if (c->system != NULL)
         ret->system = arena_copy(a, str_of(c->system));
-    if (p->broken != NULL)
-        ret->broken = arena_copy(a, str_of(p->broken));
+    if (p->broken != NULL || unserved != NULL)
+        ret->broken = arena_copy(a, str_of(p->broken != NULL ? p->broken : unserved));
     if (!dispatch_look(d, p->word, &look))
         return;
     ret->breaker = look.open ? "open" : "closed";
@@ -76,8 +79,10 @@ static bool endpoints(struct graphql_call *call, struct err *err)
 {
     struct aloft_count *counts = ARENA_ARRAY(call->arena, struct aloft_count, ALOFT_COUNTS_MOST);
     size_t count;
+    unsigned served;
 
-    if (!aloft_counts(api_store(call), counts, ALOFT_COUNTS_MOST, &count, err))
+    if (!aloft_counts(api_store(call), counts, ALOFT_COUNTS_MOST, &count, err) ||
+        !areas_served(api_store(call), &served, err))
         return false;
     struct road *road = engine_road(api_engine(call));
     struct plan *plan = road_plan(road);
@@ -89,7 +94,7 @@ static bool endpoints(struct graphql_call *call, struct err *err)
     for (size_t i = 0; i < n; i++) {
         if (!api_road_sees_endpoint(call, &plan->config->endpoints[i]))
             continue;
-        show_endpoint(road_dispatch(road), &plan->config->endpoints[i], &plan->endpoints[i],
+        show_endpoint(road_dispatch(road), &plan->config->endpoints[i], &plan->endpoints[i], served,
                       call->arena, &shown[i]);
         add_elsewhere(counts, count, plan->endpoints[i].word, &shown[i]);
         list[seen++] = &shown[i];

@@ -33,8 +33,10 @@ static void read_facts(struct store *s, const struct document *d, struct arena *
 /* A delivery whose retry is due counts as ready; a ready delivery counts as held if the governor or
  * its lane has a reason. */
 static void derive_state(struct dispatch *dispatch, const struct delivery *d, int64_t now_us,
-                         struct delivery_view *v)
+                         struct arena *a, struct delivery_view *v)
 {
+    char text[HELD_TEXT];
+
     v->state = d->state;
     if (d->state == DELIVERY_RETRYING && d->due_us <= now_us)
         v->state = DELIVERY_READY;
@@ -49,6 +51,10 @@ static void derive_state(struct dispatch *dispatch, const struct delivery *d, in
     }
     if (v->held != 0)
         v->state = DELIVERY_HELD;
+    if ((v->held & HELD_ENDPOINT) != 0) {
+        dispatch_held_text(dispatch, d->system, d->endpoint, text);
+        v->held_why = arena_copy(a, str_of(text));
+    }
 }
 
 static struct delivery_view *find_view(struct document_view *v, struct str id)
@@ -113,7 +119,7 @@ static bool read_stored(struct engine *e, const struct document *d, struct arena
                                      .code = all[i].code,
                                      .message = all[i].message,
                                      .name = all[i].name };
-        derive_state(road_dispatch(engine_road(e)), &all[i], now, v);
+        derive_state(road_dispatch(engine_road(e)), &all[i], now, a, v);
     }
     return show_aloft(e, a, ret, err);
 }

@@ -20,8 +20,9 @@ struct delivery_view {
     struct str id; /* ptr NULL: of a document that ended under a program that did not record it */
     struct str endpoint, system;
     enum delivery_state state;
-    unsigned held;     /* reasons (held_reason) */
-    int64_t lane, num; /* of a delivery that waits in a lane (store/road/order.h); otherwise 0 */
+    unsigned held;       /* reasons (held_reason) */
+    struct str held_why; /* what is the matter with its endpoint; empty: nothing */
+    int64_t lane, num;   /* of a delivery that waits in a lane (store/road/order.h); otherwise 0 */
     int64_t attempts, status, due_us, updated_us;
     struct str code, message, name;
     bool has_answer;

@@ -161,7 +161,7 @@ static unsigned system_why(struct dispatch *d, struct system_live *s)
         s->why = govern_why(d->govern, s->word, now, &s->ask_us);
         s->generation = generation; /* as it was before the question: see Races */
     }
-    return s->why;
+    return s->why | (s->gone ? HELD_ENDPOINT : 0);
 }
 
 /* The reason of an open breaker; 0: it is closed. */
@@ -175,7 +175,7 @@ static unsigned breaker_why(const struct endpoint_live *e)
 /* The reasons to hold this endpoint, its breaker excepted. */
 static unsigned endpoint_why(const struct endpoint_live *e, int64_t now_us)
 {
-    if (e->plan == NULL || e->plan->broken != NULL)
+    if (e->plan == NULL || e->plan->broken != NULL || e->elsewhere)
         return HELD_ENDPOINT;
     return e->pause_until_us > now_us ? HELD_PAUSE : 0;
 }

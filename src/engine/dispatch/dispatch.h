@@ -32,6 +32,7 @@ struct limiter;
 
 struct dispatch_calls {
     struct limiter *limiter; /* lent; NULL: rates are not enforced */
+    enum config_area area;   /* of this node: endpoints of other areas are left to their nodes */
     /* The breaker or the pause of an endpoint changed.  Runs on the thread that noticed it.
      * `here`: the reason is this node's own (a folder that is not mounted), not for others. */
     void (*changed)(void *arg, int64_t endpoint, const struct breaker *breaker,
@@ -110,6 +111,11 @@ bool dispatch_next_queue(struct dispatch *d, struct queue_turn *ret);
 unsigned dispatch_system_why(struct dispatch *d, int64_t system);
 /* Why deliveries of this queue are held now (held_reason); 0: they are not. */
 unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint);
+
+enum { HELD_TEXT = 300 };
+/* For HELD_ENDPOINT: what is the matter with the endpoint or its system, for people; else empty. */
+void dispatch_held_text(struct dispatch *d, int64_t system, int64_t endpoint,
+                        char text[static HELD_TEXT]);
 
 /* The ids of the deliveries of a system that are in progress, one per line, at most `most`. */
 void dispatch_sending(struct dispatch *d, int64_t system, size_t most, struct buf *to);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "core/grammar.h"
 #include "engine/dispatch/govern.h"
 #include "engine/dispatch/limiter.h"
 
@@ -49,7 +50,12 @@ static int64_t limit_of(const struct plan *p, int64_t system)
 {
     const struct plan_system *s = p != NULL ? plan_system_find(p, system) : NULL;
 
-    return s != NULL ? s->concurrency : 1; /* not in the plan any more: drain it one by one */
+    return s != NULL ? s->concurrency : 1; /* not in the plan any more: nothing begins */
+}
+
+static bool is_gone(const struct plan *p, int64_t system)
+{
+    return p != NULL && system != 0 && plan_system_find(p, system) == NULL;
 }
 
 /* A system missing from the new plan has no policy; treat it as `hold`. */
@@ -80,6 +86,7 @@ struct system_live *dispatch_system(struct dispatch *d, int64_t word)
         *s = (struct system_live){ .next = d->systems,
                                    .word = word,
                                    .most = limit_of(d->plan, word),
+                                   .gone = is_gone(d->plan, word),
                                    .in_doubt = dispatch_queues_doubt_of(d->plan, word),
                                    .limiter = limiter_of(d, word) };
         s->allotment = allotment_new(d, s);
@@ -87,6 +94,13 @@ struct system_live *dispatch_system(struct dispatch *d, int64_t word)
         d->systems = s;
     }
     return s;
+}
+
+static void use_plan_of(const struct dispatch *d, struct endpoint_live *e)
+{
+    e->plan = d->plan != NULL ? plan_endpoint_find(d->plan, e->word) : NULL;
+    e->elsewhere =
+        e->plan != NULL && e->plan->area != CONFIG_ANYWHERE && e->plan->area != d->calls.area;
 }
 
 struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word)
@@ -97,10 +111,8 @@ struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word)
         e = e->next;
     if (e == NULL) {
         e = NEW(struct endpoint_live);
-        *e = (struct endpoint_live){ .next = d->endpoints,
-                                     .word = word,
-                                     .plan = d->plan != NULL ? plan_endpoint_find(d->plan, word)
-                                                             : NULL };
+        *e = (struct endpoint_live){ .next = d->endpoints, .word = word };
+        use_plan_of(d, e);
         d->endpoints = e;
     }
     return e;
@@ -175,13 +187,14 @@ void dispatch_use(struct dispatch *d, struct plan *plan)
         s->most = limit_of(plan, s->word);
         if (s->allotment == NULL || s->limit > s->most)
             s->limit = s->most;
+        s->gone = is_gone(plan, s->word);
         s->in_doubt = dispatch_queues_doubt_of(plan, s->word);
         s->limiter = limiter_of(d, s->word);
     }
     for (struct send_queue *l = d->queues; l != NULL; l = l->next)
         dispatch_set_fast(d, l, l->fast);
     for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next)
-        e->plan = plan_endpoint_find(plan, e->word);
+        use_plan_of(d, e);
     (void)pthread_mutex_unlock(&d->mutex);
     plan_unref(old);
     d->calls.hungry(d->calls.arg);
@@ -263,6 +276,31 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
         (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->strange);
     (void)pthread_mutex_unlock(&d->mutex);
     return e != NULL;
+}
+
+void dispatch_held_text(struct dispatch *d, int64_t system, int64_t endpoint,
+                        char text[static HELD_TEXT])
+{
+    static const char remedy[] = "`waybill docs retry ID --from route` sends it another way";
+
+    (void)pthread_mutex_lock(&d->mutex);
+    const struct endpoint_live *e = dispatch_endpoint(d, endpoint);
+
+    text[0] = '\0';
+    if (e->plan == NULL)
+        (void)snprintf(text, HELD_TEXT, "its endpoint was removed from the configuration: %s",
+                       remedy);
+    else if (dispatch_system(d, system)->gone)
+        (void)snprintf(text, HELD_TEXT, "its system was removed from the configuration: %s",
+                       remedy);
+    else if (e->plan->broken != NULL)
+        (void)snprintf(text, HELD_TEXT, "%s", e->plan->broken);
+    else if (e->elsewhere)
+        (void)snprintf(text, HELD_TEXT, "only nodes of area %s send to it",
+                       grammar_areas[e->plan->area]);
+    else if (breaker_is_open(&e->breaker))
+        (void)snprintf(text, HELD_TEXT, "%s", e->strange);
+    (void)pthread_mutex_unlock(&d->mutex);
 }
 
 int64_t dispatch_delivered(struct dispatch *d, int64_t system)

@@ -16,6 +16,7 @@ struct system_live {
     int64_t limit; /* slots that this node may fill: allotted, and not more than `most` */
     struct allotment *allotment; /* NULL: limit is most */
     enum doubt_policy in_doubt;
+    bool gone;                        /* not in the newest plan */
     struct send_queue *queues, *turn; /* by next_of_system; turn: the queue served last */
     struct leg *sending;              /* the legs that have slots */
     struct paced *limiter;            /* its tokens; NULL: no rate */
@@ -29,6 +30,7 @@ struct endpoint_live {
     struct endpoint_live *next;
     int64_t word;
     const struct plan_endpoint *plan; /* of the newest plan; NULL: not configured any more */
+    bool elsewhere;                   /* only nodes of another area run it */
     struct breaker breaker;
     char strange[200]; /* the breaker is open because another endpoint is there; empty: it is not */
     int64_t pause_until_us;

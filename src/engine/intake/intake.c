@@ -54,6 +54,7 @@ static bool fill_gateways(struct intake *in, struct intake_table *t, struct err 
         if (g->type == NULL || g->type->path == NULL)
             continue; /* it polls (poller.h), or this build does not have its kind */
         g->config = &c->gateways[i];
+        g->here = g->config->area == CONFIG_ANYWHERE || g->config->area == in->options.area;
         g->state = intake_state_of(in, g->config->name);
         if (!name_add(in->options.store, NAME_GATEWAY, str_of(g->config->name), &g->word, err))
             return false;

@@ -31,6 +31,7 @@ struct intake_options {
     int64_t memory_bytes; /* for bodies on their way */
     int64_t disk_reserve_bytes;
     size_t commit_queue;
+    enum config_area area;     /* of this node */
     struct sha256 admin_token; /* its digest */
 };
 

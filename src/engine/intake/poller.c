@@ -49,6 +49,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -64,7 +65,9 @@
 #include "core/grammar.h"
 #include "engine/intake/deposit.h"
 #include "engine/plan/folders.h"
+#include "engine/tally/mishaps.h"
 #include "engine/threads/pool.h"
+#include "store/govern/failing.h"
 #include "store/govern/ledger.h"
 #include "store/people/secret.h"
 #include "store/store.h"
@@ -326,31 +329,57 @@ static int64_t saw_nothing(struct duty *d, int64_t wait_us)
     return wait_us;
 }
 
+/* Tells the other nodes; a store that fails does not matter here, it is told elsewhere. */
+static void share_trouble(struct duty *d, bool failing)
+{
+    struct store *s = d->poller->o.store;
+    struct err err = { 0 };
+
+    if (d->depositor.word != 0)
+        (void)(failing ? failing_put(s, d->depositor.word, str_of(d->error), &err)
+                       : failing_drop(s, d->depositor.word, &err));
+}
+
 /* Returns when to poll again. */
 static int64_t note_failure(struct duty *d, const struct err *err)
 {
-    bool first;
+    bool first, other;
 
     metric_add(&d->errors, 1);
     (void)pthread_mutex_lock(&d->poller->mutex);
     first = d->failures++ == 0;
+    other = first || strcmp(d->error, err->text) != 0;
     (void)snprintf(d->error, sizeof d->error, "%s", err->text);
     (void)pthread_mutex_unlock(&d->poller->mutex);
+    if (other)
+        share_trouble(d, true);
+    if (d->poller->o.mishaps != NULL)
+        mishaps_note(d->poller->o.mishaps, "gateway_failing", "gateway", str_of(d->name),
+                     err->text);
     if (first)
         log_event(LOG_WARN, "gateway.fail", kv_z("gateway", d->name), kv_z("why", err->text),
                   kv_z("where", err->where != NULL ? err->where : ""));
     return saw_nothing(d, back_off_us(d));
 }
 
-static void note_success(struct duty *d)
+/* Returns how many there were. */
+static int64_t forget_failures(struct duty *d)
 {
-    int64_t failures;
-
-    atomic_store(&d->success_us, clock_wall_us());
     (void)pthread_mutex_lock(&d->poller->mutex);
-    failures = d->failures;
+    int64_t failures = d->failures;
+
     d->failures = 0;
     (void)pthread_mutex_unlock(&d->poller->mutex);
+    if (failures > 0)
+        share_trouble(d, false);
+    return failures;
+}
+
+static void note_success(struct duty *d)
+{
+    int64_t failures = forget_failures(d);
+
+    atomic_store(&d->success_us, clock_wall_us());
     if (failures > 0)
         log_event(LOG_INFO, "gateway.recover", kv_z("gateway", d->name),
                   kv_int("failures", failures));
@@ -376,6 +405,14 @@ static void forget_vanished(struct duty *d)
         log_event(LOG_WARN, "keeper.fail", kv_z("duty", "ledger"), kv_z("why", err.text));
 }
 
+static void give_turn_back(struct duty *d)
+{
+    struct err err = { 0 };
+
+    if (d->depositor.word != 0)
+        (void)poll_turn_end(d->poller->o.store, d->depositor.word, &err); /* or it expires */
+}
+
 static int64_t poller_look(struct duty *d)
 {
     struct err err = { 0 };
@@ -388,13 +425,17 @@ static int64_t poller_look(struct duty *d)
         return note_failure(d, &err);
     if (!poller_take_turn(d, &ours, &err))
         return note_failure(d, &err);
-    if (!ours)
-        return saw_nothing(d, d->every_us); /* another node polls and reports */
+    if (!ours) { /* another node polls and reports */
+        (void)forget_failures(d);
+        return saw_nothing(d, d->every_us);
+    }
     if (!d->type->look(d->self, &deposit_port, &d->depositor, &taken, &err)) {
         if (closed(d) != NULL)
             return saw_nothing(d, WAIT_US);
-        if (err.kind != ERR_LIMIT || err.sys != DEPOSIT_WAIT)
+        if (err.kind != ERR_LIMIT || err.sys != DEPOSIT_WAIT) {
+            give_turn_back(d); /* another node may reach what this one does not */
             return note_failure(d, &err);
+        }
         note_success(d);
         return WAIT_US;
     }
@@ -415,14 +456,6 @@ static void read_every(struct duty *d)
         d->every_us = CLOCK_S; /* poller_set_up() reports what is wrong */
 }
 
-static void give_turn_back(struct duty *d)
-{
-    struct err err = { 0 };
-
-    if (d->depositor.word != 0)
-        (void)poll_turn_end(d->poller->o.store, d->depositor.word, &err); /* or it expires */
-}
-
 /* On a thread of the pool. */
 static void poller_on_pool(struct pool_job *job)
 {
@@ -441,6 +474,8 @@ static void poller_on_pool(struct pool_job *job)
         use_fresh(d, fresh, version);
         read_every(d);
     }
+    if (gone && d->failures > 0)
+        share_trouble(d, false);
     if (gone)
         give_turn_back(d);
     else if (!poller_is_stopping(d))

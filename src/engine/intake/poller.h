@@ -29,6 +29,7 @@
 #include "core/config.h"
 
 struct connectors;
+struct mishaps;
 struct poller;
 struct pool;
 struct road;
@@ -42,6 +43,7 @@ struct poller_options {
     struct road *road; /* NULL: documents wait in the store */
     const struct connectors *connectors;
     enum config_area area;   /* of this node */
+    struct mishaps *mishaps; /* NULL: failures are not counted there */
     int64_t forget_every_us; /* how long polls go well before a sweep; 0: the default */
     /* Why the node accepts no documents now, or NULL; may be NULL itself. */
     const char *(*closed)(void *arg);

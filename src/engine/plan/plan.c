@@ -390,6 +390,7 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
     struct err err = { 0 };
 
     e->name = str_of(c->name);
+    e->area = c->area;
     e->type = connector_endpoint(b->connectors, str_of(c->kind));
     struct settings s =
         plan_settings(b, c->node, grammar_endpoint, e->type != NULL ? e->type->kind.keys : NULL);
@@ -401,7 +402,8 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
     if (!plan_read_rules(e, &s, &err))
         e->broken = plan_broken(b, c->place, &err);
     else if (e->type == NULL)
-        e->broken = "this build cannot send that way yet";
+        e->broken =
+            arena_printf(&b->plan->arena, "endpoints of kind %s are not in this build", c->kind);
     else if (!e->type->make(&s, &e->self, &err)) {
         (void)err_context(&err, "endpoint %s", c->name);
         e->broken = plan_broken(b, c->place, &err);
@@ -571,8 +573,12 @@ static bool plan_build_gateways(struct builder *b, struct err *err)
         struct err why = { 0 };
 
         g->name = str_of(c->gateways[i].name);
-        if (c->gateways[i].extract != NULL &&
-            !extractor_compile(c->gateways[i].extract, false, &g->extractor, &why))
+        g->area = c->gateways[i].area;
+        if (connector_gateway(b->connectors, str_of(c->gateways[i].kind)) == NULL)
+            g->broken = arena_printf(&p->arena, "gateways of kind %s are not in this build",
+                                     c->gateways[i].kind);
+        else if (c->gateways[i].extract != NULL &&
+                 !extractor_compile(c->gateways[i].extract, false, &g->extractor, &why))
             g->broken = arena_text(&p->arena, str_of(why.text));
     }
     p->gateway_count = c->gateway_count;

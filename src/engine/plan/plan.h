@@ -59,6 +59,7 @@ struct plan_endpoint {
     struct str name;
     int64_t word;
     const struct endpoint_type *type; /* NULL: this build cannot run it */
+    enum config_area area;            /* only nodes of this area send */
     void *self;                       /* NULL: broken */
     const struct plan_system *system; /* NULL: the document's receiver */
     struct retry_rule retry;
@@ -121,6 +122,7 @@ struct plan_gateway {
     struct str name;
     int64_t word;
     struct extractor *extractor; /* NULL: nothing is extracted */
+    enum config_area area;       /* only nodes of this area run it */
     const char *broken;
 };
 

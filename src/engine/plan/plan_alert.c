@@ -97,6 +97,7 @@ static bool read_rule(enum alert_code code, const struct settings *s, struct pla
     case ALERT_QUEUE_AGE:
         return read_seconds(s, "after", rule, err);
     case ALERT_RECEIVER_FAILING:
+    case ALERT_GATEWAY_FAILING:
         if (!settings_duration(s, "after", &rule->after_us, err))
             return false;
         rule->calm_us = rule->after_us;

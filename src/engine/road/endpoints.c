@@ -11,6 +11,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/road/state.h"
 #include "store/govern/endpoint_state.h"
+#include "store/govern/failing.h"
 #include "store/store.h"
 
 struct endpoint_note {
@@ -19,6 +20,7 @@ struct endpoint_note {
     int64_t endpoint;
     struct breaker breaker;
     int64_t pause_until_us;
+    bool here; /* the reason is this node's own */
     char why[200];
 };
 
@@ -33,8 +35,11 @@ static void write_note(struct pool_job *job)
                                     .breaker = true,
                                     .message = str_of(n->why) };
     struct err err = { 0 };
-    bool ok = breaker_is_open(&n->breaker) ? endpoint_state_put(s, &state, &err)
-                                           : endpoint_state_drop(s, n->endpoint, true, &err);
+    bool open = breaker_is_open(&n->breaker);
+    bool ok = n->here ? failing_put(s, n->endpoint, str_of(n->why), &err)
+              : open  ? endpoint_state_put(s, &state, &err)
+                      : endpoint_state_drop(s, n->endpoint, true, &err) &&
+                           failing_drop(s, n->endpoint, &err);
 
     state.breaker = false;
     state.since_us = clock_wall_us();
@@ -51,22 +56,20 @@ void endpoints_changed(void *road, int64_t endpoint, const struct breaker *b,
 {
     struct road *r = road;
     struct str name = name_text(r->store, endpoint);
-
-    if (here) {
-        log_event(LOG_WARN, "endpoint.hold", kv_str("endpoint", name), kv_z("why", why),
-                  kv_z("hint", "Its deliveries wait until the right folder is back; `waybill probe "
-                               "NAME --accept` makes what is there now the right one."));
-        return;
-    }
     struct endpoint_note *n = NEW(struct endpoint_note);
 
     *n = (struct endpoint_note){ .job = { .run = write_note },
                                  .road = r,
                                  .endpoint = endpoint,
                                  .breaker = *b,
+                                 .here = here,
                                  .pause_until_us = pause_until_us };
     (void)snprintf(n->why, sizeof n->why, "%s", why);
-    if (breaker_is_open(b))
+    if (here)
+        log_event(LOG_WARN, "endpoint.hold", kv_str("endpoint", name), kv_z("why", why),
+                  kv_z("hint", "Its deliveries wait until the right folder is back; `waybill probe "
+                               "NAME --accept` makes what is there now the right one."));
+    else if (breaker_is_open(b))
         log_event(LOG_WARN, "endpoint.open", kv_str("endpoint", name), kv_z("why", why),
                   kv_int("wait_ms", (b->until_us - clock_wall_us()) / CLOCK_MS),
                   kv_z("hint", "Its deliveries wait and use up nothing; one probes now and then."));

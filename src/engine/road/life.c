@@ -33,16 +33,17 @@ enum {
 
 /* ---- plans ---- */
 
-static void recover_endpoints(const struct plan *p)
+static void recover_endpoints(const struct road *r, const struct plan *p)
 {
     for (size_t i = 0; i < p->endpoint_count; i++)
-        if (p->endpoints[i].self != NULL && p->endpoints[i].type->recover != NULL)
+        if ((p->endpoints[i].area == CONFIG_ANYWHERE || p->endpoints[i].area == r->options.area) &&
+            p->endpoints[i].self != NULL && p->endpoints[i].type->recover != NULL)
             p->endpoints[i].type->recover(p->endpoints[i].self);
 }
 
 void road_use(struct road *r, struct plan *plan)
 {
-    recover_endpoints(plan);
+    recover_endpoints(r, plan);
     struct plan *old = road_set_plan(r, plan);
 
     govern_use(r->options.govern, plan);
@@ -145,6 +146,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->allotted = shared ? xcalloc(ALLOTTED_MOST, sizeof *r->allotted) : NULL;
     r->dispatch =
         dispatch_new(o->govern, &(struct dispatch_calls){ .limiter = r->limiter,
+                                                          .area = o->area,
                                                           .changed = endpoints_changed,
                                                           .hungry = on_hungry,
                                                           .allot = shared ? on_allot : NULL,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "core/config.h"
 
 struct govern;
 struct mishaps;
@@ -21,6 +22,7 @@ struct road_options {
     struct govern *govern;
     struct mishaps *mishaps;
     struct ways *ways;
+    enum config_area area; /* of this node */
     size_t workers;
     int64_t bytes_most;
     /* The plan of a stored version: a reference, or NULL with *err.  Blocks. */

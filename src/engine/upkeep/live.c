@@ -14,6 +14,7 @@
 #include "engine/plan/outside.h"
 #include "engine/plan/plan.h"
 #include "engine/road/life.h"
+#include "engine/upkeep/removal.h"
 #include "store/audit/audit.h"
 #include "store/govern/version.h"
 #include "store/people/caller.h"
@@ -84,7 +85,7 @@ static int64_t longest_key_period(const struct live *l, const struct config *c)
 struct asking {
     struct live *live;
     const char *file;
-    bool failed;
+    bool force, failed;
     struct err err;
 };
 
@@ -95,12 +96,14 @@ static void ask_outside(void *arg, const struct yaml_node *root, struct problem_
     a->failed = !outside_check(a->live->o.store, root, a->file, problems, &a->err);
 }
 
-/* With `asking`, missing secrets, variables and files are problems like any other. */
+/* With `asking`, missing secrets, variables and files are problems like any other, and keys that
+ * this build does not run too, unless they are forced. */
 static struct config *live_load(struct live *l, struct str text, const char *name,
                                 struct asking *asking, struct config_report *report)
 {
     const struct config_options options = { .connectors = l->o.connectors,
                                             .ask_zones = asking != NULL,
+                                            .refuse = asking != NULL && !asking->force,
                                             .also = asking != NULL ? ask_outside : NULL,
                                             .also_arg = asking };
     struct config *c = config_load(text, name, &options, report);
@@ -239,6 +242,20 @@ struct plan *live_plan_of(void *live, int64_t version, struct err *err)
 
 /* ---- start ---- */
 
+/* The first version is applied like any other, by nobody who could force it. */
+static bool may_be_first(struct live *l, struct str body, struct err *err)
+{
+    const struct config_options options = { .connectors = l->o.connectors, .refuse = true };
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct config *c = config_load(body, "the first version", &options, &report);
+
+    if (c == NULL)
+        (void)err_set(err, ERR_CONFIG, 0, "line %u of what follows `node:`: %.150s",
+                      report.problems.items[0].place.line, report.problems.items[0].message);
+    config_unref(c);
+    return c != NULL;
+}
+
 static bool make_first(struct live *l, struct str body, struct err *err)
 {
     static const struct audit_entry begun = { .actor = { "first start", 11 },
@@ -246,6 +263,8 @@ static bool make_first(struct live *l, struct str body, struct err *err)
                                               .action = { "configApply", 11 } };
     int64_t number;
 
+    if (!may_be_first(l, body, err))
+        return false;
     audit_begin(&begun);
     bool ok = version_add(l->o.store, 0, body, begun.actor, STR(""), &number, err);
 
@@ -292,16 +311,31 @@ bool live_start(struct live *l, struct str file_text, struct err *err)
 
 /* ---- propose ---- */
 
-bool live_propose(struct live *l, struct str text, struct config_report *report, struct plan **ret,
-                  struct err *err)
+/* What documents wait for is taken away only by who has confirmed it; then it is a warning. */
+static bool may_remove(struct live *l, const struct config *c, bool remove,
+                       struct config_report *report, struct err *err)
 {
-    struct asking asking = { .live = l, .file = "the text" };
-    struct config *c = live_load(l, text, asking.file, &asking, report);
+    (void)pthread_mutex_lock(&l->mutex);
+    struct config *old = l->config != NULL ? config_ref(l->config) : NULL;
+
+    (void)pthread_mutex_unlock(&l->mutex);
+    bool ok = old == NULL || removal_check(l->o.store, old, c,
+                                           remove ? &report->warnings : &report->problems, err);
+
+    config_unref(old);
+    return ok && report->problems.count == 0;
+}
+
+bool live_propose(struct live *l, const struct live_change *change, struct config_report *report,
+                  struct plan **ret, struct err *err)
+{
+    struct asking asking = { .live = l, .file = "the text", .force = change->force };
+    struct config *c = live_load(l, change->text, asking.file, &asking, report);
     struct plan *plan = NULL;
 
     if (asking.failed)
         *err = asking.err;
-    bool ok = c != NULL && !asking.failed;
+    bool ok = c != NULL && !asking.failed && may_remove(l, c, change->remove, report, err);
 
     if (ok)
         poller_try(l->o.poller, c, &report->problems);
@@ -319,24 +353,26 @@ bool live_propose(struct live *l, struct str text, struct config_report *report,
 
 /* ---- change and follow ---- */
 
-bool live_apply(struct live *l, int64_t over, struct str text, struct str by, struct str note,
-                struct config_report *report, int64_t *ret_version, struct err *err)
+bool live_apply(struct live *l, const struct live_change *change, struct config_report *report,
+                int64_t *ret_version, struct err *err)
 {
     AUTO(buf_done) struct buf body = BUF_INIT(TEXT_MOST);
-    struct asking asking = { .live = l, .file = "the text" };
-    struct config *c = live_load(l, text, asking.file, &asking, report);
-    int64_t newest = over;
+    struct asking asking = { .live = l, .file = "the text", .force = change->force };
+    struct config *c = live_load(l, change->text, asking.file, &asking, report);
+    int64_t newest = change->over;
 
     if (asking.failed)
         *err = asking.err;
-    if (c == NULL || asking.failed || !try_plan(l, c, report, err)) {
+    if (c == NULL || asking.failed || !may_remove(l, c, change->remove, report, err) ||
+        !try_plan(l, c, report, err)) {
         config_unref(c);
         return false;
     }
     (void)pthread_mutex_lock(&l->mutex);
-    bool ok = config_without_node(text, &body, err) &&
-              (over != 0 || version_newest(l->o.store, &newest, err)) &&
-              version_add(l->o.store, newest, buf_view(&body), by, note, ret_version, err);
+    bool ok = config_without_node(change->text, &body, err) &&
+              (change->over != 0 || version_newest(l->o.store, &newest, err)) &&
+              version_add(l->o.store, newest, buf_view(&body), change->by, change->note,
+                          ret_version, err);
 
     if (ok && !use_stored(l, *ret_version, err)) {
         /* Stored, and in force everywhere; this node retries every second. */

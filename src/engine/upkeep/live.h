@@ -40,17 +40,24 @@ void live_free(struct live *l);
 /* Makes version 1 if there is none, then uses the newest. */
 bool live_start(struct live *l, struct str file_text, struct err *err);
 
+struct live_change {
+    struct str text, by, note;
+    int64_t over; /* the version it replaces; 0: whichever is the newest */
+    bool force;   /* keeps keys that this build does not run; else they are problems */
+    bool remove;  /* also takes away what documents wait for (removal.h); else that is a problem */
+};
+
 /* False with problems in the report: nothing was changed.  False with err set: it could not be
- * stored.  Secrets, variables and files that it refers to must exist on this node.  over: the
- * version it replaces; if that is not the newest any more, nothing is stored and the error is
- * ERR_TRANSIENT.  0: replaces whichever is the newest. */
-bool live_apply(struct live *l, int64_t over, struct str text, struct str by, struct str note,
-                struct config_report *report, int64_t *ret_version, struct err *err);
+ * stored.  Secrets, variables and files that it refers to must exist on this node.  If the
+ * version that it replaces is not the newest any more, nothing is stored and the error is
+ * ERR_TRANSIENT. */
+bool live_apply(struct live *l, const struct live_change *change, struct config_report *report,
+                int64_t *ret_version, struct err *err);
 
 /* Builds the plan of a proposed text, a reference; checked as in live_apply(), nothing is stored.
  * False with problems in the report, or with err set. */
-bool live_propose(struct live *l, struct str text, struct config_report *report, struct plan **ret,
-                  struct err *err);
+bool live_propose(struct live *l, const struct live_change *change, struct config_report *report,
+                  struct plan **ret, struct err *err);
 
 /* Uses what other nodes made; cheap when nothing changed. */
 bool live_follow(struct live *l, struct err *err);

@@ -11,8 +11,10 @@
 #include "core/config.h"
 #include "core/yaml.h"
 #include "engine/dispatch/dispatch.h"
+#include "engine/plan/areas.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "store/govern/failing.h"
 #include "store/govern/version.h"
 #include "store/kernel/node.h"
 #include "store/search/document.h"
@@ -22,6 +24,7 @@ enum {
     SILENCE_US = CLOCK_S / 2,
     SILENCE_MOST_US = 60 * CLOCK_S,
     LOOK_SHARE = 100,
+    REPORTS_SHARE = 10, /* two short queries */
     PAGES_MOST = 20,
     ARENA_MOST = 4 << 20,
     VERSION_MOST = 16 << 20,
@@ -48,22 +51,85 @@ void alert_looks_done(struct alert_looks *l)
 
 /* ---- receivers ---- */
 
-static void look_at_endpoints(struct alerts *a, struct road *r, const struct plan *p)
+enum { WHY_MOST = 400 };
+
+/* What all nodes report, read once for all gateways and endpoints. */
+struct reports {
+    struct failing *list;
+    size_t count;
+    unsigned served; /* areas */
+};
+
+static bool read_reports(struct store *s, struct arena *a, struct reports *ret, struct err *err)
+{
+    ret->list = ARENA_ARRAY(a, struct failing, FAILINGS_MOST);
+    return failing_list(s, a, ret->list, &ret->count, err) && areas_served(s, &ret->served, err);
+}
+
+/* Why a node, or every node, cannot run it; false: nobody complains. */
+static bool is_reported(const struct reports *r, int64_t word, enum config_area area,
+                        char text[static WHY_MOST])
+{
+    char room[AREAS_TEXT];
+    const char *unserved = areas_why(r->served, area, room);
+
+    if (unserved != NULL)
+        (void)snprintf(text, WHY_MOST, "%s", unserved);
+    for (size_t i = 0; unserved == NULL && i < r->count; i++)
+        if (r->list[i].word == word) {
+            (void)snprintf(text, WHY_MOST, "node on %.*s: %.*s", STR_ARG(r->list[i].host),
+                           STR_ARG(r->list[i].message));
+            return true;
+        }
+    return unserved != NULL;
+}
+
+static void look_at_endpoints(struct alerts *a, struct road *r, const struct plan *p,
+                              const struct reports *all)
 {
     for (size_t i = 0; i < p->endpoint_count; i++) {
         const struct plan_endpoint *e = &p->endpoints[i];
         struct endpoint_look look = { 0 };
+        char why[WHY_MOST] = "";
         bool known = dispatch_look(road_dispatch(r), e->word, &look);
         bool broken = e->broken != NULL && e->type != NULL; /* not a planned kind */
-        char text[300];
+        char text[WHY_MOST + 40];
 
         if (broken)
-            (void)snprintf(text, sizeof text, "it cannot be used: %.200s", e->broken);
+            (void)snprintf(why, sizeof why, "%s", e->broken);
+        else
+            broken = is_reported(all, e->word, e->area, why);
+        if (broken)
+            (void)snprintf(text, sizeof text, "it cannot be used: %s", why);
         else
             (void)snprintf(text, sizeof text,
                            "its breaker is open: deliveries to it wait, one probes now and then");
         alerts_see_if(a, ALERT_RECEIVER_FAILING, e->name, broken || (known && look.open), text);
     }
+}
+
+static void look_at_gateways(struct alerts *a, const struct plan *p, const struct reports *all)
+{
+    for (size_t i = 0; i < p->gateway_count; i++) {
+        const struct plan_gateway *g = &p->gateways[i];
+        char text[WHY_MOST] = "";
+        bool failing = is_reported(all, g->word, g->area, text);
+
+        alerts_see_if(a, ALERT_GATEWAY_FAILING, g->name, failing, text);
+    }
+}
+
+static bool look_at_reports(struct alerts *a, const struct alerts_options *o, const struct plan *p,
+                            struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct reports all = { 0 };
+
+    if (!read_reports(o->store, &arena, &all, err))
+        return false;
+    look_at_endpoints(a, o->road, p, &all);
+    look_at_gateways(a, p, &all);
+    return true;
 }
 
 /* ---- silence ---- */
@@ -204,6 +270,15 @@ static void look_at_servers(struct alerts *a, struct store *s)
     alerts_see_if(a, ALERT_OLD_SERVER, alerts_own_name(a), any, text);
 }
 
+/* After a look that began at `from_us`: limits the cost to 1/share of the time. */
+static int64_t next_look_us(int64_t from_us, int64_t share)
+{
+    int64_t took = clock_mono_us() - from_us;
+
+    took = took < SILENCE_MOST_US / share ? took : SILENCE_MOST_US / share;
+    return from_us + SILENCE_US + took * share;
+}
+
 bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alerts_options *o,
                      bool turn, struct err *err)
 {
@@ -212,16 +287,14 @@ bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alert
     bool ok = alert_looks_look_at_disk(a, o->store, err);
 
     look_at_servers(a, o->store);
-    if (p != NULL && turn) {
-        look_at_endpoints(a, o->road, p);
-        if (ok && now >= l->silence_due_us) {
-            ok = look_at_silences(l, a, o->store, p, road_now_us(o->road), err);
-            /* limits the cost to 1/LOOK_SHARE of the time */
-            int64_t took = clock_mono_us() - now;
-
-            took = took < SILENCE_MOST_US / LOOK_SHARE ? took : SILENCE_MOST_US / LOOK_SHARE;
-            l->silence_due_us = now + SILENCE_US + took * LOOK_SHARE;
-        }
+    if (ok && p != NULL && turn && now >= l->silence_due_us) {
+        ok = look_at_silences(l, a, o->store, p, road_now_us(o->road), err);
+        l->silence_due_us = next_look_us(now, LOOK_SHARE);
+    }
+    now = clock_mono_us();
+    if (ok && p != NULL && turn && now >= l->reports_due_us) {
+        ok = look_at_reports(a, o, p, err);
+        l->reports_due_us = next_look_us(now, REPORTS_SHARE);
     }
     plan_unref(p);
     return ok;

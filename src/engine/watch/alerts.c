@@ -13,6 +13,7 @@
 #include "core/state.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/tally/mishaps.h"
 #include "engine/watch/alert_looks.h"
 #include "engine/watch/notices.h"
 #include "store/govern/ledger.h"
@@ -270,6 +271,9 @@ static bool raise_one(struct alerts *a, struct change *c, struct err *err)
 
     if (!alert_raise(a->o.store, &c->say, &num, &fresh, err))
         return false;
+    /* The looks of a silent gateway go well, so nobody else counts this. */
+    if (fresh && c->was.code == ALERT_SILENCE && a->o.mishaps != NULL)
+        mishaps_note(a->o.mishaps, "silence", "gateway", c->say.object, c->was.message);
     if (fresh)
         log_event(LOG_WARN, "alert.raise", kv_int("alert", num), kv_str("code", c->say.code),
                   kv_str("object", c->say.object), kv_int("count", c->say.count),
@@ -366,6 +370,8 @@ static bool is_configured(const struct plan *p, const struct watch *w)
 
     if (w->code == ALERT_SILENCE)
         return is_silence(p, object);
+    if (w->code == ALERT_GATEWAY_FAILING)
+        return config_gateway_find(p->config, object) != NULL;
     return w->code != ALERT_RECEIVER_FAILING || is_endpoint(p, object);
 }
 

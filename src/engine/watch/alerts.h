@@ -29,12 +29,14 @@
 struct alerts;
 struct config_node;
 struct mishap;
+struct mishaps;
 struct road;
 struct store;
 
 struct alerts_options {
     struct store *store;
     struct road *road; /* for its plan, and to send */
+    struct mishaps *mishaps;
     const struct config_node *node;
 };
 

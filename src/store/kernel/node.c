@@ -91,6 +91,7 @@ bool node_forget(struct db *db, struct err *err)
 {
     return db_run(db, SQL_NODE_FORGET, DB_NO_ARGS, NULL, err) &&
            db_run(db, SQL_PAUSE_FORGET, DB_ARGS(db_int(PAUSE_KEEP_US)), NULL, err) &&
+           db_run(db, SQL_FAILING_FORGET, DB_NO_ARGS, NULL, err) &&
            db_run(db, SQL_FOLDER_FORGET, DB_ARGS(db_int(PAUSE_KEEP_US)), NULL, err) &&
            (db->kind == DB_SQLITE || (db_run(db, SQL_NODE_WRITER_FORGET, DB_NO_ARGS, NULL, err) &&
                                       db_run(db, SQL_ALLOT_FORGET, DB_NO_ARGS, NULL, err)));

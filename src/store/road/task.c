@@ -352,6 +352,17 @@ bool task_queues(struct store *s, struct task_queue *ret, size_t most, size_t *r
                          ROWS_INTO(ret, most, NULL, read_queue), ret_count, err);
 }
 
+bool task_unrouted(struct store *s, int64_t gateway, int64_t *ret, struct err *err)
+{
+    enum { MOST = 100000 };
+    size_t n;
+
+    *ret = 0;
+    return store_ints(s, SQL_TASK_UNROUTED,
+                      DB_ARGS(db_int(QUEUE_INTAKE), db_int(gateway), db_int(MOST)), ret, 1, &n,
+                      err);
+}
+
 static void read_dead_sum(struct db_rows *row, struct arena *a, void *to)
 {
     (void)a;

@@ -59,6 +59,8 @@ struct task_queue {
 /* Queues in which something waits, up to `most`, ascending. */
 bool task_queues(struct store *s, struct task_queue *ret, size_t most, size_t *ret_count,
                  struct err *err);
+/* Documents of a gateway that wait to be routed; counted up to some 200,000. */
+bool task_unrouted(struct store *s, int64_t gateway, int64_t *ret, struct err *err);
 /* Counts what waits for a person: dead tasks, and batches that could not be built; *ret_oldest_us
  * is 0 if there are none. */
 bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, struct err *err);

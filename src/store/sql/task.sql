@@ -107,6 +107,14 @@ SELECT queue, CAST(sum(n) AS BIGINT), min(since) FROM (
     UNION ALL SELECT queue, count(*), NULL FROM delivery WHERE turn > 0 AND turn = 1 GROUP BY queue) AS q
 GROUP BY queue ORDER BY queue LIMIT $1;
 
+-- name: task_unrouted
+-- in:  $1 queue int, $2 gateway int, $3 limit int
+-- Documents of a gateway that wait to be routed, at most $3 of each table.
+SELECT (SELECT count(*) FROM (SELECT 1 AS one FROM task_ready t JOIN doc d ON d.num = t.id
+                              WHERE t.queue = $1 AND d.gateway = $2 LIMIT $3) AS ready)
+     + (SELECT count(*) FROM (SELECT 1 AS one FROM task_later t JOIN doc d ON d.num = t.id
+                              WHERE t.queue = $1 AND d.gateway = $2 LIMIT $3) AS later);
+
 -- name: task_dead_sum
 -- out: waiting, oldest_us
 -- How many wait for a person, since when.

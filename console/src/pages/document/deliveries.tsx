@@ -41,6 +41,7 @@ export function WhyItWaits({ document: d }: { document: DocumentDetail }) {
       {held.map((v) => (
         <Say tone="wait" key={v.endpoint}>
           <b>{v.endpoint}</b> waits: {reasonOf(v)}.{" "}
+          {v.heldWhy && <span class="quiet">{v.heldWhy}</span>}
           {v.blockedBy && <a href={`/documents/${v.blockedBy}`}>The document before it</a>}
           {v.system && <a href={`/systems/${encodeURIComponent(v.system)}`}> System {v.system}</a>}
         </Say>

@@ -1,7 +1,7 @@
 // attention.tsx - what needs attention, most urgent first.
 import type { JSX } from "preact";
 import { count, plural } from "../../base/format";
-import type { Alert, DeadGroup, Endpoint, System } from "../../types";
+import type { Alert, DeadGroup, Endpoint, Gateway, System } from "../../types";
 import { Prose } from "../../ui/prose";
 import { Empty, Loading } from "../../ui/say";
 import { State } from "../../ui/state";
@@ -10,6 +10,7 @@ import { Ago } from "../../ui/time";
 interface Props {
   groups: DeadGroup[] | null;
   endpoints: Endpoint[] | null;
+  gateways: Gateway[] | null;
   alerts: Alert[] | null;
   systems: System[] | null;
 }
@@ -45,6 +46,21 @@ function endpointItem(e: Endpoint): Item {
   };
 }
 
+function gatewayItem(g: Gateway): Item {
+  return {
+    key: `w${g.name}`,
+    word: "broken",
+    label: "failing",
+    href: "/map",
+    what: (
+      <>
+        <b>{g.name}</b> {g.broken}
+      </>
+    ),
+    since: g.lastReceived,
+  };
+}
+
 function groupItem(g: DeadGroup): Item {
   return {
     key: `g${g.code}${g.receiver}`,
@@ -77,8 +93,8 @@ function systemItem(s: System): Item {
   };
 }
 
-export function Attention({ groups, endpoints, alerts, systems }: Props) {
-  if (!groups || !endpoints || !alerts || !systems)
+export function Attention({ groups, endpoints, gateways, alerts, systems }: Props) {
+  if (!groups || !endpoints || !gateways || !alerts || !systems)
     return (
       <section class="card c8">
         <Loading />
@@ -87,6 +103,7 @@ export function Attention({ groups, endpoints, alerts, systems }: Props) {
   const items = [
     ...alerts.map(alertItem),
     ...endpoints.filter((e) => e.broken || e.breaker === "open").map(endpointItem),
+    ...gateways.filter((g) => g.broken).map(gatewayItem),
     ...groups.slice(0, GROUPS_MOST).map(groupItem),
     ...systems.filter((s) => s.held.length > 0 && s.waiting > 0).map(systemItem),
   ];
@@ -95,7 +112,7 @@ export function Attention({ groups, endpoints, alerts, systems }: Props) {
       <header>
         <h2>Needs attention</h2>
       </header>
-      {items.length === 0 && <Empty title="Nothing needs attention">No alerts, no dead letters, no failing endpoints.</Empty>}
+      {items.length === 0 && <Empty title="Nothing needs attention">No alerts, no dead letters, no failing gateways or endpoints.</Empty>}
       {items.length > 0 && (
         <table class="attention">
           <tbody>

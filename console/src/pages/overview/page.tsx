@@ -12,10 +12,11 @@ const EVERY_MS = 10000;
 export function OverviewPage() {
   const dead = useQuery(api.deadGroups, { by: "reason_receiver" }, { every: EVERY_MS });
   const endpoints = useQuery(api.endpoints, {}, { every: EVERY_MS });
+  const gateways = useQuery(api.gateways, {}, { every: EVERY_MS });
   const alerts = useQuery(api.alerts, { cleared: false }, { every: EVERY_MS * 3 });
   useEvent("alert", alerts.reload);
   const systems = useQuery(api.systems, { after: null }, { every: EVERY_MS });
-  const error = dead.error ?? endpoints.error ?? alerts.error ?? systems.error;
+  const error = dead.error ?? endpoints.error ?? gateways.error ?? alerts.error ?? systems.error;
   return (
     <>
       <div class="title">
@@ -27,6 +28,7 @@ export function OverviewPage() {
         <Attention
           groups={dead.data?.deadGroups ?? null}
           endpoints={endpoints.data?.endpoints ?? null}
+          gateways={gateways.data?.gateways ?? null}
           alerts={alerts.data?.alerts ?? null}
           systems={systems.data?.systems.items ?? null}
         />

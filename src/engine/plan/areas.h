@@ -1,0 +1,22 @@
+/* areas.h - whether some node runs what is for one area only.
+ *
+ * A gateway or endpoint with `area` is run by the nodes of that area.  Without such a node nobody
+ * runs it, which no node would notice by itself.
+ *
+ * Threads: any that may block.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "core/config.h"
+
+struct store;
+
+/* The areas that have a running node: bits of 1 << config_area. */
+bool areas_served(struct store *s, unsigned *ret, struct err *err);
+
+enum { AREAS_TEXT = 100 };
+/* Why nobody runs what is for this area; NULL: somebody does. */
+const char *areas_why(unsigned served, enum config_area area, char text[static AREAS_TEXT]);
