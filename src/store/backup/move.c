@@ -30,7 +30,7 @@
 static const char *const left_behind[] = { "schema_version", "node",          "node_writer",
                                            "task_lease",     "hold_seen",     "poll_turn",
                                            "aloft",          "large",         "facet",
-                                           "payload",        "payload_piece", "payload_upload",
+                                           "payload_0",      "payload_piece", "payload_upload",
                                            "payload_gone" };
 
 /* ---- opening ---- */
