@@ -1,5 +1,6 @@
 /* cmd_doctor.c - `waybill doctor`: checks the invariants of a store. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "base/auto.h"
+#include "store/db/pg_lineage.h"
 #include "store/open.h"
 #include "store/store.h"
 
@@ -66,12 +68,23 @@ static int print_report(const struct args *a, const json_t *checks, bool ok)
     return ok ? EXIT_DONE : EXIT_NO;
 }
 
+/* The folder of a node that keeps its store on PostgreSQL has no database in it. */
+static bool is_on_postgresql(const char *data)
+{
+    AUTO_FD fd = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd >= 0 && faccessat(fd, "waybill.db", F_OK, 0) != 0 &&
+           faccessat(fd, PG_LINEAGE_FILE, F_OK, 0) == 0;
+}
+
 /* For a stopped node: opens the store as `serve` does, runs the checks and closes it. */
 static int look_at_folder(const struct args *a, const char *data)
 {
-    struct store_options o = {
-        .data = data, .area = "internal", .queue_most = 16, .damaged = true
-    };
+    struct store_options o = { .data = data,
+                               .url = args_text(a, "store"),
+                               .area = "internal",
+                               .queue_most = 16,
+                               .damaged = true };
     AUTO(arena_done) struct arena arena = ARENA_INIT(16 << 20);
     json_auto_t *checks = json_array();
     struct doctor_report report;
@@ -81,6 +94,11 @@ static int look_at_folder(const struct args *a, const char *data)
     if (access(data, F_OK) != 0) {
         (void)fprintf(stderr, "waybill: data folder %s: %s\n", data, strerror(errno));
         return EXIT_IO;
+    }
+    if (o.url == NULL && is_on_postgresql(data)) {
+        (void)fprintf(stderr, "waybill: the store of this node is on PostgreSQL: give its address "
+                              "with --store\n");
+        return EXIT_USAGE;
     }
     if (!store_open(&o, &store, &err)) {
         (void)fprintf(stderr, "waybill: %s\n", err.text);
@@ -106,6 +124,11 @@ static int run_doctor(const struct args *a)
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
 
+    if (args_text(a, "data") == NULL && args_text(a, "store") != NULL) {
+        (void)fprintf(stderr,
+                      "waybill: --store needs --data: the data folder of the stopped node\n");
+        return EXIT_USAGE;
+    }
     if (args_text(a, "data") != NULL)
         return look_at_folder(a, args_text(a, "data"));
     if (!client_open(&c, a))
@@ -126,18 +149,24 @@ static const struct arg_option options[] = {
       .kind = ARG_TEXT,
       .value = "DIR",
       .help = "the data folder of a stopped node" },
+    { .name = "store",
+      .kind = ARG_TEXT,
+      .value = "URL",
+      .help = "with --data: its PostgreSQL database" },
     { 0 },
 };
 
 const struct verb cmd_doctor = {
     .name = "doctor",
     .summary = "check every invariant of the store",
-    .about = "Asks a running node, which goes on working; with --data it looks at the SQLite\n"
-             "store of a node that is stopped.  Each check is one line with ok or FAIL; a line\n"
+    .about = "Asks a running node, which goes on working; with --data it looks at the store\n"
+             "of a node that is stopped, with --store on PostgreSQL.  Each check is one line with "
+             "ok or FAIL; a line\n"
              "that failed says what is wrong and what to do.  The exit status is 1 when a check\n"
              "failed.\n",
-    .example = "waybill doctor\nwaybill doctor --data ./data\n",
-    .forms = (const struct arg_form[]){ { .usage = "[--data DIR]",
+    .example = "waybill doctor\nwaybill doctor --data ./data\n"
+               "waybill doctor --data ./data --store postgres://waybill@db/waybill\n",
+    .forms = (const struct arg_form[]){ { .usage = "[--data DIR [--store URL]]",
                                           .summary = "check the store of a node",
                                           .options = options,
                                           .common = FORM_NODE | FORM_JSON,

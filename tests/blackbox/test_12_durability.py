@@ -329,8 +329,9 @@ def test_a_payload_that_is_wrong_in_postgresql_is_told(node, postgres):
     ids = [node.post("open", b"payload-%d" % n).json["document"] for n in range(3)]
     large = node.post("open", b"L" * 3 * MIB).json["document"]
     database = node.store.rpartition("/")[2]
-    postgres.sql("UPDATE payload SET bytes = 'payload-x' WHERE bytes = 'payload-0'", database)
-    postgres.sql("DELETE FROM payload WHERE bytes = 'payload-1'", database)
+    table = "payload_" + postgres.sql("SELECT max(pos) FROM doc WHERE seg = -1", database)
+    postgres.sql(f"UPDATE {table} SET bytes = 'payload-x' WHERE bytes = 'payload-0'", database)
+    postgres.sql(f"DELETE FROM {table} WHERE bytes = 'payload-1'", database)
     postgres.sql("DELETE FROM payload_piece WHERE piece = 0", database)
     for ident, code in ((ids[0], "payload_corrupt"), (ids[1], "payload_missing"),
                         (large, "payload_missing")):

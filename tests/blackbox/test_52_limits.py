@@ -137,6 +137,7 @@ def test_two_nodes_share_a_rate(make_node, far):
     each_once(far, docs)
 
 
+@BOTH
 @pytest.mark.proves("DM4")
 def test_without_its_timer_work_is_found_by_asking(make_node, far):
     node = make_node(config=text(far, "concurrency: 16, rate: 10/s, burst: 3"),

@@ -118,6 +118,7 @@ def test_an_opening_is_not_missed(make_node, far, tmp_path, is_down):
         await_state(node, doc, "delivered", seconds=40)
 
 
+@BOTH
 @pytest.mark.proves("WI7")
 def test_all_reasons_are_shown_and_all_must_be_gone(make_node, far):
     def text(window):
@@ -136,6 +137,7 @@ def test_all_reasons_are_shown_and_all_must_be_gone(make_node, far):
     await_state(node, doc, "delivered")
 
 
+@BOTH
 @pytest.mark.proves("WI6")
 def test_a_window_that_is_too_short_is_told(make_node, far):
     """Slow deliveries, and a window that closes long before all of them are gone."""

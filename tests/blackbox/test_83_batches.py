@@ -453,8 +453,10 @@ def damage(node, doc):
     """Other bytes where its payload is."""
     if node.store:
         import subprocess  # pylint: disable=import-outside-toplevel
-        subprocess.run(["psql", node.store, "-qc", "UPDATE payload SET bytes = 'x' WHERE num IN"
-                        " (SELECT num FROM doc ORDER BY num OFFSET 1 LIMIT 1)"], check=True, capture_output=True)
+        subprocess.run(["psql", node.store, "-qc", "DO $$ DECLARE d record; BEGIN"
+                        " SELECT num, pos INTO d FROM doc ORDER BY num OFFSET 1 LIMIT 1;"
+                        " EXECUTE format('UPDATE payload_%s SET bytes = %L WHERE num = %s', d.pos, 'x', d.num);"
+                        " END $$"], check=True, capture_output=True)
         return
     import sqlite3  # pylint: disable=import-outside-toplevel
     with sqlite3.connect(f"file:{node.data}/waybill.db?mode=ro", uri=True) as db:

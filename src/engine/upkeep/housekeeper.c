@@ -29,6 +29,7 @@
 #include "store/kernel/health_look.h"
 #include "store/kernel/node.h"
 #include "store/payload/payload.h"
+#include "store/payload/payload_days.h"
 #include "store/road/accept.h"
 #include "store/road/done.h"
 #include "store/road/expire.h"
@@ -96,6 +97,11 @@ static bool follow_rights(struct housekeeper *k, struct err *err)
 static bool keep_key_tables(struct housekeeper *k, struct err *err)
 {
     return accept_keep_tables(k->parts.store, live_key_period_us(k->parts.live), err);
+}
+
+static bool keep_payload_tables(struct housekeeper *k, struct err *err)
+{
+    return payload_days_keep(k->parts.store, err);
 }
 
 static bool beat(struct housekeeper *k, struct err *err)
@@ -374,6 +380,7 @@ static const struct duty {
     { .name = "ways", .every_us = INT64_C(10) * CLOCK_S, .run = look_at_ways },
     { .name = "tables of days", .every_us = INT64_C(600) * CLOCK_S, .run = keep_days },
     { .name = "key tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_key_tables },
+    { .name = "payload tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_payload_tables },
     { .name = "sweep", .every_us = INT64_C(600) * CLOCK_S, .run = housekeeper_sweep },
     { .name = "search", .every_us = INT64_C(600) * CLOCK_S, .run = sweep_terms },
 };

@@ -22,6 +22,7 @@
 #include "store/audit/audit.h"
 #include "store/manual/dead.h"
 #include "store/manual/operate.h"
+#include "store/payload/payload_days.h"
 #include "store/retention/archive.h"
 #include "store/retention/kept.h"
 #include "store/retention/retain.h"
@@ -316,7 +317,7 @@ static bool run_days(struct purger *r, int64_t now_us, struct str archive, struc
 static bool purger_clean(struct purger *r, struct err *err)
 {
     struct retain_bytes got = { .more = true };
-    int64_t dropped, files = 0, bytes = 0, moved = 0;
+    int64_t dropped, tidied, files = 0, bytes = 0, moved = 0;
     bool many = store_kind(r->o.store) == DB_POSTGRESQL;
 
     set_state(r, "cleans");
@@ -342,6 +343,9 @@ static bool purger_clean(struct purger *r, struct err *err)
         if (!purger_rest(r, clock_mono_us() - began, &bytes_pace))
             break;
     }
+    if (!payload_days_tidy(r->o.store, &tidied, err))
+        return false;
+    bytes += tidied;
     if (bytes > 0)
         log_event(LOG_INFO, "retention.freed", kv_int("files", files), kv_int("bytes", bytes),
                   kv_int("moved", moved));

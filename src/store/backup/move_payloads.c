@@ -360,7 +360,7 @@ static bool each_table(struct mover *k, bool (*fn)(struct mover *, const char *,
 
 bool move_payloads(struct mover *k, struct err *err)
 {
-    if (!move_copy_begin(k, "payload(num, bytes)", err) || !each_table(k, put_table, err) ||
+    if (!move_copy_begin(k, "payload_0(num, bytes)", err) || !each_table(k, put_table, err) ||
         !move_copy_end(k, err))
         return false;
     return put_large(k, err) && put_digests(k, err);
@@ -373,7 +373,7 @@ static bool move_payloads_check_table(struct mover *k, const char *table, struct
     int64_t wrong, large;
 
     buf_printf(&text,
-               "SELECT count(*) FROM %s d JOIN payload p ON p.num = d.num WHERE d.seg = -1 AND "
+               "SELECT count(*) FROM %s d JOIN payload_0 p ON p.num = d.num WHERE d.seg = -1 AND "
                "(sha256(p.bytes) <> d.sha256 OR length(p.bytes) <> d.size)",
                table);
     if (!move_number(k, text.ptr, &wrong, err))

@@ -325,6 +325,8 @@ bool pg_failed(PGconn *conn, const PGresult *result, enum sql_id id, bool *ret_l
     if (is_in(state, damaged))
         return err_set(err, ERR_PERMANENT, DB_DAMAGED, "%s: the database is damaged: %s (%s)", name,
                        why, state);
+    if (id == SQL_PAYLOAD_GET && strcmp(state, "42P01") == 0) /* the table went with its day */
+        return err_set(err, ERR_PERMANENT, ENOENT, "the payload is not in the store");
     *ret_lost = *ret_lost || is_in(state, session_over);
     bool again = *ret_lost || is_in(state, lost_against_another);
     bool passes = *ret_lost || is_in(state, not_now) || strncmp(state, "40", 2) == 0;

@@ -32,6 +32,8 @@ struct store {
 
     _Atomic int64_t key_slot_newest; /* the newest table of idempotency keys */
 
+    _Atomic int64_t payload_day;     /* PostgreSQL: the table for new payloads (payload_days.h) */
+
     struct health *health; /* whether it can commit (health.h) */
     struct health_look *health_look;
 
@@ -50,4 +52,9 @@ struct store {
 };
 
 /* Families of numbered tables; a table is dropped whole. */
-enum table_family { TABLES_IDEMPOTENCY = 1, TABLES_DONE = 2, TABLES_EMPTY = 3 /* retain.h */ };
+enum table_family {
+    TABLES_IDEMPOTENCY = 1,
+    TABLES_DONE = 2,
+    TABLES_EMPTY = 3 /* retain.h */,
+    TABLES_PAYLOAD = 4 /* payload_days.h */
+};

@@ -98,14 +98,15 @@ void payload_close(struct payload_reader *r)
 }
 
 /* Takes a connection for one piece only, so that a slow receiver does not occupy one. */
-static bool payload_read_row(struct payload_reader *p, enum sql_id id, struct db_args args,
-                             struct err *err)
+static bool payload_read_row(struct payload_reader *p, enum sql_id id, int64_t slot,
+                             struct db_args args, struct err *err)
 {
     AUTO(reader_back) struct reader r = reader_take(p->store, err);
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
 
-    if (r.db == NULL || !db_query(r.db, id, args, &rows, err) || !db_next(&rows, &row, err))
+    if (r.db == NULL || !db_query_slot(r.db, id, slot, args, &rows, err) ||
+        !db_next(&rows, &row, err))
         return false;
     if (!row)
         return err_set(err, ERR_PERMANENT, ENOENT, "the payload is not in the store");
@@ -161,9 +162,9 @@ static bool payload_read_piece(struct payload_reader *r, struct err *err)
     if (src->place.seg > 0)
         return payload_read_entry(r, err);
     if (src->place.seg == PAYLOAD_IN_TABLE)
-        return payload_read_row(r, SQL_PAYLOAD_GET, DB_ARGS(db_int(src->num)), err);
+        return payload_read_row(r, SQL_PAYLOAD_GET, src->place.pos, DB_ARGS(db_int(src->num)), err);
     if (src->place.seg == PAYLOAD_IN_PIECES)
-        return payload_read_row(r, SQL_PAYLOAD_PIECE_GET,
+        return payload_read_row(r, SQL_PAYLOAD_PIECE_GET, DB_NO_SLOT,
                                 DB_ARGS(db_int(src->place.pos), db_int(r->piece_number++)), err);
     if (!buf_reserve(&r->piece, n, err) ||
         !file_read_at(r->fd, r->piece.ptr, n, r->from + r->at, err))

@@ -3,7 +3,7 @@
  * A place is (seg, pos):
  *   seg > 0   an entry of a segment file (segment.h)
  *   seg = 0   a file of its own, large/POS in hex
- *   seg = -1  the row `num` of table payload (PostgreSQL)
+ *   seg = -1  the row `num` of table payload_POS (PostgreSQL; payload_days.h)
  *   seg = -2  pieces under upload POS (PostgreSQL)
  *   seg = -3  an archive (archive_read.h), POS bytes behind the start of the payload as received;
  *             only in memory, never in a row

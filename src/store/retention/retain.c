@@ -44,9 +44,9 @@
  *
  * Races.  A retry revives a document of the slice: both delete the same row, and one of them finds
  * none.  On PostgreSQL a node whose clock is behind by more than RETAIN_GRACE_US adds a document to
- * a table that is due: a slice takes it, or retain_close_run() finds the table not empty.  Should a
- * kept document arrive so between steps 4 and 5, only the believed day (retain_believe) protects
- * it: a node puts nothing into a table that is over by it.  A reader has found the row but not the
+ * a table that is due: a slice takes it, or retain_close_run() finds the table not empty.  A kept
+ * document that arrives so between steps 4 and 5 is left in the table: step 5 asks again which are
+ * kept.  A reader has found the row but not the
  * bytes: its read fails, as it would for a purged document.  A node uses a table between close and
  * drop: retain_drop_run() finds it not empty and lists it again.  A backup needs the files:
  * it closes the gate (retain_gate.h) and waits for those inside.
@@ -245,16 +245,37 @@ static int retain_by_place(const void *a, const void *b)
     return x->pos < y->pos ? -1 : x->pos > y->pos;
 }
 
-/* PostgreSQL: payload rows are deleted with their documents. */
+/* A table of payloads that was dropped has none of them, whatever a damaged row says. */
+static bool drop_rows_of_day(struct writer *w, int64_t day, const struct db_value *nums,
+                             size_t count, struct err *err)
+{
+    int64_t there = 1;
+
+    return (day == 0 || db_one_int(w->db, SQL_PART_HAS,
+                                   DB_ARGS(db_int(TABLES_PAYLOAD), db_int(day)), 0, &there, err)) &&
+           (there == 0 || db_batch(w->db, SQL_RETAIN_PAYLOAD, day, nums, 1, count, err));
+}
+
+/* PostgreSQL: payload rows are deleted with their documents, table by table. */
 static bool drop_payload_rows(struct writer *w, const struct taken *t, struct err *err)
 {
     struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, t->place_count + 1);
-    size_t n = 0;
+    bool *gone = ARENA_ARRAY(w->arena, bool, t->place_count + 1);
 
-    for (size_t i = 0; i < t->place_count; i++)
-        if (t->places[i].seg == PAYLOAD_IN_TABLE)
-            v[n++] = db_int(t->nums[i]);
-    return n == 0 || db_batch(w->db, SQL_RETAIN_PAYLOAD, DB_NO_SLOT, v, 1, n, err);
+    memset(gone, 0, t->place_count + 1);
+    for (size_t i = 0; i < t->place_count; i++) {
+        size_t n = 0;
+
+        for (size_t k = i; k < t->place_count; k++)
+            if (!gone[k] && t->places[k].seg == PAYLOAD_IN_TABLE &&
+                t->places[i].seg == PAYLOAD_IN_TABLE && t->places[k].pos == t->places[i].pos) {
+                v[n++] = db_int(t->nums[k]);
+                gone[k] = true;
+            }
+        if (n > 0 && !drop_rows_of_day(w, t->places[i].pos, v, n, err))
+            return false;
+    }
+    return true;
 }
 
 /* Notes each payload in a file or in pieces, and each segment once. */

@@ -54,6 +54,7 @@
 #include "store/db/rows.h"
 #include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
+#include "store/payload/payload_days.h"
 #include "store/road/claims.h"
 #include "store/road/key_log.h"
 #include "store/road/lease_rows.h"
@@ -261,7 +262,7 @@ static bool place_payload(struct writer *w, struct accept_op *a, struct err *err
     if (a->is_spooled)
         a->place = a->spooled;
     else if (w->segments == NULL)
-        a->place = (struct payload_ref){ .seg = PAYLOAD_IN_TABLE };
+        a->place = (struct payload_ref){ .seg = PAYLOAD_IN_TABLE, .pos = payload_day(w->store) };
     else
         return segments_add(w->segments, &a->id, &a->sha256, a->body, &a->place, err);
     return true;
@@ -330,14 +331,21 @@ static bool add_payloads(struct writer *w, struct accept_op **fresh, size_t coun
     enum { PAYLOAD = 2 };
     struct db_value *payloads = ARENA_ARRAY(w->arena, struct db_value, count * PAYLOAD);
     size_t n = 0;
+    int64_t day = 0;
 
     for (size_t i = 0; i < count; i++) {
         if (fresh[i]->place.seg != PAYLOAD_IN_TABLE)
             continue;
+        if (n > 0 && fresh[i]->place.pos != day) { /* midnight */
+            if (!db_batch(w->db, SQL_PAYLOAD_ADD, day, payloads, PAYLOAD, n, err))
+                return false;
+            n = 0;
+        }
+        day = fresh[i]->place.pos;
         payloads[n * PAYLOAD] = db_int(fresh[i]->num);
         payloads[n++ * PAYLOAD + 1] = db_bytes(fresh[i]->body);
     }
-    return db_batch(w->db, SQL_PAYLOAD_ADD, DB_NO_SLOT, payloads, PAYLOAD, n, err);
+    return n == 0 || db_batch(w->db, SQL_PAYLOAD_ADD, day, payloads, PAYLOAD, n, err);
 }
 
 /* On SQLite accept_stored() marks claimed tasks after the commit. */

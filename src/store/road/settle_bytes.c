@@ -5,6 +5,7 @@
 #include "base/require.h"
 #include "store/db/rows.h"
 #include "store/kernel/store_state.h"
+#include "store/payload/payload_days.h"
 #include "store/road/settle_batch.h"
 
 /* The bytes to be stored for a new delivery; NULL: none, or stored already. */
@@ -43,12 +44,12 @@ static bool place_one(struct writer *w, struct settle_bytes *b, const struct id 
         to->num = doc;
         return segments_add(w->segments, id, &b->sha256, b->bytes, &to->place, err);
     }
-    to->place = (struct payload_ref){ .seg = PAYLOAD_IN_TABLE };
+    to->place = (struct payload_ref){ .seg = PAYLOAD_IN_TABLE, .pos = payload_day(w->store) };
     if (!writer_number(w, &to->num, err))
         return false;
     struct db_value row[] = { db_int(to->num), db_bytes(b->bytes) };
 
-    return db_batch(w->db, SQL_PAYLOAD_ADD, DB_NO_SLOT, row, 2, 1, err);
+    return db_batch(w->db, SQL_PAYLOAD_ADD, to->place.pos, row, 2, 1, err);
 }
 
 struct ids {

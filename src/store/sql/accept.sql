@@ -56,7 +56,7 @@ VALUES ($1, $2, $3, @NOW_US@ + $4, $5, $6, $7, $8, 1, 0, 0);
 -- only: postgresql
 -- in:  $1 num int, $2 bytes bytes
 -- batch
-INSERT INTO payload(num, bytes) VALUES ($1, $2);
+INSERT INTO payload_@SLOT@(num, bytes) VALUES ($1, $2);
 
 -- name: large_add
 -- only: sqlite
@@ -202,7 +202,64 @@ INSERT INTO payload_gone(seg, pos, state) SELECT -2, upload, 1 FROM gone ON CONF
 -- name: payload_get
 -- only: postgresql
 -- in:  $1 num int
-SELECT bytes FROM payload WHERE num = $1;
+SELECT bytes FROM payload_@SLOT@ WHERE num = $1;
+
+-- name: payload_today
+-- only: postgresql
+SELECT @NOW_US@ / 86400000000;
+
+-- name: payload_make
+-- only: postgresql
+CREATE TABLE IF NOT EXISTS payload_@SLOT@(LIKE payload_0 INCLUDING ALL) WITH (autovacuum_vacuum_cost_delay=10);
+
+-- name: payload_drop
+-- only: postgresql
+DROP TABLE payload_@SLOT@;
+
+-- name: payload_worn
+-- only: postgresql
+-- in:  $1 rows int, $2 bytes int
+-- out: day, bytes
+-- Tables that no payload goes into any more, and that have few rows or none, by the server's own counts.
+SELECT p.slot AS day, pg_total_relation_size(c.oid) AS bytes
+FROM (SELECT slot FROM part WHERE family = 4 UNION SELECT 0) AS p
+JOIN pg_class c ON c.relname = 'payload_' || p.slot AND c.relnamespace = current_schema()::regnamespace
+LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid
+WHERE p.slot < @NOW_US@ / 86400000000 - 1
+    AND (coalesce(s.n_live_tup, 0) <= $1 AND pg_total_relation_size(c.oid) >= $2
+         OR coalesce(s.n_live_tup, 0) = 0 AND p.slot <> 0)
+ORDER BY p.slot LIMIT 16;
+
+-- name: payload_lock
+-- only: postgresql
+LOCK TABLE payload_@SLOT@ IN ACCESS EXCLUSIVE MODE NOWAIT;
+
+-- name: payload_left
+-- only: postgresql
+-- in:  $1 limit int
+SELECT count(*) FROM (SELECT p.num FROM payload_@SLOT@ p ORDER BY p.num LIMIT $1) AS few;
+
+-- name: payload_left_bytes
+-- only: postgresql
+-- in:  $1 limit int
+SELECT coalesce(sum(octet_length(bytes)), 0)::bigint
+FROM (SELECT p.bytes FROM payload_@SLOT@ p ORDER BY p.num LIMIT $1) AS few;
+
+-- name: payload_old
+-- only: postgresql
+ALTER TABLE payload_@SLOT@ RENAME TO payload_old_@SLOT@;
+
+-- name: payload_anew
+-- only: postgresql
+CREATE TABLE payload_@SLOT@(LIKE payload_old_@SLOT@ INCLUDING ALL) WITH (autovacuum_vacuum_cost_delay=10);
+
+-- name: payload_rest
+-- only: postgresql
+INSERT INTO payload_@SLOT@(num, bytes) SELECT num, bytes FROM payload_old_@SLOT@;
+
+-- name: payload_old_drop
+-- only: postgresql
+DROP TABLE payload_old_@SLOT@;
 
 -- name: payload_piece_get
 -- only: postgresql

@@ -97,6 +97,11 @@ INSERT INTO word(id, kind, name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING;
 -- in:  $1 family int
 SELECT slot FROM part WHERE family = $1 ORDER BY slot DESC;
 
+-- name: part_has
+-- only: postgresql
+-- in:  $1 family int, $2 slot int
+SELECT 1 FROM part WHERE family = $1 AND slot = $2;
+
 -- name: part_below
 -- in:  $1 family int, $2 slot int
 SELECT max(slot) FROM part WHERE family = $1 AND slot < $2;

@@ -73,8 +73,10 @@ DELETE FROM done_@SLOT@ WHERE num > $1 AND num <= $2
 -- name: retain_take
 -- in:  $1 above int, $2 upto int, $3 ended int
 -- out: num, seg, pos, size, gateway, sender, receiver, dtype, trail
--- What there was to let go of.
+-- What there was to let go of.  A kept document may have come since retain_spare (PostgreSQL: from a node whose clock
+-- is far behind); the next slice spares it.
 DELETE FROM done_@SLOT@ WHERE num > $1 AND num <= $2 AND ended_us <= $3
+    AND num NOT IN (SELECT k.num FROM kept k WHERE k.num > $1 AND k.num <= $2)
 RETURNING num, seg, pos, size, gateway, sender, receiver, dtype, trail;
 
 -- name: retain_gone
@@ -87,7 +89,7 @@ INSERT INTO payload_gone(seg, pos, state) VALUES ($1, $2, $3) ON CONFLICT DO NOT
 -- in:  $1 num int
 -- batch
 -- for: postgresql
-DELETE FROM payload WHERE num = ANY ($1::bigint[]);
+DELETE FROM payload_@SLOT@ WHERE num = ANY ($1::bigint[]);
 
 -- name: retain_children
 -- in:  $1 num int

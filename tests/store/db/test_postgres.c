@@ -163,7 +163,7 @@ TEST(postgres_every_kind_of_error_has_its_meaning)
         stored += cases[i].ok;
     }
     CHECK(ask(&h, "SELECT count(*) FROM doc") == stored);
-    CHECK(ask(&h, "SELECT count(*) FROM payload") == stored);
+    CHECK(ask(&h, "SELECT count(*) FROM payload_0") == stored);
     store_close(s);
 }
 

@@ -4,6 +4,8 @@
 
 #include "base/chance.h"
 #include "retain_scene.h"
+#include "store/kernel/store_state.h"
+#include "store/payload/payload_days.h"
 #include "store/retention/retain_bytes.h"
 #include "store/road/done.h"
 #include "store/road/retain_days.h"
@@ -69,7 +71,7 @@ TEST(a_day_that_is_over_goes_whole_and_nothing_else)
     CHECK(clean(s, &sum) && sum.damaged == 0);
     CHECK(all_is_well(s));
     if (on_postgres())
-        CHECK(ask(&h, "SELECT count(*) FROM payload") == 53);
+        CHECK(ask(&h, "SELECT count(*) FROM payload_0") == 53);
     store_close(s);
     s = open_small(&h);
     CHECK(s != NULL && all_is_well(s) && is_there(s, &young[7]));
@@ -261,6 +263,79 @@ TEST(large_payloads_go_with_their_documents)
 }
 
 /* Dropped, given up half way, and left behind by a node that died. */
+/* New payloads go into the table of a day long ago. */
+static bool use_day(const struct home *h, struct store *s, int64_t day)
+{
+    char sql[200];
+
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO part(family, slot) VALUES (4, %lld);"
+                   "CREATE TABLE payload_%lld(LIKE payload_0 INCLUDING ALL)",
+                   (long long)day, (long long)day);
+    s->payload_day = day;
+    return tell(h, sql);
+}
+
+static bool has_table(const struct home *h, const char *name)
+{
+    char sql[200];
+
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM pg_tables WHERE tablename = '%s'", name);
+    return ask(h, sql) == 1;
+}
+
+/* The server counts rows a moment after the commit: tidy until something came back. */
+static int64_t tidy(struct store *s)
+{
+    int64_t bytes = 0, until = clock_mono_us() + 30 * CLOCK_S;
+    struct err err = { 0 };
+
+    while (payload_days_tidy(s, &bytes, &err) && bytes == 0 && clock_mono_us() < until)
+        clock_sleep_us(100 * CLOCK_MS);
+    return bytes;
+}
+
+/* proves: RE6 */
+TEST(postgres_space_of_payloads_comes_back_with_the_table_of_their_day)
+{
+    enum { MANY = 100, FEW = 3, BODY = 200 << 10 };
+    static struct accept_op many[MANY], few[FEW];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct str body = str_mem(calloc(1, BODY), BODY);
+    struct err err = { 0 };
+    int64_t bytes;
+
+    CHECK(s != NULL && use_day(&h, s, 5) && ended_docs(s, many, MANY, body, OLD) &&
+          ended_docs(s, few, FEW, body, OLD + 1));
+    CHECK(payload_days_keep(s, &err) && payload_day(s) == today());
+    CHECK(payload_days_tidy(s, &bytes, &err) && bytes == 0); /* it is full */
+    CHECK(purge(s, today() + OLD) == MANY && tidy(s) > (MANY - 10) * BODY);
+    CHECK(ask(&h, "SELECT pg_total_relation_size('payload_5')") < 2 * FEW * BODY);
+    for (size_t i = 0; i < FEW; i++)
+        CHECK(payload_is(s, &few[i], body));
+    CHECK(payload_days_tidy(s, &bytes, &err) && bytes == 0 && has_table(&h, "payload_5"));
+    CHECK(purge(s, today() + OLD + 1) == FEW && tidy(s) > 0 && !has_table(&h, "payload_5"));
+    CHECK(ask(&h, "SELECT count(*) FROM part WHERE family = 4 AND slot = 5") == 0);
+    CHECK(ended_docs(s, few, 1, body, 9) && payload_is(s, &few[0], body)); /* today's */
+    store_close(s);
+}
+
+TEST(postgres_payloads_of_before_there_were_days_are_read_after_an_upgrade)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op op = doc_of(STR("old"));
+
+    CHECK(s != NULL && accept_doc(s, &op) && op.place.pos == 0);
+    store_close(s);
+    CHECK(tell(&h, "ALTER TABLE payload_0 RENAME TO payload") &&
+          tell(&h, "DELETE FROM schema_version WHERE version >= 25"));
+    s = open_store(&h);
+    CHECK(s != NULL && payload_is(s, &op, STR("old")));
+    store_close(s);
+}
+
 TEST(postgres_uploads_that_nobody_took_go_some_pieces_at_a_time)
 {
     enum { SIZE = 9 << 20 };

@@ -297,7 +297,7 @@ static bool damage(const struct home *h, const struct accept_op *op)
     if (on_sqlite())
         return flip_byte(h, op, 96 + 2);
     (void)snprintf(sql, sizeof sql,
-                   "UPDATE payload SET bytes = set_byte(bytes, 2, get_byte(bytes, 2) # 1) "
+                   "UPDATE payload_0 SET bytes = set_byte(bytes, 2, get_byte(bytes, 2) # 1) "
                    "WHERE num = %lld",
                    (long long)op->num);
     return tell(h, sql);
@@ -312,7 +312,7 @@ static bool lose(const struct home *h, const struct accept_op *op)
                        (long long)op->place.seg);
         return unlink(text) == 0;
     }
-    (void)snprintf(text, sizeof text, "DELETE FROM payload WHERE num = %lld", (long long)op->num);
+    (void)snprintf(text, sizeof text, "DELETE FROM payload_0 WHERE num = %lld", (long long)op->num);
     return tell(h, text);
 }
 

@@ -288,7 +288,7 @@ TEST(postgres_two_nodes_and_one_key_make_one_document)
 
     CHECK(a != NULL && b != NULL && send_from_all(a, DAY_US, b, DAY_US));
     CHECK(ask(&h, "SELECT count(*) FROM doc") == KEYS);
-    CHECK(ask(&h, "SELECT count(*) FROM payload") == KEYS);
+    CHECK(ask(&h, "SELECT count(*) FROM payload_0") == KEYS);
     store_close(a);
     store_close(b);
 }

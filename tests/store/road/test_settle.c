@@ -525,7 +525,7 @@ TEST(changed_bytes_are_stored_with_their_deliveries)
     CHECK(timeline_next(&r, &line, &damaged) && line.has_bytes && line.size == 7 &&
           line.seg == small.stored.place.seg && line.num == small.stored.num);
     if (on_postgres())
-        CHECK(ask(&h, "SELECT count(*) FROM payload") == 2 &&
+        CHECK(ask(&h, "SELECT count(*) FROM payload_0") == 2 &&
               ask(&h, "SELECT count(*) FROM payload_upload") == 0);
     else
         CHECK(ask(&h, "SELECT count(*) FROM large") == 1);

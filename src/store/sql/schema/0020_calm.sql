@@ -3,7 +3,7 @@
 -- only: postgresql
 -- By default a vacuum writes 30 MB/s, and a commit on a disk that busy takes 200 ms.  With this setting it
 -- writes up to 8 MB/s, enough for a sustained 3 MB/s of payloads that come and go.
-ALTER TABLE payload SET (autovacuum_vacuum_cost_delay=10);
+ALTER TABLE IF EXISTS payload SET (autovacuum_vacuum_cost_delay=10);
 ALTER TABLE payload_piece SET (autovacuum_vacuum_cost_delay=10);
 -- end
 
