@@ -169,13 +169,22 @@ static bool greet(struct known_folder *f, int fd, const struct folder_id *found,
     return true;
 }
 
+static bool has_met(struct known_folder *f)
+{
+    (void)pthread_mutex_lock(&f->mutex);
+    bool met = f->met;
+
+    (void)pthread_mutex_unlock(&f->mutex);
+    return met;
+}
+
 /* A folder that is known must not be created in the place of a share. */
-static bool make_unknown(const struct known_folder *f, struct err *err)
+static bool make_unknown(struct known_folder *f, struct err *err)
 {
     struct folder_id kept;
     bool known;
 
-    if (f->met || access(f->path, F_OK) == 0)
+    if (has_met(f) || access(f->path, F_OK) == 0)
         return true;
     if (!recall(f, &kept, &known, err))
         return false;

@@ -403,6 +403,37 @@ alerts: {{ disk: off, queue_age: off, receiver_failing: off }}
 """
 
 
+@BOTH
+@pytest.mark.proves("QC5")
+@pytest.mark.parametrize("answer, rule, states, code, remedy", [
+    (None, "{}", ("retrying", "held"), "receiver_failing", ("cancel",)),
+    (500, "{ in_doubt: hold }", ("in_doubt",), "dead_letters", ("resolve", "--delivered")),
+    (422, "{}", ("dead",), "dead_letters", ("discard",))], ids=["waits", "doubt", "dead"])
+def test_a_state_that_lasts_is_told_and_has_a_way_out(make_node, deaf, answer, rule, states, code, remedy):
+    """What waits for a receiver that is not there, what waits for a person; a verb ends each of them."""
+    deaf.status = answer
+    if answer is not None:
+        deaf.listen()
+    text = config(["receiver_failing: { after: 1s }"], port=deaf.port)
+    node = make_node(config=text.replace("shop: {},", f"shop: {rule},"))
+    node.start()
+    doc = send(node, "shop")
+
+    def state():
+        return node.graphql("query($id: ID!) { document(id: $id) { state } }", id=doc)["document"]["state"]
+
+    wait_for(lambda: state() in states, node)
+    wait_for(lambda: open_one(node, code), node)
+    got = node.cli("docs", remedy[0], doc, *remedy[1:])
+    assert got.returncode == 0, got.stdout + got.stderr
+    wait_for(lambda: state() in ("cancelled", "delivered"), node)
+    deaf.status = 200
+    if answer is None:
+        deaf.listen()
+    send(node, "shop")  # a breaker closes with the next that arrives
+    wait_for(lambda: not open_one(node, code), node)
+
+
 @pytest.mark.proves("QC5")
 def test_a_queue_that_is_stuck_shows_beside_another_one_of_its_endpoint(make_node, ears, tmp_path):
     clock = MovedClock(tmp_path)

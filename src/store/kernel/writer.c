@@ -94,7 +94,8 @@ struct writers {
     pthread_mutex_t mutex;
     pthread_cond_t filled, told;
     struct store_op *first, **end;
-    size_t waiting, sleeping, running; /* operations; threads; groups */
+    _Atomic size_t waiting;   /* operations; changed with the mutex held */
+    size_t sleeping, running; /* threads; groups */
     bool stopping;
     _Atomic int64_t group_us;
     pthread_mutex_t number_mutex;
@@ -127,17 +128,23 @@ static struct metric *const metrics[] = { &groups, &group_ops, &group_time,
 
 /* ---- the queue ---- */
 
+/* With the mutex held: a plain store; writers_waiting() reads it without. */
+static void set_waiting(struct writers *ws, size_t count)
+{
+    atomic_store_explicit(&ws->waiting, count, memory_order_relaxed);
+}
+
 bool writers_submit(struct writers *ws, struct store_op *first, struct store_op *last, size_t count)
 {
     bool wake = false, taken;
 
     (void)pthread_mutex_lock(&ws->mutex);
-    taken = !ws->stopping && ws->waiting + count <= ws->options.queue_most;
+    taken = !ws->stopping && writers_waiting(ws) + count <= ws->options.queue_most;
     if (taken) {
         last->next = NULL;
         *ws->end = first;
         ws->end = &last->next;
-        ws->waiting += count;
+        set_waiting(ws, writers_waiting(ws) + count);
         wake = ws->sleeping > 0;
     }
     (void)pthread_mutex_unlock(&ws->mutex);
@@ -154,7 +161,7 @@ void writers_submit_always(struct writers *ws, struct store_op *first, struct st
     last->next = NULL;
     *ws->end = first;
     ws->end = &last->next;
-    ws->waiting += count;
+    set_waiting(ws, writers_waiting(ws) + count);
     bool wake = ws->sleeping > 0;
 
     (void)pthread_mutex_unlock(&ws->mutex);
@@ -265,7 +272,7 @@ void writers_drain(struct writers *ws)
 
 size_t writers_waiting(struct writers *ws)
 {
-    return __atomic_load_n(&ws->waiting, __ATOMIC_RELAXED);
+    return atomic_load_explicit(&ws->waiting, memory_order_relaxed);
 }
 
 int64_t writers_group_us(struct writers *ws)
@@ -300,7 +307,7 @@ static size_t writer_take(struct writers *ws, struct thread *t, bool work_waits,
     }
     if (ws->first == NULL)
         ws->end = &ws->first;
-    ws->waiting -= n;
+    set_waiting(ws, writers_waiting(ws) - n);
     ws->running += n > 0;
     *ret_end = ws->stopping && n == 0;
     bool wake = ws->first != NULL && ws->sleeping > 0;

@@ -43,7 +43,7 @@ struct fx_call {
 
 static bool fx_await(atomic_int *what, int value)
 {
-    for (int i = 0; i < 5000 && atomic_load(what) < value; i++)
+    for (int i = 0; i < 30000 && atomic_load(what) < value; i++)
         clock_sleep_us(1000);
     return atomic_load(what) >= value;
 }
@@ -51,14 +51,14 @@ static bool fx_await(atomic_int *what, int value)
 /* The client may see the last byte before the handler lets go. */
 static bool fx_await_none(void)
 {
-    for (int i = 0; i < 5000 && atomic_load(&fx_live) > 0; i++)
+    for (int i = 0; i < 30000 && atomic_load(&fx_live) > 0; i++)
         clock_sleep_us(1000);
     return atomic_load(&fx_live) == 0;
 }
 
 static bool fx_await_parked(void)
 {
-    for (int i = 0; i < 5000 && atomic_load(&fx_parked) == NULL; i++)
+    for (int i = 0; i < 30000 && atomic_load(&fx_parked) == NULL; i++)
         clock_sleep_us(1000);
     return atomic_load(&fx_parked) != NULL;
 }
@@ -344,14 +344,14 @@ static bool client_say(struct client *c, const char *z)
     return client_send(c, str_of(z));
 }
 
-/* More bytes into c->in; false at the end or after five seconds. */
+/* More bytes into c->in; false at the end or after half a minute. */
 static bool client_more(struct client *c)
 {
     struct pollfd p = { .fd = c->fd, .events = POLLIN };
     struct err err;
     ssize_t n = -1;
 
-    if (poll(&p, 1, 5000) != 1 || !buf_reserve(&c->in, 1 << 16, &err))
+    if (poll(&p, 1, 30000) != 1 || !buf_reserve(&c->in, 1 << 16, &err))
         return false;
     n = recv(c->fd, c->in.ptr + c->in.len, 1 << 16, 0);
     if (n <= 0) {

@@ -581,7 +581,12 @@ static bool reel_next(void *arg, struct str *ret, struct err *err)
 
 static void shot_large(struct shot *s, struct receiver *r, const char *path, struct reel *reel)
 {
+    static struct http_out_options patient = { .timeout_us = 60 * CLOCK_S,
+                                               .connect_timeout_us = 60 * CLOCK_S,
+                                               .verify = true };
+
     shot_make(s, "http", r->port, path);
+    s->t.options = &patient; /* six megabytes under a sanitizer, beside other suites */
     s->sending.bytes = (struct str){ 0 };
     s->sending.size = (int64_t)PIECE * PIECES;
     s->sending.next = reel_next;
