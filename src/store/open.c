@@ -21,6 +21,7 @@
 #include "store/kernel/damage.h"
 #include "store/kernel/health_look.h"
 #include "store/kernel/node.h"
+#include "store/kernel/reserve.h"
 #include "store/kernel/store_state.h"
 #include "store/retention/retain_gate.h"
 #include "store/road/aloft.h"
@@ -86,6 +87,7 @@ static bool store_open_folder(struct store *s, struct err *err)
     if (s->data_fd < 0)
         return err_set(err, ERR_CONFIG, errno, "open data folder %s: %s", s->options.data,
                        strerror(errno));
+    reserve_before_start(s->data_fd);
     if (!node_lock(s, err))
         return false;
     file_sync_parent(s->data_fd, "the data folder's parent");

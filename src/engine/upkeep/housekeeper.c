@@ -27,6 +27,7 @@
 #include "engine/watch/watchdog.h"
 #include "store/kernel/health_look.h"
 #include "store/kernel/node.h"
+#include "store/kernel/reserve.h"
 #include "store/payload/payload.h"
 #include "store/road/accept.h"
 #include "store/road/done.h"
@@ -73,7 +74,8 @@ static bool housekeeper_look_at_disk(struct housekeeper *k, struct err *err)
 
     if (!file_free_bytes(store_data_fd(k->parts.store), &free_bytes, err))
         return false;
-    intake_note_disk(k->parts.intake, free_bytes);
+    /* Without the reserve nothing is accepted, whatever `disk_reserve` says. */
+    intake_note_disk(k->parts.intake, reserve_keep(k->parts.store) ? free_bytes : -1);
     return true;
 }
 

@@ -65,6 +65,7 @@
 #include "store/kernel/damage.h"
 #include "store/kernel/health.h"
 #include "store/kernel/node.h"
+#include "store/kernel/reserve.h"
 #include "store/kernel/store_state.h"
 
 enum {
@@ -476,6 +477,31 @@ static bool is_one_ops_fault(const struct err *err)
     return err->kind == ERR_PERMANENT;
 }
 
+/* No space: operations that take something in are refused, the others get the reserve.  Moves those
+ * to the front of the range; returns their number, 0 if there is no reserve. */
+static size_t give_reserve(struct writer *w, struct store_op **ops, size_t count,
+                           const struct err *err)
+{
+    size_t rest = 0;
+
+    if (err->kind != ERR_LIMIT || err->sys != ENOSPC)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        rest += !ops[i]->verb->takes;
+    if (rest == 0 || !reserve_give_up(w->store))
+        return 0;
+    rest = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct store_op *op = ops[i];
+
+        if (op->verb->takes)
+            writer_tell(&op, 1, false, err);
+        else
+            ops[rest++] = op;
+    }
+    return rest;
+}
+
 /* In test builds: the operation that an injected fault refuses at every try. */
 static const struct store_op *guilty_one(struct store_op **ops, size_t count)
 {
@@ -496,6 +522,7 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
     while (left > 0) {
         size_t from = parts[left - 1].from, n = parts[left - 1].count;
         struct err err = { 0 };
+        size_t rest;
 
         left--;
         if (run_once(w, ops + from, n, &err)) {
@@ -513,6 +540,9 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
             parts[left++].count = n - n / 2;
             parts[left].from = from;
             parts[left++].count = n / 2;
+        } else if ((rest = give_reserve(w, ops + from, n, &err)) > 0) {
+            parts[left].from = from;
+            parts[left++].count = rest;
         } else {
             health_failed(w->store->health, &err, is_one_ops_fault(&err));
             writer_tell(ops + from, n, false, &err);

@@ -604,6 +604,7 @@ static void accept_committed(struct writer *w, struct store_op **ops, size_t cou
 const struct store_verb accept_verb = { .name = "accept",
                                         .run = accept_run,
                                         .last = true, /* locks the row of order_seq */
+                                        .takes = true,
                                         .committed = accept_committed };
 
 /* ---- the tables of keys ---- */
