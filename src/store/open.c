@@ -27,6 +27,7 @@
 #include "store/road/aloft.h"
 #include "store/road/claims.h"
 #include "store/road/done.h"
+#include "store/road/key_clock.h"
 #include "store/road/key_log.h"
 #include "store/road/lease_rows.h"
 #include "store/road/order.h"
@@ -246,6 +247,7 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     (void)pthread_rwlock_init(&s->name_lock, NULL);
     s->health = health_new();
     s->health_look = health_look_new();
+    s->key_clock = key_clock_new();
     s->done_days = done_days_new();
     s->retain_rules = retain_rules_new();
     s->retain_gate = retain_gate_new();
@@ -284,6 +286,7 @@ void store_close(struct store *s)
     order_free(s->order);
     leases_free(s->leases);
     key_log_free(s->key_log);
+    key_clock_free(s->key_clock);
     health_look_free(s->health_look);
     health_free(s->health);
     done_days_free(s->done_days);

@@ -67,6 +67,9 @@ struct db_args {
 /* err.sys of a transaction that was lost, in a conflict with another one or with its connection,
  * and had no effect: after db_rollback() (and db_revive()) it may be run again unchanged. */
 enum { DB_AGAIN = 40001 };
+/* err.sys of an error of some operations of a group, not of the store: the others are run without
+ * them. */
+enum { DB_NOT_ALL = 40003 };
 /* err.sys of a database that is damaged; on a writer it ends the process (damage.h). */
 enum { DB_DAMAGED = 40002 };
 

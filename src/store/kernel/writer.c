@@ -11,8 +11,8 @@
  * all nodes need are held for the shortest time.
  *
  * Errors.  A transaction that was lost without effect (DB_AGAIN) is tried GROUP_TRIES times.
- * ERR_PERMANENT may be the fault of one operation: the range is split in halves, each a
- * transaction of its own, until that operation is alone and gets the error.  Any other error
+ * ERR_PERMANENT, and DB_NOT_ALL, may be the fault of one operation: the range is split in halves,
+ * each a transaction of its own, until that operation is alone and gets the error.  Any other error
  * (full disk, no connection, dead node) concerns all operations of the range, and all get it.
  *
  * Invariants
@@ -474,7 +474,7 @@ static void writer_tell(struct store_op **ops, size_t count, bool ok, const stru
 /* Other errors (full disk, lost connection) would strike each operation alike. */
 static bool is_one_ops_fault(const struct err *err)
 {
-    return err->kind == ERR_PERMANENT;
+    return err->kind == ERR_PERMANENT || err->sys == DB_NOT_ALL;
 }
 
 /* No space: operations that take something in are refused, the others get the reserve.  Moves those
