@@ -195,6 +195,8 @@ struct sqlite3 *db_sqlite_handle(struct db *db);
  * them into the database file as far as readers allow. */
 int64_t db_sqlite_wal_pages(struct db *db);
 bool db_sqlite_checkpoint(struct db *db, struct err *err);
+/* False: the log has outgrown its limit, because somebody keeps a checkpoint from moving it. */
+bool db_sqlite_log_has_room(struct db *db, struct err *err);
 
 struct pg_lineage;
 /* lineage: which of the servers that the address names holds the store (pg_lineage.h); NULL: the

@@ -527,6 +527,8 @@ static bool accept_by(struct writer *w, struct store_op **ops, size_t count, sto
     struct accept_op **fresh = ARENA_ARRAY(w->arena, struct accept_op *, count);
     size_t keys = 0, n = 0;
 
+    if (w->db->kind == DB_SQLITE && !db_sqlite_log_has_room(w->db, err))
+        return false;
     for (size_t i = 0; i < count; i++) {
         struct accept_op *a = container_of(ops[i], struct accept_op, op);
 
