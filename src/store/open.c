@@ -21,11 +21,13 @@
 #include "store/kernel/damage.h"
 #include "store/kernel/health_look.h"
 #include "store/kernel/node.h"
+#include "store/kernel/reserve.h"
 #include "store/kernel/store_state.h"
 #include "store/retention/retain_gate.h"
 #include "store/road/aloft.h"
 #include "store/road/claims.h"
 #include "store/road/done.h"
+#include "store/road/key_clock.h"
 #include "store/road/key_log.h"
 #include "store/road/lease_rows.h"
 #include "store/road/order.h"
@@ -86,6 +88,7 @@ static bool store_open_folder(struct store *s, struct err *err)
     if (s->data_fd < 0)
         return err_set(err, ERR_CONFIG, errno, "open data folder %s: %s", s->options.data,
                        strerror(errno));
+    reserve_before_start(s->data_fd);
     if (!node_lock(s, err))
         return false;
     file_sync_parent(s->data_fd, "the data folder's parent");
@@ -244,6 +247,7 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     (void)pthread_rwlock_init(&s->name_lock, NULL);
     s->health = health_new();
     s->health_look = health_look_new();
+    s->key_clock = key_clock_new();
     s->done_days = done_days_new();
     s->retain_rules = retain_rules_new();
     s->retain_gate = retain_gate_new();
@@ -282,6 +286,7 @@ void store_close(struct store *s)
     order_free(s->order);
     leases_free(s->leases);
     key_log_free(s->key_log);
+    key_clock_free(s->key_clock);
     health_look_free(s->health_look);
     health_free(s->health);
     done_days_free(s->done_days);

@@ -145,7 +145,10 @@ const char *intake_shut_why(struct intake *in, bool *ret_space)
         return why;
     }
     *ret_space = atomic_load(&in->free_disk) < in->options.disk_reserve_bytes;
-    return *ret_space ? "the disk has less space left than node.limits.disk_reserve" : NULL;
+    return !*ret_space ? NULL
+           : atomic_load(&in->free_disk) < 0
+               ? "the disk is full"
+               : "the disk has less space left than node.limits.disk_reserve";
 }
 
 const char *intake_closed_why(struct intake *in)

@@ -46,7 +46,7 @@ void intake_free(struct intake *in); /* after its loops have ended */
  * force.  Blocks on the store. */
 bool intake_use(struct intake *in, struct config *config, int64_t version, struct err *err);
 
-/* The free space of the data folder, noted by the housekeeper every second. */
+/* The free space of the data folder, noted by the housekeeper every second; -1: none at all. */
 void intake_note_disk(struct intake *in, int64_t free_bytes);
 /* Nothing can be stored: refuse before the body is read.  NULL: it can again.  space: for want of
  * it. */

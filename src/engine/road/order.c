@@ -303,6 +303,8 @@ static bool scan_page(struct ordering *o, struct order_scan *scan)
     atomic_store(&o->blocked_last, o->blocked);
     if (o->lanes == 0 && !atomic_load(&o->ordered))
         atomic_store(&o->maybe, false);
+    if (atomic_load(&o->ordered)) /* order_use() came in between */
+        atomic_store(&o->maybe, true);
     o->blocked = o->lanes = 0;
     return false;
 }

@@ -12,6 +12,7 @@
 #include "base/wait.h"
 #include "core/lease_time.h"
 #include "core/state.h"
+#include "core/steady.h"
 #include "engine/batch/batcher.h"
 #include "engine/dispatch/govern.h"
 #include "engine/intake/intake.h"
@@ -28,6 +29,7 @@
 #include "engine/watch/watchdog.h"
 #include "store/kernel/health_look.h"
 #include "store/kernel/node.h"
+#include "store/kernel/reserve.h"
 #include "store/payload/payload.h"
 #include "store/payload/payload_days.h"
 #include "store/road/accept.h"
@@ -47,7 +49,9 @@ enum {
     EXPIRE_US = 500 * CLOCK_MS, /* per round: other duties wait */
     LOOK_US = 2 * CLOCK_S,
     LOOK_MOST_US = 60 * CLOCK_S,
-    LOOK_SHARE = 200
+    LOOK_SHARE = 200,
+    KEYS_US = 60 * CLOCK_S,                   /* between two looks after the tables of keys ... */
+    KEYS_AGAIN_US = STEADY_APART_US + CLOCK_S /* ... and after a step of the clock */
 };
 
 struct housekeeper {
@@ -58,6 +62,7 @@ struct housekeeper {
     bool stopping;
     struct watchdog *watchdog;
     int64_t queues_us, dead_us; /* the next checks; monotonic */
+    int64_t keys_us;            /* the next look after the tables of keys; monotonic */
     int64_t term_slot;          /* the next slot of the attribute index to sweep */
 
     struct db *beat_db; /* PostgreSQL: a connection for the heartbeat alone */
@@ -75,7 +80,8 @@ static bool housekeeper_look_at_disk(struct housekeeper *k, struct err *err)
 
     if (!file_free_bytes(store_data_fd(k->parts.store), &free_bytes, err))
         return false;
-    intake_note_disk(k->parts.intake, free_bytes);
+    /* Without the reserve nothing is accepted, whatever `disk_reserve` says. */
+    intake_note_disk(k->parts.intake, reserve_keep(k->parts.store) ? free_bytes : -1);
     return true;
 }
 
@@ -94,8 +100,15 @@ static bool follow_rights(struct housekeeper *k, struct err *err)
     return admin_keys_follow(k->parts.admin_keys, err);
 }
 
+/* After a step of the clock soon again: only a second reading decides. */
 static bool keep_key_tables(struct housekeeper *k, struct err *err)
 {
+    int64_t now = clock_mono_us();
+
+    if (now < k->keys_us &&
+        !(accept_keys_are_unsure(k->parts.store) && now >= k->keys_us - KEYS_US + KEYS_AGAIN_US))
+        return true;
+    k->keys_us = now + KEYS_US;
     return accept_keep_tables(k->parts.store, live_key_period_us(k->parts.live), err);
 }
 
@@ -379,7 +392,7 @@ static const struct duty {
     { .name = "charts", .every_us = CLOCK_S, .run = save_charts },
     { .name = "ways", .every_us = INT64_C(10) * CLOCK_S, .run = look_at_ways },
     { .name = "tables of days", .every_us = INT64_C(600) * CLOCK_S, .run = keep_days },
-    { .name = "key tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_key_tables },
+    { .name = "key tables", .every_us = CLOCK_S, .run = keep_key_tables },
     { .name = "payload tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_payload_tables },
     { .name = "sweep", .every_us = INT64_C(600) * CLOCK_S, .run = housekeeper_sweep },
     { .name = "search", .every_us = INT64_C(600) * CLOCK_S, .run = sweep_terms },

@@ -67,6 +67,9 @@ struct db_args {
 /* err.sys of a transaction that was lost, in a conflict with another one or with its connection,
  * and had no effect: after db_rollback() (and db_revive()) it may be run again unchanged. */
 enum { DB_AGAIN = 40001 };
+/* err.sys of an error of some operations of a group, not of the store: the others are run without
+ * them. */
+enum { DB_NOT_ALL = 40003 };
 /* err.sys of a database that is damaged; on a writer it ends the process (damage.h). */
 enum { DB_DAMAGED = 40002 };
 
@@ -192,6 +195,8 @@ struct sqlite3 *db_sqlite_handle(struct db *db);
  * them into the database file as far as readers allow. */
 int64_t db_sqlite_wal_pages(struct db *db);
 bool db_sqlite_checkpoint(struct db *db, struct err *err);
+/* False: the log has outgrown its limit, because somebody keeps a checkpoint from moving it. */
+bool db_sqlite_log_has_room(struct db *db, struct err *err);
 
 struct pg_lineage;
 /* lineage: which of the servers that the address names holds the store (pg_lineage.h); NULL: the

@@ -17,6 +17,11 @@
  * used one. */
 enum { SLOTTED = 64 };
 
+/* The log shrinks to this size when it begins anew; while somebody reads an old state of the
+ * database it cannot, and beyond LOG_MOST nothing more is taken in. */
+#define LOG_KEPT "16777216"
+enum { LOG_MOST = 256 << 20, PAGE_BYTES = 4096 };
+
 struct slotted {
     sqlite3_stmt *stmt;
     enum sql_id id;
@@ -46,7 +51,8 @@ static bool db_sqlite_fail(struct db_sqlite *self, int rc, const char *what, str
 {
     int primary = rc & 0xff, sys = sqlite3_system_errno(self->handle);
 
-    if (primary == SQLITE_FULL)
+    if (primary == SQLITE_FULL ||
+        (primary == SQLITE_IOERR && sys == ENOSPC)) /* its shared memory */
         return err_set(err, ERR_LIMIT, ENOSPC, "%s: no space left for the database", what);
     if (primary == SQLITE_IOERR && !self->reader && rc != SQLITE_IOERR_NOMEM)
         file_fatal(what, sys != 0 ? sys : EIO);
@@ -372,6 +378,7 @@ static bool db_sqlite_set_up(struct db_sqlite *self, struct err *err)
     (void)sqlite3_wal_hook(self->handle, wal_hook, self);
     return exec(self,
                 "PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA secure_delete=OFF;"
+                "PRAGMA journal_size_limit=" LOG_KEPT ";"
                 "PRAGMA cache_size=-32768; PRAGMA foreign_keys=OFF",
                 err) &&
            set_durable(self, err);
@@ -411,6 +418,20 @@ sqlite3 *db_sqlite_handle(struct db *db)
 int64_t db_sqlite_wal_pages(struct db *db)
 {
     return db_sqlite_self_of(db)->wal_pages;
+}
+
+bool db_sqlite_log_has_room(struct db *db, struct err *err)
+{
+    const char *lower = fault_switch("WAYBILL_TEST_LOG_MOST");
+    int64_t bytes = db_sqlite_wal_pages(db) * PAGE_BYTES, most = LOG_MOST;
+
+    if (lower != NULL && !str_to_i64(str_of(lower), &most))
+        most = LOG_MOST;
+    return bytes <= most ||
+           err_set(err, ERR_TRANSIENT, DB_NOT_ALL,
+                   "the log of the database has grown to %lld MB, because another program reads "
+                   "waybill.db in an open transaction: end it",
+                   (long long)(bytes >> 20));
 }
 
 bool db_sqlite_checkpoint(struct db *db, struct err *err)

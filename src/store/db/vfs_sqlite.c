@@ -65,6 +65,8 @@ static int write_gathered(sqlite3_file *file, const void *bytes, int len, sqlite
 {
     struct gather *g = gather_of(file);
 
+    if (g->is_log && fault_error(DB_FULL))
+        return SQLITE_FULL;
     if (!g->is_log || len > GATHER_MOST)
         return below(file)->xWrite(file, bytes, len, at);
     if (g->len > 0 && (at != g->at + (sqlite3_int64)g->len || g->len + (size_t)len > GATHER_MOST)) {

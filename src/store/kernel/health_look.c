@@ -27,7 +27,8 @@ static bool health_look_run(struct writer *w, struct store_op **ops, size_t coun
     struct health_look *l = container_of(ops[0], struct health_look, op);
 
     (void)count; /* there is one */
-    return db_send(w->db, SQL_HEALTH_LOCK, DB_NO_ARGS, err) &&
+    return (w->db->kind != DB_SQLITE || db_sqlite_log_has_room(w->db, err)) &&
+           db_send(w->db, SQL_HEALTH_LOCK, DB_NO_ARGS, err) &&
            (!l->writes || w->db->kind != DB_SQLITE ||
             db_send(w->db, SQL_HEALTH_WRITE, DB_NO_ARGS, err));
 }

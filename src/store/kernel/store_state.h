@@ -30,6 +30,7 @@ struct store {
     pthread_rwlock_t name_lock;
     struct name_table names; /* under name_lock */
 
+    struct key_clock *key_clock;     /* when keys are forgotten (key_clock.h) */
     _Atomic int64_t key_slot_newest; /* the newest table of idempotency keys */
 
     _Atomic int64_t payload_day;     /* PostgreSQL: the table for new payloads (payload_days.h) */

@@ -11,8 +11,8 @@
  * all nodes need are held for the shortest time.
  *
  * Errors.  A transaction that was lost without effect (DB_AGAIN) is tried GROUP_TRIES times.
- * ERR_PERMANENT may be the fault of one operation: the range is split in halves, each a
- * transaction of its own, until that operation is alone and gets the error.  Any other error
+ * ERR_PERMANENT, and DB_NOT_ALL, may be the fault of one operation: the range is split in halves,
+ * each a transaction of its own, until that operation is alone and gets the error.  Any other error
  * (full disk, no connection, dead node) concerns all operations of the range, and all get it.
  *
  * Invariants
@@ -65,6 +65,7 @@
 #include "store/kernel/damage.h"
 #include "store/kernel/health.h"
 #include "store/kernel/node.h"
+#include "store/kernel/reserve.h"
 #include "store/kernel/store_state.h"
 
 enum {
@@ -480,7 +481,32 @@ static void writer_tell(struct store_op **ops, size_t count, bool ok, const stru
 /* Other errors (full disk, lost connection) would strike each operation alike. */
 static bool is_one_ops_fault(const struct err *err)
 {
-    return err->kind == ERR_PERMANENT;
+    return err->kind == ERR_PERMANENT || err->sys == DB_NOT_ALL;
+}
+
+/* No space: operations that take something in are refused, the others get the reserve.  Moves those
+ * to the front of the range; returns their number, 0 if there is no reserve. */
+static size_t give_reserve(struct writer *w, struct store_op **ops, size_t count,
+                           const struct err *err)
+{
+    size_t rest = 0;
+
+    if (err->kind != ERR_LIMIT || err->sys != ENOSPC)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        rest += !ops[i]->verb->takes;
+    if (rest == 0 || !reserve_give_up(w->store))
+        return 0;
+    rest = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct store_op *op = ops[i];
+
+        if (op->verb->takes)
+            writer_tell(&op, 1, false, err);
+        else
+            ops[rest++] = op;
+    }
+    return rest;
 }
 
 /* In test builds: the operation that an injected fault refuses at every try. */
@@ -503,6 +529,7 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
     while (left > 0) {
         size_t from = parts[left - 1].from, n = parts[left - 1].count;
         struct err err = { 0 };
+        size_t rest;
 
         left--;
         if (run_once(w, ops + from, n, &err)) {
@@ -520,6 +547,9 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
             parts[left++].count = n - n / 2;
             parts[left].from = from;
             parts[left++].count = n / 2;
+        } else if ((rest = give_reserve(w, ops + from, n, &err)) > 0) {
+            parts[left].from = from;
+            parts[left++].count = rest;
         } else {
             health_failed(w->store->health, &err, is_one_ops_fault(&err));
             writer_tell(ops + from, n, false, &err);

@@ -47,6 +47,7 @@ struct store_verb {
     bool last;  /* takes locks that all nodes need: runs after the other verbs of its group */
     bool apart; /* may be slow: runs in a group of its own, so that it delays no other commit */
     bool notes; /* adds its own audit lines (audit.h), or none */
+    bool takes; /* takes something in: without space it is refused, and never gets the reserve */
     /* After the commit, before done(); may be NULL. */
     void (*committed)(struct writer *w, struct store_op **ops, size_t count);
 };

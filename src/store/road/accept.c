@@ -56,6 +56,7 @@
 #include "store/payload/payload.h"
 #include "store/payload/payload_days.h"
 #include "store/road/claims.h"
+#include "store/road/key_clock.h"
 #include "store/road/key_log.h"
 #include "store/road/lease_rows.h"
 #include "store/road/order.h"
@@ -130,8 +131,9 @@ static bool look_up_in_tables(struct writer *w, struct accept_op **keyed, size_t
 
     for (size_t i = 0; i < count; i++)
         keys[i] = db_bytes(str_mem(keyed[i]->key.bytes, SHA256_SIZE));
-    if (last < first) /* the clock jumped; the housekeeper makes new tables soon */
-        return err_set(err, ERR_TRANSIENT, 0, "there is no table of keys for this time yet");
+    if (last < first) /* the housekeeper did not run for hours: it makes new tables soon */
+        return err_set(err, ERR_TRANSIENT, DB_NOT_ALL,
+                       "there is no table of keys for this time yet");
     for (int64_t n; first <= last; first += n) {
         n = last - first + 1 < DB_SLOTS_MOST ? last - first + 1 : DB_SLOTS_MOST;
         if (!db_find(w->db, SQL_IDEM_FIND, first, (size_t)n, keys, 1, count, accept_found_key, &l,
@@ -158,7 +160,7 @@ static bool look_up_in_log(struct writer *w, struct accept_op **keyed, size_t co
 
 static bool look_up_keys(struct writer *w, struct accept_op **keyed, size_t count, struct err *err)
 {
-    int64_t now = clock_wall_us();
+    int64_t now = key_clock_over_us(w->store->key_clock);
 
     qsort(keyed, count, sizeof *keyed, accept_by_key); /* a fixed order of locks: no deadlocks */
     if (w->db->kind == DB_SQLITE ? !look_up_in_log(w, keyed, count, now, err)
@@ -228,7 +230,7 @@ static bool accept_add_keys(struct writer *w, struct accept_op **keyed, size_t c
                             struct err *err)
 {
     struct key_row *rows = ARENA_ARRAY(w->arena, struct key_row, 2 * count);
-    int64_t now = clock_wall_us();
+    int64_t now = key_clock_now_us(w->store->key_clock);
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -533,6 +535,8 @@ static bool accept_by(struct writer *w, struct store_op **ops, size_t count, sto
     struct accept_op **fresh = ARENA_ARRAY(w->arena, struct accept_op *, count);
     size_t keys = 0, n = 0;
 
+    if (w->db->kind == DB_SQLITE && !db_sqlite_log_has_room(w->db, err))
+        return false;
     for (size_t i = 0; i < count; i++) {
         struct accept_op *a = container_of(ops[i], struct accept_op, op);
 
@@ -612,6 +616,7 @@ static void accept_committed(struct writer *w, struct store_op **ops, size_t cou
 const struct store_verb accept_verb = { .name = "accept",
                                         .run = accept_run,
                                         .last = true, /* locks the row of order_seq */
+                                        .takes = true,
                                         .committed = accept_committed };
 
 /* ---- the tables of keys ---- */
@@ -623,6 +628,8 @@ struct keep_op {
     int64_t period_us, first, last, newest;
     int64_t over[OVER_MOST];
     size_t over_count, other_count; /* tables to drop; tables that stay outside first..last */
+    struct steady clock;            /* in force after the commit */
+    bool again;                     /* not the first reading of the clock */
 };
 
 static bool see_part(void *arg, struct db_rows *row, struct err *err)
@@ -631,7 +638,7 @@ static bool see_part(void *arg, struct db_rows *row, struct err *err)
     int64_t slot = db_get_int(row, 0);
 
     (void)err;
-    if (slot < k->first - 1 && k->over_count < OVER_MOST)
+    if (slot < k->first - 1 && k->again && k->over_count < OVER_MOST)
         k->over[k->over_count++] = slot;
     else if (slot < k->first || slot > k->last)
         k->other_count++;
@@ -673,11 +680,12 @@ static bool make_table(struct writer *w, int64_t slot, struct err *err)
 static bool accept_keep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct keep_op *k = container_of(ops[0], struct keep_op, op);
-    int64_t now = clock_wall_us();
 
     require(count == 1);
-    k->first = now / KEY_TABLE_US;
-    k->last = (now + k->period_us) / KEY_TABLE_US + 1;
+    if (!key_clock_look(w->store->key_clock, w->db, &k->clock, &k->again, err))
+        return false;
+    k->first = steady_early_us(&k->clock, clock_mono_us()) / KEY_TABLE_US;
+    k->last = (key_clock_now_of(&k->clock) + k->period_us) / KEY_TABLE_US + 1;
     if (!read_parts(w, k, err))
         return false;
     if (k->last - k->first + 1 + (int64_t)k->other_count > (int64_t)KEY_SLOTS)
@@ -703,6 +711,7 @@ static void accept_keep_committed(struct writer *w, struct store_op **ops, size_
     const struct keep_op *k = container_of(ops[0], struct keep_op, op);
 
     require(count == 1);
+    key_clock_set(w->store->key_clock, &k->clock);
     for (size_t i = 0; i < k->over_count && w->db->kind == DB_SQLITE; i++)
         key_log_slot_gone(w->store->key_log, k->over[i]);
     for (int64_t slot = k->first; slot <= k->last && w->db->kind == DB_SQLITE; slot++)
@@ -722,4 +731,9 @@ bool accept_keep_tables(struct store *s, int64_t period_us, struct err *err)
         return false;
     s->key_slot_newest = k.newest;
     return true;
+}
+
+bool accept_keys_are_unsure(struct store *s)
+{
+    return key_clock_is_doubted(s->key_clock);
 }

@@ -93,3 +93,5 @@ void accept_stored(struct writer *w, struct accept_op *a);
  * start, when the configuration changes, and now and then. */
 enum { KEY_PERIOD_MOST_DAYS = 7 };
 bool accept_keep_tables(struct store *s, int64_t period_us, struct err *err);
+/* The clock of the keys stepped (key_clock.h): call accept_keep_tables() again soon. */
+bool accept_keys_are_unsure(struct store *s);

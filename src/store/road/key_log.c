@@ -145,12 +145,13 @@ void key_log_slot_gone(struct key_log *k, int64_t slot)
 bool key_log_number(struct key_log *k, struct key_row *rows, size_t count, struct err *err)
 {
     if (k->now->count + count > MAP_MOST)
-        return err_set(err, ERR_TRANSIENT, 0, "too many keys wait for their index");
+        return err_set(err, ERR_TRANSIENT, DB_NOT_ALL, "too many keys wait for their index");
     for (size_t i = 0; i < count; i++) {
         const struct slot *s = key_log_slot_of(k, rows[i].slot);
 
         if (s == NULL)
-            return err_set(err, ERR_TRANSIENT, 0, "there is no table of keys for this time yet");
+            return err_set(err, ERR_TRANSIENT, DB_NOT_ALL,
+                           "there is no table of keys for this time yet");
         rows[i].seq = s->next_seq;
         for (size_t j = i; j-- > 0;)
             if (rows[j].slot == rows[i].slot) {
