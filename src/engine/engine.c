@@ -35,6 +35,7 @@
 #include "engine/watch/alerts.h"
 #include "engine/watch/backlog.h"
 #include "store/kernel/health_look.h"
+#include "store/kernel/told.h"
 #include "store/open.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain_bytes.h"
@@ -236,12 +237,19 @@ static bool start_road(struct engine *e, const struct engine_options *o, struct 
     return road_start(&road, &e->road, err);
 }
 
+/* Holds every delivery at once; the housekeeper reads the row of the restore a moment later. */
+static void engine_went_back(void *govern)
+{
+    govern_set_restored(govern, true);
+}
+
 static void make_legs(struct engine *e)
 {
     e->background = background_new(DESK_THREADS, DESK_QUEUE);
     e->spool = spool_new(e->store, SPOOL_THREADS);
     e->pool = pool_new(POOL_THREADS);
     e->govern = govern_new();
+    told_watch(e->store, engine_went_back, e->govern);
     e->series = series_new();
     e->mishaps = mishaps_new();
     e->ways = ways_new();
@@ -411,6 +419,7 @@ void engine_free(struct engine *e)
     manual_metrics_forget();
     intake_free(e->intake);
     road_free(e->road);
+    told_watch(e->store, NULL, NULL);
     govern_free(e->govern);
     charts_free(e->charts);
     series_free(e->series);

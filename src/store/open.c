@@ -23,6 +23,7 @@
 #include "store/kernel/node.h"
 #include "store/kernel/reserve.h"
 #include "store/kernel/store_state.h"
+#include "store/kernel/told.h"
 #include "store/retention/retain_gate.h"
 #include "store/road/aloft.h"
 #include "store/road/claims.h"
@@ -57,10 +58,61 @@ static bool copy_of_backup(struct writer *w)
     return w->store->copy != NULL && backup_copy_slice(w);
 }
 
+/* Adds the row that holds every delivery, in an open transaction; not if one was added since this
+ * node last looked, by another node or by `waybill restore`. */
+static bool note_gap(struct store *s, struct db *db, const struct told_gap *gap, struct err *err)
+{
+    char source[120] = "the store is older than this node's folder";
+    int64_t restores;
+
+    if (told_is_behind(gap))
+        (void)snprintf(source, sizeof source,
+                       "the store is older than this node's folder: it lacks %lld commits with "
+                       "%lld documents",
+                       (long long)gap->commits, (long long)gap->documents);
+    if (!db_one_int(db, SQL_RESTORE_LAST, DB_NO_ARGS, 0, &restores, err))
+        return false;
+    return restores > told_node(s->told).restores || restore_add(db, 0, str_of(source), err);
+}
+
+static bool report_gap(struct store *s, struct db *db, struct told_gap *ret, struct err *err)
+{
+    if (!told_compare(s, db, ret, err) || !told_is_behind(ret))
+        return err->kind == ERR_NONE; /* another writer has reported it */
+    if (!db_begin(db, err))
+        return false;
+    if (!note_gap(s, db, ret, err) || !db_commit(db, err)) {
+        db_rollback(db);
+        return err_context(err, "note that the store went back");
+    }
+    told_notice(s->told);
+    return told_lower(s, db, err);
+}
+
+static bool went_back(struct writer *w, struct err *err)
+{
+    struct told_gap gap;
+    struct err what = { 0 };
+
+    told_lock(w->store->told);
+    bool ok = report_gap(w->store, w->db, &gap, err);
+
+    told_unlock(w->store->told);
+    if (ok && told_is_behind(&gap)) {
+        (void)err_set(&what, ERR_PERMANENT, 0,
+                      "the database lacks %lld commits with %lld documents that this node "
+                      "acknowledged; nothing is sent until `waybill node release`",
+                      (long long)gap.commits, (long long)gap.documents);
+        store_trouble(w->store, "the store went back in time", &what);
+    }
+    return ok;
+}
+
 static const struct writer_hooks writer_hooks = { .audit_scope = audit_scope,
                                                   .audit_note = audit_note_begun,
                                                   .audit_write = audit_write,
                                                   .audit_carried = audit_carried,
+                                                  .went_back = went_back,
                                                   .leases_unsure = lease_unsure,
                                                   .slices = index_and_keys,
                                                   .copy_slice = copy_of_backup,
@@ -101,7 +153,7 @@ static bool store_open_folder(struct store *s, struct err *err)
     if (s->payload_fd < 0 || s->large_fd < 0)
         return err_set(err, ERR_CONFIG, errno, "open payload folder in %s: %s", s->options.data,
                        strerror(errno));
-    return recorder_open(s->data_fd, &s->recorder, err) &&
+    return recorder_open(s->data_fd, &s->recorder, err) && told_open(s->data_fd, &s->told, err) &&
            (s->kind == DB_SQLITE ||
             pg_lineage_open(s->data_fd, lineage_report, s, &s->lineage, err));
 }
@@ -160,18 +212,21 @@ static bool check_whole(struct store *s, struct err *err)
 static bool register_node(struct store *s, struct db *db, struct err *err)
 {
     struct node_past past = { 0 };
+    struct told_gap gap;
+    int64_t restores;
 
-    if (!db_begin(db, err))
+    if (!told_compare(s, db, &gap, err) || !db_begin(db, err))
         return false;
     if (!node_register(s, db, &past, err) ||
         (s->kind == DB_POSTGRESQL && past.node != 0 && !task_take_over(db, past.node, err)) ||
         !aloft_forget(db, err) || !node_forget(db, err) ||
-        (past.went_back &&
-         !restore_add(db, 0, STR("the store is older than this node's folder"), err)) ||
-        !db_commit(db, err)) {
+        ((past.went_back || told_is_behind(&gap)) && !note_gap(s, db, &gap, err)) ||
+        !db_one_int(db, SQL_RESTORE_LAST, DB_NO_ARGS, 0, &restores, err) || !db_commit(db, err)) {
         db_rollback(db);
         return err_context(err, "register this node");
     }
+    told_begin(s->told,
+               &(struct told_node){ .store = past.store, .node = s->node, .restores = restores });
     return node_note_folder(s, &past, err);
 }
 
@@ -294,6 +349,7 @@ void store_close(struct store *s)
     retain_gate_free(s->retain_gate);
     recorder_close(s->recorder);
     pg_lineage_free(s->lineage);
+    told_close(s->told);
     names_done(s);
     close_fd(s->large_fd);
     close_fd(s->payload_fd);

@@ -453,7 +453,8 @@ def test_a_database_that_was_put_back_by_hand_is_noticed(node, receiver, tmp_pat
     node.cli("node", "resume")
     await_held(node, [doc], ["restore"])
     seen = node.graphql("{ restore { taken source } }")["restore"]
-    assert seen == {"taken": None, "source": "the store is older than this node's folder"}
+    assert seen["taken"] is None
+    assert seen["source"].startswith("the store is older than this node's folder")
     assert node.cli("node", "release", "--in-flight", "cancel").returncode == DONE
     await_state(node, doc, "cancelled")
     assert receiver.requests("/in") == []

@@ -125,7 +125,8 @@ struct db_driver {
 struct db {
     const struct db_driver *driver;
     enum db_kind kind;
-    bool damaged; /* a statement found the database damaged (DB_DAMAGED) */
+    bool damaged;      /* a statement found the database damaged (DB_DAMAGED) */
+    unsigned connects; /* connections made so far: a change means a reconnect */
 };
 
 bool db_begin(struct db *db, struct err *err);

@@ -680,6 +680,7 @@ static bool use_connection(void *arg, PGconn *conn, struct err *err)
     (void)PQsetNoticeReceiver(self->conn, note_notice, self); /* libpq would print them */
     self->lost = false;
     self->connected_us = clock_mono_us();
+    self->db.connects++;
     if (db_postgres_set_up(self, err))
         return true;
     disconnect(self);

@@ -146,14 +146,13 @@ bool node_note_folder(struct store *s, const struct node_past *past, struct err 
 bool node_fence(struct writer *w, struct err *err)
 {
     struct db_value node = db_int(store_node(w->store)), epoch = db_int(store_epoch(w->store));
-    int64_t alive;
 
     if (w->db->kind == DB_POSTGRESQL)
         return db_send(w->db, SQL_NODE_ENTER,
                        DB_ARGS(node, epoch, db_int(w->number), db_int(++w->token)), err);
-    if (!db_one_int(w->db, SQL_NODE_FENCE, DB_ARGS(node, epoch), 0, &alive, err))
+    if (!db_one_int(w->db, SQL_NODE_FENCE, DB_ARGS(node, epoch), 0, &w->token, err))
         return false;
-    if (!alive)
+    if (w->token == 0)
         return err_set(err, ERR_TRANSIENT, 0, "this node was declared dead");
     return true;
 }

@@ -20,6 +20,7 @@ struct store {
     size_t writer_count;
 
     int64_t node, epoch;
+    struct told *told;         /* the last commit that callers were told of */
     _Atomic int64_t beaten_us; /* PostgreSQL: when the last good heartbeat was sent; monotonic */
 
     pthread_mutex_t reader_mutex;

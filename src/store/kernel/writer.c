@@ -67,6 +67,7 @@
 #include "store/kernel/node.h"
 #include "store/kernel/reserve.h"
 #include "store/kernel/store_state.h"
+#include "store/kernel/told.h"
 
 enum {
     NUMBER_BLOCK = 128,
@@ -405,6 +406,21 @@ static bool writer_commit(struct writer *w, struct err *err)
     return true;
 }
 
+/* After a reconnect, before anything is written: the server may be another one, which lacks the
+ * newest commits (told.h). */
+static bool writer_look_back(struct writer *w, struct err *err)
+{
+    struct told_gap gap;
+
+    if (w->connects == w->db->connects)
+        return true;
+    if (!told_compare(w->store, w->db, &gap, err) ||
+        (told_is_behind(&gap) && !w->all->options.hooks.went_back(w, err)))
+        return false;
+    w->connects = w->db->connects;
+    return true;
+}
+
 static bool try_group(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     const struct writer_hooks *hooks = &w->all->options.hooks;
@@ -417,7 +433,8 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
     arena_reset(w->arena);
     w->leased = NULL;
     w->audit = NULL;
-    if (!db_begin(w->db, err))
+    w->accepted = 0;
+    if (!writer_look_back(w, err) || !db_begin(w->db, err))
         return false;
     fault_point(GROUP_BEGUN);
     if (node_fence(w, err) && run_verbs(w, ops, count, err) && hooks->audit_write(w, err) &&
@@ -537,6 +554,7 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
             metric_add(&groups, 1);
             metric_add(&group_ops, (int64_t)n);
             note_commit(w, ops + from, n);
+            told_note(w->store->told, (size_t)w->number, w->token, w->accepted);
             writer_tell(ops + from, n, true, &err);
         } else if (damage_is(&err)) {
             damage_end(w->store, &err);
@@ -684,6 +702,7 @@ struct writers *writers_new(struct store *store, const struct writers_options *o
                                 .db = dbs[i],
                                 .segments = segments,
                                 .number = (int64_t)i,
+                                .connects = dbs[i]->connects,
                                 .arena = &t->arena };
         thread_start(&t->thread, "writer", writer_main, t);
     }

@@ -78,7 +78,9 @@ struct writer {
     int64_t number;            /* of this writer in its node, from 0 */
     struct writers *all;
     int64_t top;          /* the highest num that this writer assigned, plus one */
-    int64_t token;        /* of the transaction (node.h) */
+    int64_t token;        /* of the transaction: its commit number (node.h, told.h) */
+    int64_t accepted;     /* documents of the group, set by committed() */
+    unsigned connects;    /* of `db`, when the store was last compared (told.h) */
     int64_t birth_claim;  /* PostgreSQL: of tasks created as claimed (lease_rows.h); 0: not drawn */
     struct noted *leased; /* the claims of the group (lease_rows.h), in `arena` */
     struct arena *arena;  /* reset for each try of a group */
@@ -99,6 +101,8 @@ struct writer_hooks {
     void (*audit_note)(struct writer *w, struct store_op *op);
     bool (*audit_write)(struct writer *w, struct err *err);
     void (*audit_carried)(const struct store_op *op);
+    /* PostgreSQL, after a reconnect: the database lacks commits that were told (told.h). */
+    bool (*went_back)(struct writer *w, struct err *err);
     /* The outcome of the commit is unknown: remember the claims of the group (lease_rows.h). */
     void (*leases_unsure)(struct writer *w);
     /* SQLite, between groups.  slices(): *io_waiting: more to do, call again in `slice_every_us`;

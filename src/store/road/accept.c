@@ -609,8 +609,12 @@ bool accept_one(struct writer *w, struct accept_op *op, struct err *err)
 
 static void accept_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        accept_stored(w, container_of(ops[i], struct accept_op, op));
+    for (size_t i = 0; i < count; i++) {
+        struct accept_op *a = container_of(ops[i], struct accept_op, op);
+
+        accept_stored(w, a);
+        w->accepted += a->result == ACCEPT_STORED;
+    }
 }
 
 const struct store_verb accept_verb = { .name = "accept",

@@ -26,8 +26,19 @@ UPDATE node SET alive_until_us = @NOW_US@ + $3 WHERE node_id = $1 AND epoch = $2
 -- name: node_fence
 -- only: sqlite
 -- in:  $1 node int, $2 epoch int
--- A row when the node may write.
-SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 AND state = 0;
+-- Raises the number of the last commit (kernel/told.h); a row when the node may write.  The number is
+-- a row of `tally`, because accept and settle write to that page anyway.
+UPDATE tally SET n = n + 1 WHERE node_id = 0 AND writer = 0 AND kind = 64 AND word = 0
+    AND EXISTS (SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 AND state = 0) RETURNING n;
+
+-- name: commit_last
+-- only: sqlite
+SELECT n FROM tally WHERE node_id = 0 AND writer = 0 AND kind = 64 AND word = 0;
+
+-- name: tally_accepted_by
+-- in:  $1 node int, $2 writer int
+-- Documents that a writer accepted; kind 1 is TALLY_ACCEPTED (road/accept.h).
+SELECT CAST(coalesce(sum(n), 0) AS @INT@) FROM tally WHERE node_id = $1 AND writer = $2 AND kind = 1;
 
 -- name: node_enter
 -- only: postgresql

@@ -13,6 +13,9 @@ SELECT coalesce(max(num), 0) + 1, @NOW_US@, $1, $2, $3 FROM restore;
 SELECT made_us, taken_us, source, upto, rule, chosen_us, chosen_by, done_us FROM restore
 ORDER BY num DESC LIMIT 1;
 
+-- name: restore_last
+SELECT coalesce(max(num), 0) FROM restore;
+
 -- name: restore_choose
 -- in:  $1 rule int, $2 by text
 -- The choice is final, because part of it may have been executed.

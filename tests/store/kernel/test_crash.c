@@ -119,7 +119,7 @@ static bool check_rows(const struct home *h)
         "SELECT count(*) FROM (SELECT num FROM doc EXCEPT SELECT id FROM task_ready) AS d",
         "SELECT count(*) FROM (SELECT id FROM task_ready EXCEPT SELECT num FROM doc) AS t",
         "SELECT (SELECT count(*) FROM doc) - (SELECT coalesce(CAST(sum(n) AS BIGINT), 0) FROM "
-        "tally)",
+        "tally WHERE kind = 1)",
         "SELECT count(*) - count(DISTINCT id) FROM doc",
     };
 

@@ -47,7 +47,8 @@ TEST(a_guilty_operation_fails_alone)
     CHECK(ask(&h, "SELECT count(*) FROM doc") == 3 * (COUNT - 1));
     CHECK(ask(&h, "SELECT count(DISTINCT num) FROM doc") == 3 * (COUNT - 1));
     CHECK(ask(&h, "SELECT count(*) FROM task_ready") == 3 * (COUNT - 1));
-    CHECK(ask(&h, "SELECT CAST(sum(n) AS BIGINT) FROM tally") == 3 * (COUNT - 1));
+    CHECK(ask(&h, "SELECT CAST(sum(n) AS BIGINT) FROM tally WHERE node_id <> 0") ==
+          3 * (COUNT - 1));
     CHECK(ask(&h, "SELECT count(*) FROM task_dead") == 0);
     for (int i = 0; i < COUNT - 1; i++)
         CHECK(payload_is(s, &ops[i], STR("innocent")));
@@ -194,7 +195,7 @@ TEST(a_commit_that_fails_once_is_run_again_in_halves)
     CHECK(ended_well(run_child("accept_groups", &h, "group.commit:error:2", "2", &said)));
     CHECK(strcmp(said.ptr, "stored 16\n") == 0);
     CHECK(ask(&h, "SELECT count(*) FROM doc") == 16);
-    CHECK(ask(&h, "SELECT CAST(sum(n) AS BIGINT) FROM tally") == 16);
+    CHECK(ask(&h, "SELECT CAST(sum(n) AS BIGINT) FROM tally WHERE node_id <> 0") == 16);
 }
 
 /* proves: IN1 */
