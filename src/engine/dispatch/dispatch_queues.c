@@ -86,6 +86,18 @@ struct system_live *dispatch_system(struct dispatch *d, int64_t word)
     return s;
 }
 
+static void set_plan(struct endpoint_live *e, const struct plan *p)
+{
+    e->plan = p != NULL ? plan_endpoint_find(p, e->word) : NULL;
+    if (e->plan != NULL)
+        e->rule = e->plan->breaker;
+}
+
+bool dispatch_blocks(const struct endpoint_live *e)
+{
+    return e->plan != NULL && e->plan->type != NULL && e->plan->type->http == NULL;
+}
+
 struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word)
 {
     struct endpoint_live *e = d->endpoints;
@@ -94,10 +106,8 @@ struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word)
         e = e->next;
     if (e == NULL) {
         e = NEW(struct endpoint_live);
-        *e = (struct endpoint_live){ .next = d->endpoints,
-                                     .word = word,
-                                     .plan = d->plan != NULL ? plan_endpoint_find(d->plan, word)
-                                                             : NULL };
+        *e = (struct endpoint_live){ .next = d->endpoints, .word = word };
+        set_plan(e, d->plan);
         d->endpoints = e;
     }
     return e;
@@ -176,7 +186,7 @@ void dispatch_use(struct dispatch *d, struct plan *plan)
     for (struct send_queue *l = d->queues; l != NULL; l = l->next)
         dispatch_set_fast(d, l, l->fast);
     for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next)
-        e->plan = plan_endpoint_find(plan, e->word);
+        set_plan(e, plan);
     (void)pthread_mutex_unlock(&d->mutex);
     plan_unref(old);
     d->calls.hungry(d->calls.arg);
@@ -251,13 +261,38 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
                                        .until_us = e->breaker.until_us,
                                        .pause_until_us = e->pause_until_us,
                                        .active = e->active,
-                                       .waiting = e->waiting };
+                                       .waiting = e->waiting,
+                                       .lost = e->lost };
     if (e != NULL && e->plan != NULL && e->plan->broken != NULL)
         (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->plan->broken);
     else if (e != NULL && breaker_is_open(&e->breaker))
         (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->strange);
     (void)pthread_mutex_unlock(&d->mutex);
     return e != NULL;
+}
+
+void dispatch_lost(struct dispatch *d, int64_t endpoint)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    dispatch_endpoint(d, endpoint)->lost++;
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+void dispatch_found(struct dispatch *d, int64_t endpoint)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    dispatch_endpoint(d, endpoint)->lost--;
+    (void)pthread_mutex_unlock(&d->mutex);
+    d->calls.hungry(d->calls.arg);
+}
+
+bool dispatch_is_hung(struct dispatch *d, int64_t endpoint)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    bool hung = dispatch_endpoint(d, endpoint)->lost > 0;
+
+    (void)pthread_mutex_unlock(&d->mutex);
+    return hung;
 }
 
 int64_t dispatch_delivered(struct dispatch *d, int64_t system)

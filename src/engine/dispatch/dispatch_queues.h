@@ -12,6 +12,7 @@
 struct system_live {
     struct system_live *next;
     int64_t word, limit, active, waiting, delivered;
+    int64_t blocking; /* of the active legs those that occupy a sender */
     enum doubt_policy in_doubt;
     struct send_queue *queues, *turn; /* by next_of_system; turn: the queue served last */
     struct leg *sending;              /* the legs that have slots */
@@ -26,10 +27,12 @@ struct endpoint_live {
     struct endpoint_live *next;
     int64_t word;
     const struct plan_endpoint *plan; /* of the newest plan; NULL: not configured any more */
+    struct breaker_rule rule;         /* of the newest plan that had it */
     struct breaker breaker;
     char strange[200]; /* the breaker is open because another endpoint is there; empty: it is not */
     int64_t pause_until_us;
     int64_t active, waiting;
+    int64_t lost; /* senders that hang in its calls and were given up */
 };
 
 struct send_queue {
@@ -63,6 +66,8 @@ struct dispatch {
  * configurations have used. */
 struct system_live *dispatch_system(struct dispatch *d, int64_t word);
 struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word);
+/* Sends to it block a thread. */
+bool dispatch_blocks(const struct endpoint_live *e);
 struct send_queue *dispatch_queue_of(struct dispatch *d, int64_t system, int64_t endpoint);
 /* Keeps waiting_fast right.  A queue of a limited system is never fast: its legs wait for tokens,
  * not for this node. */

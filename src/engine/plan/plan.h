@@ -61,6 +61,7 @@ struct plan_endpoint {
     const struct endpoint_type *type; /* NULL: this build cannot run it */
     void *self;                       /* NULL: broken */
     const struct plan_system *system; /* NULL: the document's receiver */
+    int64_t timeout_us;               /* of one attempt: over all up to 1 MiB, of silence above */
     struct retry_rule retry;
     struct breaker_rule breaker;
     enum plan_answers answers;

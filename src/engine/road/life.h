@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 
+struct crew;
 struct govern;
 struct mishaps;
 struct plan;
@@ -18,6 +19,7 @@ struct ways;
 struct road_options {
     struct store *store;
     struct pool *pool;
+    struct crew *senders; /* calls that may hang; sender.h */
     struct govern *govern;
     struct mishaps *mishaps;
     struct ways *ways;

@@ -13,6 +13,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/threads/crew.h"
 #include "store/govern/version.h"
 #include "store/kernel/node.h"
 #include "store/search/document.h"
@@ -194,6 +195,17 @@ static bool alert_looks_look_at_disk(struct alerts *a, struct store *s, struct e
     return true;
 }
 
+/* ---- threads ---- */
+
+static void look_at_threads(struct alerts *a, const struct alerts_options *o)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(600);
+    bool waits = crew_tell(o->senders, "deliveries", &text);
+
+    waits = crew_tell(o->looks, "looks of gateways", &text) || waits;
+    alerts_see_if(a, ALERT_THREADS, alerts_own_name(a), waits, text.ptr);
+}
+
 /* ---- the database ---- */
 
 static void look_at_servers(struct alerts *a, struct store *s)
@@ -212,6 +224,7 @@ bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alert
     bool ok = alert_looks_look_at_disk(a, o->store, err);
 
     look_at_servers(a, o->store);
+    look_at_threads(a, o);
     if (p != NULL && turn) {
         look_at_endpoints(a, o->road, p);
         if (ok && now >= l->silence_due_us) {

@@ -28,6 +28,7 @@
 
 struct alerts;
 struct config_node;
+struct crew;
 struct mishap;
 struct road;
 struct store;
@@ -36,6 +37,7 @@ struct alerts_options {
     struct store *store;
     struct road *road; /* for its plan, and to send */
     const struct config_node *node;
+    struct crew *senders, *looks; /* whether work waits for their threads */
 };
 
 struct alerts *alerts_new(const struct alerts_options *options);
