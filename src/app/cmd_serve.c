@@ -335,15 +335,20 @@ static bool cmd_serve_start(struct node *n, struct err *err)
     return engine_start(&o, store, &n->engine, err) && open_doors(n, err);
 }
 
-static void cmd_serve_stop(struct node *n)
+/* Returns how many threads hang in calls to the outside and cannot be ended. */
+static size_t cmd_serve_stop(struct node *n)
 {
+    size_t lost = 0;
+
     if (n->engine != NULL && engine_intake(n->engine) != NULL)
         intake_note_stopping(engine_intake(n->engine));
     http_api_rest(n->http_api);
     if (n->server != NULL)
         http_server_stop(n->server, GRACE_MS);
-    if (n->engine != NULL)
+    if (n->engine != NULL) {
         engine_stop(n->engine);
+        lost = engine_lost(n->engine);
+    }
     http_api_free(n->http_api);
     front_free(n->front);
     api_free(n->api);
@@ -356,6 +361,7 @@ static void cmd_serve_stop(struct node *n)
     config_unref(n->config);
     buf_done(&n->text);
     buf_done(&n->data_path);
+    return lost;
 }
 
 /* ---- run ---- */
@@ -443,7 +449,7 @@ static int serve(struct node *n)
     log_set_level(log_levels[n->config->node.log]);
     log_start(STDERR_FILENO);
     if (!cmd_serve_start(n, &err)) {
-        cmd_serve_stop(n);
+        (void)cmd_serve_stop(n);
         log_stop();
         return err.kind == ERR_NONE
                    ? EXIT_DONE
@@ -461,9 +467,12 @@ static int serve(struct node *n)
             break;
     }
     log_event(LOG_INFO, "node.stop");
-    cmd_serve_stop(n);
-    log_event(LOG_INFO, "node.stopped");
+    size_t lost = cmd_serve_stop(n);
+
+    log_event(LOG_INFO, "node.stopped", kv_int("hanging", (int64_t)lost));
     log_stop();
+    if (lost > 0)
+        _exit(EXIT_DONE); /* the store is closed; what hangs could wake up in exit() */
     return EXIT_DONE;
 }
 

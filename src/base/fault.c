@@ -31,7 +31,7 @@ const char *fault_what(enum fault_id id)
 
 #ifdef WAYBILL_FAULTS
 
-enum action { ACT_NONE, ACT_KILL, ACT_ABORT, ACT_ABORT_ON, ACT_ERROR, ACT_DELAY };
+enum action { ACT_NONE, ACT_KILL, ACT_ABORT, ACT_ABORT_ON, ACT_HANG_ON, ACT_ERROR, ACT_DELAY };
 
 static struct {
     enum action action;
@@ -43,12 +43,13 @@ static _Atomic int plan_read;
 
 static void plan_one(struct str text)
 {
-    static const char *const actions[] = { "", "kill", "abort", "abort_on", "error", "delay_ms" };
+    static const char *const actions[] = { "",        "kill",  "abort",   "abort_on",
+                                           "hang_on", "error", "delay_ms" };
     struct str name, action, rest = str_cut(text, ':', &name);
     uint64_t count = 1;
 
     rest = str_cut(rest, ':', &action);
-    if (rest.len > 0 && !str_is(action, "abort_on"))
+    if (rest.len > 0 && !str_is(action, "abort_on") && !str_is(action, "hang_on"))
         require(str_to_u64(rest, &count)); /* else the test has a mistake */
     for (int i = 0; i < FAULT_COUNT; i++)
         for (int a = ACT_KILL; a <= ACT_DELAY; a++)
@@ -99,9 +100,13 @@ void fault_pass(enum fault_id id)
 void fault_pass_on(enum fault_id id, struct str bytes)
 {
     fault_pass(id);
-    if (plan[id].action == ACT_ABORT_ON && bytes.len > 0 &&
-        memmem(bytes.ptr, bytes.len, plan[id].text.ptr, plan[id].text.len) != NULL)
+    if ((plan[id].action != ACT_ABORT_ON && plan[id].action != ACT_HANG_ON) || bytes.len == 0 ||
+        memmem(bytes.ptr, bytes.len, plan[id].text.ptr, plan[id].text.len) == NULL)
+        return;
+    if (plan[id].action == ACT_ABORT_ON)
         abort();
+    for (;;) /* as a call into a share that hangs */
+        clock_sleep_us(CLOCK_S);
 }
 
 bool fault_fails(enum fault_id id)

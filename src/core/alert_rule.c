@@ -14,6 +14,7 @@ const char *const alert_codes[ALERT_CODES + 1] = {
     [ALERT_STUCK] = "stuck",
     [ALERT_CERTIFICATE] = "certificate",
     [ALERT_OLD_SERVER] = "old_server",
+    [ALERT_THREADS] = "threads",
     [ALERT_SCALE_OUT] = "scale_out",
     [ALERT_SCALE_IN] = "scale_in",
     [ALERT_CODES] = NULL,

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/http_server.h"
+#include "core/call.h"
 #include "core/facts.h"
 #include "core/intake.h"
 #include "core/option.h"
@@ -142,20 +143,20 @@ struct endpoint_http {
 
 struct endpoint_type {
     struct option_kind kind;
-    bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
+    /* On s->arena.  It waits for nothing outside. */
+    bool (*make)(const struct settings *s, void **ret_self, struct err *err);
     void (*unmake)(void *self);
 
     /* Either over HTTP, by the client of the engine: */
     const struct endpoint_http *http;
-    /* or by a call that may block, on a thread of the pool.  *stop becomes true when the node is
-     * stopping. */
-    void (*send)(void *self, const struct sending *s, const _Atomic bool *stop,
-                 struct verdict *ret);
+    /* or by a call that may block, on a thread of its own.  It may be given up when it hangs: it
+     * calls call_commit() before the receiver can see anything of the document (core/call.h). */
+    void (*send)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
     /* The query of endpoint_http.ask as a call that may block; may be NULL. */
-    void (*ask)(void *self, const struct sending *s, const _Atomic bool *stop, struct verdict *ret);
+    void (*ask)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
     /* Cleans up what a crash may have left half written; called at start and when the endpoint is
-     * new in the configuration.  May be NULL. */
-    void (*recover)(void *self);
+     * new in the configuration, beside sends.  May be NULL. */
+    void (*recover)(void *self, struct call *c);
 };
 
 #define GATEWAY(name)  extern const struct gateway_type gateway_##name;

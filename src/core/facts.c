@@ -18,6 +18,26 @@ struct str facts_attribute(const struct facts *f, struct str name)
     return (struct str){ 0 };
 }
 
+static struct str facts_text_copy(struct arena *a, struct str s)
+{
+    return s.ptr != NULL ? arena_copy(a, s) : s;
+}
+
+struct facts facts_copy(struct arena *a, const struct facts *f)
+{
+    struct facts c = *f;
+
+    c.sender = facts_text_copy(a, f->sender);
+    c.receiver = facts_text_copy(a, f->receiver);
+    c.type = facts_text_copy(a, f->type);
+    c.begin = (struct facts_begin){ 0 };
+    c.attributes = ARENA_ARRAY(a, struct fact, f->attribute_count + 1);
+    for (size_t i = 0; i < f->attribute_count; i++)
+        c.attributes[i] = (struct fact){ facts_text_copy(a, f->attributes[i].name),
+                                         facts_text_copy(a, f->attributes[i].value) };
+    return c;
+}
+
 void facts_keep_begin(struct facts *f)
 {
     if (!f->begin.is)

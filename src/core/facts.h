@@ -64,6 +64,9 @@ void facts_begin_again(struct facts *f);
 /* The attribute of this name, or an empty view with ptr NULL. */
 struct str facts_attribute(const struct facts *f, struct str name);
 
+/* A copy whose texts live on the arena; facts_keep_begin() is not copied. */
+struct facts facts_copy(struct arena *a, const struct facts *f);
+
 /* True: everything is within the limits above, so that facts_write() leaves nothing out. */
 bool facts_fit(const struct facts *f);
 

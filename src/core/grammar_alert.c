@@ -131,6 +131,9 @@ const struct option grammar_alerts[] = {
            "a PostgreSQL server of `node.store` accepts writes and is not the one that holds the "
            "store",
            .keys = no_keys, .words = OFF),
+    OPTION("threads", OPT_MAP,
+           "work of a node waits for a thread, because calls to the outside hang", .keys = no_keys,
+           .words = OFF),
     OPTION("scale", OPT_MAP,
            "marks of what waits over all: the signal to add nodes, and to take some away; left "
            "out: there is none",

@@ -6,7 +6,8 @@
  * Method.  A delivery waits a random time between 0 and min(most, first * 2^(n-1)) after attempt n
  * (full jitter), until `for` has passed since its first attempt.  An endpoint has a breaker:
  *
- *     closed   ──► open      after `failures` failures in a row, or one refused credential
+ *     closed   ──► open      after `failures` failures in a row, one refused credential, or one
+ *                            call that had to be given up
  *     open     ──► probing   `until_us` has passed: breaker_ask() lets exactly one delivery begin
  *     probing  ──► closed    the endpoint answered
  *     probing  ──► open      no answer, or the credential is refused again: the wait doubles, up
@@ -21,14 +22,14 @@
  *
  * Invariants
  *   (1) until_us == 0 means closed; probing implies open.
- *   (2) At most one delivery is given BREAKER_PROBE until its verdict is judged, it is reported as
- *       lost, or a late failure takes its place (below).
+ *   (2) At most one delivery is given BREAKER_PROBE until its verdict is judged or it is reported
+ *       as lost.
  *   (3) wait_us <= WAIT_GROWS * rule->wait_us after every failure that is counted.
  *
  * Races.  Attempts that began before the breaker opened report later.  Their failures say nothing
- * new and are ignored while no probe is on its way.  A late failure during a probe is taken for the
- * failure of the probe: the wait doubles once, and a failure of the probe itself is then late, too.
- * A late success closes the breaker, which is right: the endpoint answers.
+ * new and are ignored, also while a probe is on its way.  A late success closes the breaker, which
+ * is right: the endpoint answers.  The probe then reports to a breaker that is closed, and counts
+ * as any other attempt.
  *
  * Crashes.  The state is in memory; the engine stores an open breaker and restores it at start
  * (dispatch_learn()).  A breaker that was not stored in time starts closed and opens again after
@@ -112,14 +113,14 @@ static void stay_open(struct breaker *b, int64_t now_us, int64_t more_us)
     b->probing = false;
 }
 
-static bool open_or_stay(struct breaker *b, const struct breaker_rule *rule, int64_t now_us,
-                         uint64_t chance)
+static bool open_or_stay(struct breaker *b, const struct breaker_rule *rule, bool probe,
+                         int64_t now_us, uint64_t chance)
 {
     bool was_open = breaker_is_open(b);
     int64_t most = retry_times(rule->wait_us, WAIT_GROWS);
 
     /* The attempt began before the breaker opened: its failure says nothing new. */
-    if (was_open && !b->probing)
+    if (was_open && !probe)
         return false;
     if (was_open) {
         b->wait_us = retry_times(b->wait_us, 2);
@@ -133,18 +134,19 @@ static bool open_or_stay(struct breaker *b, const struct breaker_rule *rule, int
     return !was_open;
 }
 
-static bool breaker_failure(struct breaker *b, const struct breaker_rule *rule, int64_t now_us,
-                            uint64_t chance)
+static bool breaker_failure(struct breaker *b, const struct breaker_rule *rule, bool probe,
+                            int64_t now_us, uint64_t chance)
 {
     b->failures = plus(b->failures, 1);
     return (breaker_is_open(b) || b->failures >= rule->failures) &&
-           open_or_stay(b, rule, now_us, chance);
+           open_or_stay(b, rule, probe, now_us, chance);
 }
 
-static bool breaker_trip(struct breaker *b, const struct breaker_rule *rule, int64_t now_us)
+static bool breaker_trip(struct breaker *b, const struct breaker_rule *rule, bool probe,
+                         int64_t now_us)
 {
     b->failures = plus(b->failures, 1);
-    return open_or_stay(b, rule, now_us, 0);
+    return open_or_stay(b, rule, probe, now_us, 0);
 }
 
 void breaker_probe_lost(struct breaker *b)
@@ -155,15 +157,17 @@ void breaker_probe_lost(struct breaker *b)
 bool breaker_judge(struct breaker *b, const struct breaker_rule *rule, const struct verdict *v,
                    bool probe, int64_t now_us, uint64_t chance)
 {
+    if (v->hung)
+        return breaker_trip(b, rule, probe, now_us);
     switch (v->kind) {
     case VERDICT_UNREACHED:
-        return breaker_failure(b, rule, now_us, chance);
+        return breaker_failure(b, rule, probe, now_us, chance);
     case VERDICT_CREDENTIAL:
     case VERDICT_STRANGE:
-        return breaker_trip(b, rule, now_us);
+        return breaker_trip(b, rule, probe, now_us);
     case VERDICT_DOUBT:
         if (v->status == 0) /* the endpoint took the bytes and never answered */
-            return breaker_failure(b, rule, now_us, chance);
+            return breaker_failure(b, rule, probe, now_us, chance);
         return breaker_success(b);
     case VERDICT_FAILED:
         if (probe)

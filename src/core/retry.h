@@ -4,9 +4,10 @@
  * jitter), so that deliveries that failed together do not come back together.
  *
  * The breaker of an endpoint opens after `failures` attempts in a row without an answer, or at
- * once when our credential is refused.  While it is open, deliveries wait and use up no attempt;
- * after `wait` (and up to a tenth more, at random) one delivery probes the endpoint: an answer
- * closes the breaker, a failure keeps it open for longer (doubled, up to ten times `wait`).
+ * once when our credential is refused or a call hangs.  While it is open, deliveries wait and use
+ * up no attempt; after `wait` (and up to a tenth more, at random) one delivery probes the endpoint:
+ * an answer closes the breaker, a failure keeps it open for longer (doubled, up to ten times
+ * `wait`).
  *
  * Threads: pure; time and chance are arguments.
  */

@@ -217,6 +217,8 @@ static const struct {
     { HELD_ENDPOINT, "endpoint", "the endpoint is not configured any more" },
     { HELD_RESTORE, "restore",
       "the store came out of a backup, and nobody has chosen yet (`waybill node release`)" },
+    { HELD_THREADS, "threads",
+      "calls to the endpoint hang in too many threads; it goes on when one of them returns" },
 };
 
 enum { HELD_REASONS = sizeof held_reasons / sizeof held_reasons[0] };

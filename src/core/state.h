@@ -85,7 +85,8 @@ enum held_reason {
     HELD_BREAKER = 16,
     HELD_PAUSE = 32,
     HELD_ENDPOINT = 64,
-    HELD_RESTORE = 128
+    HELD_RESTORE = 128,
+    HELD_THREADS = 256
 };
 
 /* Appends "breaker, window". */

@@ -28,6 +28,7 @@ struct verdict {
     enum verdict_kind kind;
     const char *code;       /* of a dead letter (state.h); NULL: the usual one */
     int64_t status;         /* of the answer; 0: none */
+    bool hung;              /* the call was given up: opens the breaker at once */
     int64_t retry_after_us; /* the receiver asks for this pause of the whole endpoint; 0: none */
     char message[VERDICT_MESSAGE_MOST]; /* one line for people, without secrets */
 };

@@ -16,8 +16,9 @@
 #include "base/file.h"
 #include "base/require.h"
 #include "base/safe_path.h"
+#include "base/wait.h"
 
-enum { LOCKS = 64, LOCK_WAIT_US = 10 * CLOCK_S, LOCK_STEP_US = 5 * CLOCK_MS, PIECE = 64 << 10 };
+enum { LOCK_WAIT_US = 10 * CLOCK_S, LOCK_STEP_US = 5 * CLOCK_MS, PIECE = 64 << 10 };
 
 #define JOURNAL_END ".waybill"
 
@@ -44,6 +45,7 @@ struct journal {
     char name[SAFE_NAME_MOST + 1];
     struct record *records;
     size_t count;
+    struct call *call;
 };
 
 struct target {
@@ -95,22 +97,62 @@ static bool sync_or_retry(int fd, const char *what, struct err *err)
 
 /* ---- the journal ---- */
 
-/* Threads of one process queue here; flock() on the journal orders processes. */
-static pthread_mutex_t locks[LOCKS];
-static pthread_once_t locks_made = PTHREAD_ONCE_INIT;
+/* Threads of one process take turns here; flock() on the journal orders processes.  A turn is for
+ * one file: a thread that hangs with it stops nobody who writes another. */
+struct turn {
+    struct turn *next;
+    dev_t dev;
+    ino_t ino; /* of the folder */
+    const char *name;
+};
 
-static void make_locks(void)
+static pthread_mutex_t turns_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turns_changed = PTHREAD_COND_INITIALIZER;
+static struct turn *turns;
+
+static bool turn_is_taken(const struct turn *t)
 {
-    for (size_t i = 0; i < LOCKS; i++)
-        (void)pthread_mutex_init(&locks[i], NULL);
+    const struct turn *other = turns;
+
+    while (other != NULL &&
+           (other->dev != t->dev || other->ino != t->ino || !str_is(str_of(other->name), t->name)))
+        other = other->next;
+    return other != NULL;
 }
 
-static pthread_mutex_t *lock_of(const char *name)
+static bool turn_take(struct turn *t, int dirfd, const char *name, const struct call *c,
+                      struct err *err)
 {
-    struct sha256 sha = digest_of(str_of(name));
+    int64_t until_us = clock_mono_us() + LOCK_WAIT_US;
+    struct stat st;
 
-    (void)pthread_once(&locks_made, make_locks);
-    return &locks[sha.bytes[0] % LOCKS];
+    if (fstat(dirfd, &st) < 0)
+        return err_set(err, file_err_kind(errno), errno, "folder of %.100s: %s", name,
+                       strerror(errno));
+    *t = (struct turn){ .dev = st.st_dev, .ino = st.st_ino, .name = name };
+    (void)pthread_mutex_lock(&turns_mutex);
+    while (turn_is_taken(t) && !call_is_over(c) && clock_mono_us() < until_us)
+        (void)wait_until(&turns_changed, &turns_mutex, clock_mono_us() + LOCK_STEP_US);
+    bool taken = turn_is_taken(t);
+
+    if (!taken) {
+        t->next = turns;
+        turns = t;
+    }
+    (void)pthread_mutex_unlock(&turns_mutex);
+    return !taken || err_set(err, ERR_TRANSIENT, EBUSY, "another thread is adding to the file");
+}
+
+static void turn_end(const struct turn *t)
+{
+    struct turn **at = &turns;
+
+    (void)pthread_mutex_lock(&turns_mutex);
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+    (void)pthread_cond_broadcast(&turns_changed);
+    (void)pthread_mutex_unlock(&turns_mutex);
 }
 
 static void file_append_seal(struct record *r)
@@ -136,14 +178,14 @@ static void journal_done(struct journal *j)
     *j = (struct journal){ .fd = -1 };
 }
 
-static bool wait_for_lock(int fd, const _Atomic bool *stop, struct err *err)
+static bool wait_for_lock(int fd, const struct call *c, struct err *err)
 {
     int64_t until_us = clock_mono_us() + LOCK_WAIT_US;
 
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return true; /* no locks on this file system: one node writes there */
-        if ((stop != NULL && *stop) || clock_mono_us() > until_us)
+        if (call_is_over(c) || clock_mono_us() > until_us)
             return err_set(err, ERR_TRANSIENT, EBUSY, "another process is adding to the file");
         clock_sleep_us(LOCK_STEP_US);
     }
@@ -159,7 +201,7 @@ static bool still_named(int dirfd, const char *name, int fd)
            here.st_ino == there.st_ino && here.st_dev == there.st_dev;
 }
 
-static bool open_locked(struct journal *j, const _Atomic bool *stop, struct err *err)
+static bool open_locked(struct journal *j, const struct call *c, struct err *err)
 {
     for (;;) {
         struct stat st;
@@ -170,7 +212,7 @@ static bool open_locked(struct journal *j, const _Atomic bool *stop, struct err 
                            strerror(errno));
         if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
             return err_set(err, ERR_TRANSIENT, EEXIST, "%.100s is not a journal of ours", j->name);
-        if (!wait_for_lock(j->fd, stop, err))
+        if (!wait_for_lock(j->fd, c, err))
             return false;
         if (still_named(j->dirfd, j->name, j->fd))
             return true;
@@ -205,12 +247,12 @@ static bool file_append_load(struct journal *j, struct err *err)
     return true;
 }
 
-static bool journal_open(struct journal *j, int dirfd, const char *name, const _Atomic bool *stop,
+static bool journal_open(struct journal *j, int dirfd, const char *name, struct call *c,
                          struct err *err)
 {
-    *j = (struct journal){ .dirfd = dirfd, .fd = -1 };
+    *j = (struct journal){ .dirfd = dirfd, .fd = -1, .call = c };
     (void)snprintf(j->name, sizeof j->name, "%s", name);
-    if (!open_locked(j, stop, err) || !file_append_load(j, err))
+    if (!open_locked(j, c, err) || !file_append_load(j, err))
         return false;
     return j->count > 0 || sync_or_retry(dirfd, j->name, err);
 }
@@ -381,7 +423,8 @@ static bool tail_is_ours(const struct target *t, int staged, const struct record
 
 /* Appends the staged bytes from `from` on.  O_APPEND: bytes that others wrote meanwhile are not
  * overwritten. */
-static bool add_staged(struct target *t, int staged, int64_t from, int64_t length, struct err *err)
+static bool add_staged(struct target *t, int staged, int64_t from, int64_t length, struct call *c,
+                       struct err *err)
 {
     char piece[PIECE];
 
@@ -392,6 +435,7 @@ static bool add_staged(struct target *t, int staged, int64_t from, int64_t lengt
             !file_write_all(t->fd, str_mem(piece, n), err))
             return err_context(err, "add to %.100s", t->name);
         fault_point(FILE_APPENDING);
+        call_alive(c);
         at += (int64_t)n;
     }
     return true;
@@ -428,7 +472,7 @@ static bool settle_last(struct journal *j, struct target *t, struct err *err)
         note_state(j, at, APPEND_CUT);
         return true;
     }
-    if (!add_staged(t, staged, t->size - r->offset, r->length, err))
+    if (!add_staged(t, staged, t->size - r->offset, r->length, j->call, err))
         return false;
     if (!sync_or_retry(t->fd, t->name, err) || !target_measure(t, err)) {
         note_state(j, at, APPEND_UNCLEAR);
@@ -478,10 +522,12 @@ static bool append_new(const struct file_append *a, struct journal *j, struct ta
 
     if (staged < 0)
         return err_set(err, ERR_TRANSIENT, 0, "the staged bytes of %.100s are gone", a->name);
+    if (!call_commit(a->call)) /* from the record on, whoever comes next completes it */
+        return err_set(err, ERR_TRANSIENT, 0, "the call was given up");
     if (!note_begin(j, r, err))
         return false;
     fault_point(FILE_INTENT);
-    if (!add_staged(t, staged, 0, r.length, err)) {
+    if (!add_staged(t, staged, 0, r.length, a->call, err)) {
         file_append_take_back(j, t, staged, &r, err);
         return false;
     }
@@ -532,7 +578,7 @@ static bool run_locked(const struct file_append *a, const char *journal, struct 
     AUTO(target_done) struct target t = { .fd = -1 };
     char staged[STAGED_NAME];
 
-    if (!journal_open(&j, a->dirfd, journal, a->stop, err) ||
+    if (!journal_open(&j, a->dirfd, journal, a->call, err) ||
         !target_open(&t, a->dirfd, a->name, a->mode, true, err) ||
         !file_append_append(a, &j, &t, err))
         return false;
@@ -550,25 +596,25 @@ static bool journal_name(const char *name, char ret[static SAFE_NAME_MOST + 1], 
 bool file_append_run(const struct file_append *a, struct err *err)
 {
     char journal[SAFE_NAME_MOST + 1];
-    pthread_mutex_t *lock = lock_of(a->name);
+    struct turn turn;
 
-    if (!journal_name(a->name, journal, err))
+    if (!journal_name(a->name, journal, err) || !turn_take(&turn, a->dirfd, a->name, a->call, err))
         return false;
-    (void)pthread_mutex_lock(lock);
     bool ok = run_locked(a, journal, err);
 
-    (void)pthread_mutex_unlock(lock);
+    turn_end(&turn);
     return ok;
 }
 
 /* ---- recovery ---- */
 
-static bool recover_locked(int dirfd, const char *journal, const char *name, struct err *err)
+static bool recover_locked(int dirfd, const char *journal, const char *name, struct call *c,
+                           struct err *err)
 {
     AUTO(journal_done) struct journal j = { .fd = -1 };
     AUTO(target_done) struct target t = { .fd = -1 };
 
-    if (!journal_open(&j, dirfd, journal, NULL, err) || j.count == 0)
+    if (!journal_open(&j, dirfd, journal, c, err) || j.count == 0)
         return err->kind == ERR_NONE;
     if (!target_open(&t, dirfd, name, 0, false, err)) {
         if (err->sys != ENOENT)
@@ -588,8 +634,8 @@ static bool ask_locked(const struct file_append *a, const char *journal, enum ap
     *ret = APPEND_NOT_THERE;
     if (faccessat(a->dirfd, journal, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
         return true;
-    if (!recover_locked(a->dirfd, journal, a->name, err) ||
-        !journal_open(&j, a->dirfd, journal, a->stop, err))
+    if (!recover_locked(a->dirfd, journal, a->name, a->call, err) ||
+        !journal_open(&j, a->dirfd, journal, a->call, err))
         return false;
     ptrdiff_t at = file_append_find(&j, sha.bytes);
     enum append_state state = at < 0 ? APPEND_CUT : file_append_state_of(&j, (size_t)at);
@@ -606,18 +652,17 @@ static bool ask_locked(const struct file_append *a, const char *journal, enum ap
 bool file_append_ask(const struct file_append *a, enum append_known *ret, struct err *err)
 {
     char journal[SAFE_NAME_MOST + 1];
-    pthread_mutex_t *lock = lock_of(a->name);
+    struct turn turn;
 
-    if (!journal_name(a->name, journal, err))
+    if (!journal_name(a->name, journal, err) || !turn_take(&turn, a->dirfd, a->name, a->call, err))
         return false;
-    (void)pthread_mutex_lock(lock);
     bool ok = ask_locked(a, journal, ret, err);
 
-    (void)pthread_mutex_unlock(lock);
+    turn_end(&turn);
     return ok;
 }
 
-bool file_append_recover(int dirfd, const char *journal, struct err *err)
+bool file_append_recover(int dirfd, const char *journal, struct call *c, struct err *err)
 {
     struct str name = str_of(journal);
     char target[SAFE_NAME_MOST + 1];
@@ -625,11 +670,12 @@ bool file_append_recover(int dirfd, const char *journal, struct err *err)
     require(file_append_is_journal(name));
     (void)snprintf(target, sizeof target, "%.*s", (int)(name.len - strlen(JOURNAL_END) - 1),
                    name.ptr + 1);
-    pthread_mutex_t *lock = lock_of(target);
+    struct turn turn;
 
-    (void)pthread_mutex_lock(lock);
-    bool ok = recover_locked(dirfd, journal, target, err);
+    if (!turn_take(&turn, dirfd, target, c, err))
+        return false;
+    bool ok = recover_locked(dirfd, journal, target, c, err);
 
-    (void)pthread_mutex_unlock(lock);
+    turn_end(&turn);
     return ok;
 }

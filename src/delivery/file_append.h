@@ -24,7 +24,6 @@
  */
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -32,6 +31,7 @@
 #include "base/digest.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "core/call.h"
 
 enum { JOURNAL_KEEP = 8192, JOURNAL_MOST = 16384, STAGED_NAME = 48 };
 
@@ -45,7 +45,7 @@ struct file_append {
     struct sha256 sha256; /* of the bytes */
     int64_t size;
     mode_t mode; /* of a new target */
-    const _Atomic bool *stop;
+    struct call *call;
 };
 
 /* True: the target has the bytes, and the staged file is removed.  ERR_UNCERTAIN: in doubt. */
@@ -59,4 +59,4 @@ bool file_append_ask(const struct file_append *a, enum append_known *ret, struct
 /* Whether this is the name of a journal. */
 bool file_append_is_journal(struct str name);
 /* Completes what a crash left in the target of this journal. */
-bool file_append_recover(int dirfd, const char *journal, struct err *err);
+bool file_append_recover(int dirfd, const char *journal, struct call *c, struct err *err);

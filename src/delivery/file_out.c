@@ -31,7 +31,7 @@
 #define OWNER "user.waybill.delivery"
 #define PART  ".part"
 
-enum { PIECE = 64 << 10, TEMP_TRIES = 3, WALK_ENTRIES = 1000000 };
+enum { PIECE = 64 << 10, SYNC_BYTES = 8 << 20, TEMP_TRIES = 3, WALK_ENTRIES = 1000000 };
 
 struct file_out {
     struct known_folder folder;
@@ -44,7 +44,7 @@ struct file_out {
 struct job {
     struct file_out *self;
     const struct sending *sending;
-    const _Atomic bool *stop;
+    struct call *call;
     int dirfd;                     /* the folder of the file */
     mode_t mode;                   /* of the file */
     char path[SAFE_PATH_MOST + 1]; /* below the endpoint's folder */
@@ -237,7 +237,8 @@ static bool open_temp(struct job *j, struct err *err)
         if (flock(j->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
             (void)close(j->fd);
             j->fd = -1; /* not ours to remove */
-            return err_set(err, ERR_TRANSIENT, EBUSY, "another attempt is writing %.100s", j->path);
+            return err_set(err, ERR_TRANSIENT, ETIMEDOUT, "an earlier attempt still writes %.100s",
+                           j->path);
         }
         if (S_ISREG(st.st_mode) && st.st_nlink == 1 && file_out_is_named(j->dirfd, j->temp, &st)) {
             (void)fchmod(j->fd, j->mode);
@@ -259,12 +260,14 @@ static bool write_piece(struct job *j, struct digest *d, struct str bytes, struc
     if (!file_write_all(j->fd, bytes, err))
         return err_context(err, "write %.100s", j->path);
     fault_point_on(FILE_WRITING, bytes);
+    call_alive(j->call);
     return true;
 }
 
 static bool write_bytes(struct job *j, struct digest *d, struct err *err)
 {
     const struct sending *s = j->sending;
+    size_t unsynced = 0;
     int64_t size = 0;
 
     if (s->bytes.ptr != NULL) {
@@ -279,15 +282,20 @@ static bool write_bytes(struct job *j, struct digest *d, struct err *err)
     for (;;) {
         struct str piece;
 
-        if (j->stop != NULL && *j->stop)
+        if (call_is_over(j->call))
             return err_set(err, ERR_TRANSIENT, 0, "the node is stopping");
         if (!s->next(s->next_arg, &piece, err))
             return err_context(err, "the bytes of the document");
         if (piece.len == 0)
             break;
         size += (int64_t)piece.len;
+        unsynced += piece.len;
         if (!write_piece(j, d, piece, err))
             return false;
+        if (unsynced >= SYNC_BYTES) { /* a sync of everything at the end would be a long silence */
+            (void)fdatasync(j->fd);
+            unsynced = 0;
+        }
     }
     if (size != s->size)
         return err_set(err, ERR_PERMANENT, 0, "the document has %lld bytes and gave %lld",
@@ -386,6 +394,8 @@ static bool publish(struct job *j, struct err *err)
 
     if (!meet(j, false, &ours, err) || !stage(j, err))
         return false;
+    if (!call_commit(j->call)) /* another attempt may be under way */
+        return err_set(err, ERR_TRANSIENT, 0, "the call was given up");
     if (!file_rename_new(j->dirfd, j->temp, j->dirfd, j->name, err)) {
         if (err->sys != EEXIST)
             return false;
@@ -434,8 +444,7 @@ static bool digest_sending(struct job *j, struct err *err)
         return true;
     }
     do {
-        if ((j->stop != NULL && *j->stop &&
-             err_set(err, ERR_TRANSIENT, 0, "the node is stopping")) ||
+        if ((call_is_over(j->call) && err_set(err, ERR_TRANSIENT, 0, "the node is stopping")) ||
             !s->next(s->next_arg, &piece, err) || err->kind != ERR_NONE) {
             digest_drop(&d);
             return err_context(err, "the bytes of the document");
@@ -473,17 +482,16 @@ static bool ask_journal(struct job *j, enum append_known *ret, struct err *err)
     if (!make_path(j, err) || !file_out_find_folder(j, err))
         return err->kind == ERR_NONE;
     const struct file_append a = {
-        .dirfd = j->dirfd, .name = j->name, .delivery = j->sending->delivery, .stop = j->stop
+        .dirfd = j->dirfd, .name = j->name, .delivery = j->sending->delivery, .call = j->call
     };
 
     return file_append_ask(&a, ret, err);
 }
 
-static void ask_file(void *self, const struct sending *s, const _Atomic bool *stop,
-                     struct verdict *ret)
+static void ask_file(void *self, const struct sending *s, struct call *c, struct verdict *ret)
 {
     AUTO(file_out_job_done)
-    struct job j = { .self = self, .sending = s, .stop = stop, .dirfd = -1, .fd = -1 };
+    struct job j = { .self = self, .sending = s, .call = c, .dirfd = -1, .fd = -1 };
     struct err err = { 0 };
 
     enum append_known known = APPEND_NOT_THERE;
@@ -520,16 +528,15 @@ static bool file_out_add(struct job *j, struct err *err)
                                    .sha256 = j->sha256,
                                    .size = j->sending->size,
                                    .mode = j->mode,
-                                   .stop = j->stop };
+                                   .call = j->call };
 
     return file_append_run(&a, err);
 }
 
-static void send_file(void *self, const struct sending *s, const _Atomic bool *stop,
-                      struct verdict *ret)
+static void send_file(void *self, const struct sending *s, struct call *c, struct verdict *ret)
 {
     AUTO(file_out_job_done)
-    struct job j = { .self = self, .sending = s, .stop = stop, .dirfd = -1, .fd = -1 };
+    struct job j = { .self = self, .sending = s, .call = c, .dirfd = -1, .fd = -1 };
     struct err err = { 0 };
 
     *ret = (struct verdict){ 0 };
@@ -584,12 +591,14 @@ static void unmake(void *self)
 /* ---- recovery ---- */
 
 /* Removes a temporary file, unless this or another node is writing it. */
-static void remove_left_over(const struct file_out *self, int dirfd, const char *name)
+static void remove_left_over(const struct file_out *self, int dirfd, const char *name,
+                             struct call *c)
 {
     AUTO_FD fd =
         is_temp(str_of(name)) ? file_open_beneath(dirfd, name, O_RDWR | O_NONBLOCK, 0) : -1;
     struct stat st;
 
+    (void)c;
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
         st.st_mtim.tv_sec * CLOCK_S + st.st_mtim.tv_nsec / 1000 >= self->made_us)
         return;
@@ -615,18 +624,19 @@ static void walk_into(struct walk *w, int fd)
         (void)close(fd);
 }
 
-typedef void walk_found(const struct file_out *self, int dirfd, const char *name);
+typedef void walk_found(const struct file_out *self, int dirfd, const char *name, struct call *c);
 
 static void walk_entry(const struct file_out *self, struct walk *w, DIR *dir,
-                       const struct dirent *e, walk_found *found)
+                       const struct dirent *e, walk_found *found, struct call *c)
 {
+    call_alive(c);
     if (e->d_name[0] == '.')
-        found(self, dirfd(dir), e->d_name);
+        found(self, dirfd(dir), e->d_name, c);
     else if (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN)
         walk_into(w, file_open_beneath(dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY, 0));
 }
 
-static void file_out_walk(struct file_out *self, walk_found *found)
+static void file_out_walk(struct file_out *self, walk_found *found, struct call *c)
 {
     struct walk w = { 0 };
     struct err err = { 0 };
@@ -637,10 +647,11 @@ static void file_out_walk(struct file_out *self, walk_found *found)
     walk_into(&w, fd);
     while (w.depth > 0) {
         DIR *dir = w.open[w.depth - 1];
-        const struct dirent *e = w.entries++ < WALK_ENTRIES ? readdir(dir) : NULL;
+        const struct dirent *e =
+            w.entries++ < WALK_ENTRIES && !call_is_over(c) ? readdir(dir) : NULL;
 
         if (e != NULL) {
-            walk_entry(self, &w, dir, e, found);
+            walk_entry(self, &w, dir, e, found, c);
             continue;
         }
         (void)closedir(dir);
@@ -649,23 +660,23 @@ static void file_out_walk(struct file_out *self, walk_found *found)
 }
 
 /* A failure is ignored: the next append settles it. */
-static void settle_journal(const struct file_out *self, int dirfd, const char *name)
+static void settle_journal(const struct file_out *self, int dirfd, const char *name, struct call *c)
 {
     struct err err = { 0 };
 
     (void)self;
     if (file_append_is_journal(str_of(name)))
-        (void)file_append_recover(dirfd, name, &err);
+        (void)file_append_recover(dirfd, name, c, &err);
 }
 
 /* Complete appends first: they need their staged files.  Then remove left-overs. */
-static void recover(void *arg)
+static void recover(void *arg, struct call *c)
 {
     struct file_out *self = arg;
 
     if (self->append)
-        file_out_walk(self, settle_journal);
-    file_out_walk(self, remove_left_over);
+        file_out_walk(self, settle_journal, c);
+    file_out_walk(self, remove_left_over, c);
 }
 
 const struct endpoint_type endpoint_file = {

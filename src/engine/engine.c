@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -20,11 +21,13 @@
 #include "engine/road/endpoints.h"
 #include "engine/road/life.h"
 #include "engine/road/road.h"
+#include "engine/road/sender.h"
 #include "engine/tally/charts.h"
 #include "engine/tally/mishaps.h"
 #include "engine/tally/series.h"
 #include "engine/tally/ways.h"
 #include "engine/threads/background.h"
+#include "engine/threads/crew.h"
 #include "engine/threads/pool.h"
 #include "engine/upkeep/admin_keys.h"
 #include "engine/upkeep/backups.h"
@@ -44,10 +47,12 @@
 
 enum {
     POOL_THREADS = 32,
+    LOOKS_LOST_MOST = 32,
     DESK_THREADS = 3,
     DESK_QUEUE = 256,
     SPOOL_THREADS = 2,
-    LINE_MOST = 500
+    LINE_MOST = 500,
+    LOOKS_STOP_US = CLOCK_S, /* for polls when the node stops */
 };
 
 struct engine {
@@ -59,6 +64,8 @@ struct engine {
     struct background *background;
     struct spool *spool;
     struct pool *pool;
+    struct crew *senders, *looks;
+    size_t lost; /* threads that hung when the engine stopped */
     struct govern *govern;
     struct road *road;
     struct intake *intake;
@@ -97,6 +104,23 @@ static struct metric syncs_metric = { .name = "waybill_syncs_total",
 static struct metric log_metric = { .name = "waybill_log_dropped_total",
                                     .help = "Log lines lost because the log could not be written.",
                                     .read = read_log_drops };
+
+static int64_t read_lost(void *arg)
+{
+    struct engine *e = arg;
+    struct crew_look senders, looks;
+
+    crew_look(e->senders, &senders);
+    crew_look(e->looks, &looks);
+    return (int64_t)(senders.lost + looks.lost);
+}
+
+static struct metric lost_metric = {
+    .name = "waybill_threads_hanging",
+    .help = "Threads that hang in calls to the outside and were given up.",
+    .type = METRIC_GAUGE,
+    .read = read_lost
+};
 
 struct store *engine_store(struct engine *e)
 {
@@ -225,6 +249,7 @@ static bool start_road(struct engine *e, const struct engine_options *o, struct 
     struct road_options road = { .store = e->store,
                                  .area = o->node->area,
                                  .pool = e->pool,
+                                 .senders = e->senders,
                                  .govern = e->govern,
                                  .mishaps = e->mishaps,
                                  .ways = e->ways,
@@ -248,6 +273,8 @@ static void make_legs(struct engine *e)
     e->background = background_new(DESK_THREADS, DESK_QUEUE);
     e->spool = spool_new(e->store, SPOOL_THREADS);
     e->pool = pool_new(POOL_THREADS);
+    e->senders = crew_new("sender", SENDERS, SENDERS_LOST_MOST);
+    e->looks = crew_new("look", POLLS_MOST, LOOKS_LOST_MOST);
     e->govern = govern_new();
     told_watch(e->store, engine_went_back, e->govern);
     e->series = series_new();
@@ -278,7 +305,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
         .commit_queue = (size_t)o->node->commit_queue,
         .admin_token = o->admin_token });
     e->poller = poller_new(&(struct poller_options){ .store = e->store,
-                                                     .pool = e->pool,
+                                                     .looks = e->looks,
                                                      .road = e->road,
                                                      .connectors = o->connectors,
                                                      .area = o->node->area,
@@ -296,8 +323,12 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                            .road = e->road,
                                                            .intake = e->intake,
                                                            .mishaps = e->mishaps });
-    e->alerts = alerts_new(&(struct alerts_options){
-        .store = e->store, .road = e->road, .mishaps = e->mishaps, .node = o->node });
+    e->alerts = alerts_new(&(struct alerts_options){ .store = e->store,
+                                                     .road = e->road,
+                                                     .mishaps = e->mishaps,
+                                                     .node = o->node,
+                                                     .senders = e->senders,
+                                                     .looks = e->looks });
     mishaps_tell(e->mishaps, alerts_count, e->alerts);
     e->backlog = backlog_new(&(struct backlog_options){ .store = e->store,
                                                         .govern = e->govern,
@@ -375,6 +406,8 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
     poller_run(e->poller);
     metrics_register(&syncs_metric);
     metrics_register(&log_metric);
+    lost_metric.arg = e;
+    metrics_register(&lost_metric);
     return true;
 }
 
@@ -382,6 +415,8 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
  * deliveries end. */
 void engine_stop(struct engine *e)
 {
+    metrics_forget(&lost_metric);
+    crew_hurry(e->looks, LOOKS_STOP_US);
     poller_stop(e->poller);
     purger_stop(e->purger);
     e->purger = NULL;
@@ -398,6 +433,9 @@ void engine_stop(struct engine *e)
     e->housekeeper = NULL;
     road_stop(e->road);
     alerts_stop(e->alerts);
+    crew_hurry(e->senders, 0); /* after road_rest(), or the start has failed */
+    e->lost = crew_free(e->senders) + crew_free(e->looks);
+    e->senders = e->looks = NULL;
     pool_free(e->pool);
     e->pool = NULL;
     road_drain(e->road);
@@ -429,6 +467,11 @@ void engine_free(struct engine *e)
     free(e);
 }
 
+size_t engine_lost(const struct engine *e)
+{
+    return e->lost;
+}
+
 void engine_not_ready(struct engine *e, struct buf *to)
 {
     const char *closed = intake_closed_why(e->intake), *trouble = live_trouble(e->live);
@@ -442,6 +485,8 @@ void engine_not_ready(struct engine *e, struct buf *to)
         buf_printf(to, "%s\n", why);
     if (trouble != NULL)
         buf_printf(to, "%s\n", trouble);
+    (void)crew_tell(e->senders, "deliveries", to);
+    (void)crew_tell(e->looks, "looks of gateways", to);
 }
 
 /* What the configuration names and this build cannot run, or cannot set up. */

@@ -78,6 +78,11 @@ struct loop **engine_loops(struct engine *e);
 size_t engine_loop_count(const struct engine *e);
 
 enum { ENGINE_LOOPS_MOST = 16 };
+
+/* After engine_stop(): threads that hang in calls to the outside; if there are any, the process
+ * must end by _exit(). */
+size_t engine_lost(const struct engine *e);
+
 /* Why this node should get no traffic now, one reason per line; empty: it is ready. */
 void engine_not_ready(struct engine *e, struct buf *to);
 /* What an operator should look at, in the same form; the node works all the same. */

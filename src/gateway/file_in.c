@@ -200,7 +200,7 @@ static enum taking store(const struct look *l, int fd, const char *name, struct 
         l->port->abandon(d);
         return CHANGED;
     }
-    fault_point(FILE_READ);
+    fault_point_on(FILE_READ, str_of(name));
     buf_put(&key, source);
     buf_printf(&key, "\n%s", digest_text(&sha, text));
     if (!l->port->commit(d, buf_view(&key), &id, &repeated, err))
@@ -708,6 +708,7 @@ static const struct option options[] = {
            .flags = OPT_REQUIRED),
     OPTIONS(grammar_mounted),
     OPTIONS(grammar_every),
+    OPTIONS(grammar_silence),
     OPTIONS(grammar_files),
     OPTION("marker", OPT_TEXT,
            "take a file NAME when a file NAME and this ending is there, such as `.ok`, instead of "

@@ -14,7 +14,8 @@
  * Invariants, under the lock
  *   (1) A leg is in exactly one place: in the memory of its queue (counted by `waiting`), in the
  *       list `sending` of its system with a slot (counted by `active`), or with the caller.
- *   (2) A slot is taken only while active < limit.  A new plan may lower the limit below `active`;
+ *   (2) A slot is taken only while active < limit, and by a leg that blocks a sender only while
+ *       blocking is below a quarter of the senders.  A new plan may lower the limit below `active`;
  *       then nothing begins until enough legs have ended.
  *   (3) A leg begins only when neither the governor nor its endpoint has a reason to hold it, with
  *       a token if the system has a rate, and through a closed breaker or as its only probe.
@@ -66,6 +67,8 @@ enum {
     STILL_US = 200 * CLOCK_MS,     /* ... and one of them has ended within this time */
     OVERTAKEN_US = 60 * CLOCK_S,   /* a leg that has waited longer keeps its position */
     PACED_MOST_US = 600 * CLOCK_S, /* the longest wait in memory for a token */
+    SENDERS_PART = 4,              /* a system gets this part of the senders */
+    LOST_MOST = 16,                /* senders that may be lost in one endpoint */
 };
 
 /* ---- queues in memory, with the lock held ---- */
@@ -123,6 +126,8 @@ static void dispatch_take_slot(struct send_queue *l, struct leg *p)
 
     s->active++;
     l->endpoint->active++;
+    p->blocking = dispatch_blocks(l->endpoint);
+    s->blocking += p->blocking;
     p->before = NULL;
     p->after = s->sending;
     if (s->sending != NULL)
@@ -134,12 +139,27 @@ static void give_slot(struct send_queue *l, struct leg *p)
 {
     l->system->active--;
     l->endpoint->active--;
+    l->system->blocking -= p->blocking;
     if (p->after != NULL)
         p->after->before = p->before;
     if (p->before != NULL)
         p->before->after = p->after;
     else
         l->system->sending = p->after;
+}
+
+/* How many legs of this queue may begin beside those in progress; may be negative. */
+static int64_t free_slots(const struct dispatch *d, const struct send_queue *l)
+{
+    const struct system_live *s = l->system;
+    int64_t n = s->limit - s->active;
+
+    if (d->calls.senders > 0 && dispatch_blocks(l->endpoint)) {
+        int64_t senders = d->calls.senders / SENDERS_PART - s->blocking;
+
+        n = senders < n ? senders : n;
+    }
+    return n;
 }
 
 static void note_time(struct dispatch *d, struct send_queue *l, int64_t began_us)
@@ -177,7 +197,8 @@ static unsigned endpoint_why(const struct endpoint_live *e, int64_t now_us)
 {
     if (e->plan == NULL || e->plan->broken != NULL || e->elsewhere)
         return HELD_ENDPOINT;
-    return e->pause_until_us > now_us ? HELD_PAUSE : 0;
+    return (e->pause_until_us > now_us ? HELD_PAUSE : 0u) |
+           (e->lost >= LOST_MOST ? HELD_THREADS : 0u);
 }
 
 /* The reasons of the system and the endpoint of a queue, the breaker excepted. */
@@ -252,7 +273,7 @@ static enum dispatch_answer offer(struct dispatch *d, struct leg *p, unsigned *r
     if (why != 0)
         return park(l, p, why | breaker_why(l->endpoint), ret_why);
     use_newest(d, p);
-    bool room = l->system->active < l->system->limit;
+    bool room = free_slots(d, l) > 0;
 
     if (breaker_is_open(&l->endpoint->breaker)) {
         if (needs_row(p) || !room || !breaker_may_probe(&l->endpoint->breaker, now) ||
@@ -307,7 +328,7 @@ static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us
     while (s->waiting > 0 && s->active < s->limit && idle <= d->queue_count) {
         if (l == NULL)
             l = s->queues;
-        if (l->waiting > 0 && !is_blocked(d, l, now_us)) {
+        if (l->waiting > 0 && free_slots(d, l) > 0 && !is_blocked(d, l, now_us)) {
             struct leg *p = l->first;
 
             use_newest(d, p);
@@ -355,15 +376,11 @@ static bool has_stored(const struct system_live *s)
     return false;
 }
 
-/* An endpoint that is not configured any more is judged by the default rule.  True: the breaker
- * changed between open and closed. */
+/* True: the breaker changed between open and closed. */
 static bool judge_breaker(struct endpoint_live *e, const struct leg *p, const struct verdict *v,
                           int64_t now_us)
 {
-    static const struct breaker_rule usual = { .failures = 5, .wait_us = INT64_C(30) * CLOCK_S };
-    const struct breaker_rule *rule = e->plan != NULL ? &e->plan->breaker : &usual;
-
-    return breaker_judge(&e->breaker, rule, v, p->probe, now_us,
+    return breaker_judge(&e->breaker, &e->rule, v, p->probe, now_us,
                          v->kind == VERDICT_DELIVERED ? 0 : chance_u64());
 }
 
@@ -512,17 +529,18 @@ static size_t room_of(struct dispatch *d, const struct send_queue *l, int64_t no
     const struct system_live *s = l->system;
     const struct endpoint_live *e = l->endpoint;
     int64_t ahead = s->limit < QUEUE_AHEAD_MOST ? s->limit : QUEUE_AHEAD_MOST;
-    int64_t room = s->limit + ahead - s->active - s->waiting;
+    int64_t open = free_slots(d, l);
+    int64_t room = open + ahead - s->waiting;
 
     int64_t memory = (int64_t)memory_of(l) - (int64_t)l->waiting;
-    int64_t slots = s->limit > s->active && s->limiter == NULL ? s->limit - s->active : 0;
+    int64_t slots = open > 0 && s->limiter == NULL ? open : 0;
 
     if (room > slots + memory) /* each claimed task must find a slot or a place in memory */
         room = slots + memory;
     if (!l->stored || l->queue == 0 || room <= 0 || dispatch_closed_why(d, l, now_us) != 0)
         return 0;
     if (breaker_is_open(&e->breaker))
-        return breaker_may_probe(&e->breaker, now_us) && s->active < s->limit &&
+        return breaker_may_probe(&e->breaker, now_us) && open > 0 &&
                (s->limiter == NULL || paced_has(s->limiter));
     return room < QUEUE_CLAIM_MOST ? (size_t)room : QUEUE_CLAIM_MOST;
 }

@@ -10,6 +10,10 @@
  * The concurrency of a system is that of all nodes together: this node fills the slots that are
  * allotted to it (store/govern/allot.h), and asks for more when it has more to send.
  *
+ * A send that blocks occupies a sender (road/sender.h); of these a system gets at most a quarter,
+ * beside its concurrency.  An endpoint in whose calls too many senders are lost gets no more until
+ * one of them has returned.
+ *
  * The newest plan decides what an endpoint and a system may do.  Legs of a system that is not
  * idempotent begin only from the store, where an intent can be written (doubt.c).
  *
@@ -33,6 +37,7 @@ struct limiter;
 struct dispatch_calls {
     struct limiter *limiter; /* lent; NULL: rates are not enforced */
     enum config_area area;   /* of this node: endpoints of other areas are left to their nodes */
+    int64_t senders;         /* threads for sends that block; 0: no limit */
     /* The breaker or the pause of an endpoint changed.  Runs on the thread that noticed it.
      * `here`: the reason is this node's own (a folder that is not mounted), not for others. */
     void (*changed)(void *arg, int64_t endpoint, const struct breaker *breaker,
@@ -129,7 +134,7 @@ void dispatch_each_old(struct dispatch *d, int64_t before_us,
 
 struct endpoint_look {
     bool configured, open;
-    int64_t since_us, until_us, pause_until_us, active, waiting;
+    int64_t since_us, until_us, pause_until_us, active, waiting, lost;
     char broken[200]; /* why it cannot be used; empty: it can */
 };
 /* False: the dispatcher has not met this endpoint. */
@@ -141,6 +146,11 @@ void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t 
 
 /* A person has changed something about the endpoint: an open breaker lets a probe through now. */
 void dispatch_try(struct dispatch *d, int64_t endpoint);
+
+/* A sender that hangs in a call of this endpoint was given up; or it has returned. */
+void dispatch_lost(struct dispatch *d, int64_t endpoint);
+void dispatch_found(struct dispatch *d, int64_t endpoint);
+bool dispatch_is_hung(struct dispatch *d, int64_t endpoint); /* one is lost in it now */
 
 /* How many deliveries to this system this process has completed. */
 int64_t dispatch_delivered(struct dispatch *d, int64_t system);

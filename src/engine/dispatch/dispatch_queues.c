@@ -101,6 +101,13 @@ static void use_plan_of(const struct dispatch *d, struct endpoint_live *e)
     e->plan = d->plan != NULL ? plan_endpoint_find(d->plan, e->word) : NULL;
     e->elsewhere =
         e->plan != NULL && e->plan->area != CONFIG_ANYWHERE && e->plan->area != d->calls.area;
+    if (e->plan != NULL)
+        e->rule = e->plan->breaker;
+}
+
+bool dispatch_blocks(const struct endpoint_live *e)
+{
+    return e->plan != NULL && e->plan->type != NULL && e->plan->type->http == NULL;
 }
 
 struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word)
@@ -269,7 +276,8 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
                                        .until_us = e->breaker.until_us,
                                        .pause_until_us = e->pause_until_us,
                                        .active = e->active,
-                                       .waiting = e->waiting };
+                                       .waiting = e->waiting,
+                                       .lost = e->lost };
     if (e != NULL && e->plan != NULL && e->plan->broken != NULL)
         (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->plan->broken);
     else if (e != NULL && breaker_is_open(&e->breaker))
@@ -301,6 +309,30 @@ void dispatch_held_text(struct dispatch *d, int64_t system, int64_t endpoint,
     else if (breaker_is_open(&e->breaker))
         (void)snprintf(text, HELD_TEXT, "%s", e->strange);
     (void)pthread_mutex_unlock(&d->mutex);
+}
+
+void dispatch_lost(struct dispatch *d, int64_t endpoint)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    dispatch_endpoint(d, endpoint)->lost++;
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+void dispatch_found(struct dispatch *d, int64_t endpoint)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    dispatch_endpoint(d, endpoint)->lost--;
+    (void)pthread_mutex_unlock(&d->mutex);
+    d->calls.hungry(d->calls.arg);
+}
+
+bool dispatch_is_hung(struct dispatch *d, int64_t endpoint)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    bool hung = dispatch_endpoint(d, endpoint)->lost > 0;
+
+    (void)pthread_mutex_unlock(&d->mutex);
+    return hung;
 }
 
 int64_t dispatch_delivered(struct dispatch *d, int64_t system)

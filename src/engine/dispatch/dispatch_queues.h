@@ -12,8 +12,9 @@
 struct system_live {
     struct system_live *next;
     int64_t word, active, waiting, delivered;
-    int64_t most;  /* its concurrency, on all nodes */
-    int64_t limit; /* slots that this node may fill: allotted, and not more than `most` */
+    int64_t blocking; /* of the active legs those that occupy a sender */
+    int64_t most;     /* its concurrency, on all nodes */
+    int64_t limit;    /* slots that this node may fill: allotted, and not more than `most` */
     struct allotment *allotment; /* NULL: limit is most */
     enum doubt_policy in_doubt;
     bool gone;                        /* not in the newest plan */
@@ -31,10 +32,12 @@ struct endpoint_live {
     int64_t word;
     const struct plan_endpoint *plan; /* of the newest plan; NULL: not configured any more */
     bool elsewhere;                   /* only nodes of another area run it */
+    struct breaker_rule rule;         /* of the newest plan that had it */
     struct breaker breaker;
     char strange[200]; /* the breaker is open because another endpoint is there; empty: it is not */
     int64_t pause_until_us;
     int64_t active, waiting;
+    int64_t lost; /* senders that hang in its calls and were given up */
 };
 
 struct send_queue {
@@ -68,6 +71,8 @@ struct dispatch {
  * configurations have used. */
 struct system_live *dispatch_system(struct dispatch *d, int64_t word);
 struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word);
+/* Sends to it block a thread. */
+bool dispatch_blocks(const struct endpoint_live *e);
 struct send_queue *dispatch_queue_of(struct dispatch *d, int64_t system, int64_t endpoint);
 /* What is allotted to this node (allot.c).  Made on first use; NULL if there is nothing to share.
  */

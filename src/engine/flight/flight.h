@@ -80,6 +80,7 @@ struct leg {
         LEG_NOTED_SENDING
     } noted;          /* what the store knows of it (road/slow.h); under the dispatcher's lock */
     bool probe;       /* the one attempt through an open breaker */
+    bool blocking;    /* it occupies a sender, a thread that may block */
     bool asking;      /* the receiver is asked whether it has the delivery (doubt.c) */
     bool direct;      /* begun by the thread that holds the flight: it may use the flight's arena */
     struct arena own; /* for a leg that began later, on any thread */
@@ -90,7 +91,6 @@ struct leg {
     struct sending sending;
     struct http_out_request *request;
     struct transfer transfer;
-    struct pool_job job;
     struct payload_reader *reader; /* for bytes that are only in the store */
     struct err read_err;           /* why these could not be read */
     struct leg_answer *answer;     /* on `own`; NULL: none is kept */

@@ -53,6 +53,13 @@ static struct str deposit_keep_text(struct deposit *d, struct str s)
     return (struct str){ at, s.len };
 }
 
+/* A poll that was given up uses nothing of the node any more, which may be gone. */
+static bool is_wanted(const struct depositor *o, struct err *err)
+{
+    return !call_is_given_up(o->call) ||
+           err_set(err, ERR_TRANSIENT, 0, "the look was given up, because it hung");
+}
+
 /* ---- admission ---- */
 
 static bool deposit_admit(struct depositor *o, struct err *err)
@@ -79,7 +86,11 @@ static bool open_deposit(void *arg, struct str name, struct str ctype, struct de
 
     if (name.len + ctype.len > TEXTS_MOST)
         return err_set(err, ERR_PERMANENT, 0, "its name is too long");
-    if (!deposit_admit(o, err))
+    call_pause(o->call);
+    bool admitted = is_wanted(o, err) && deposit_admit(o, err);
+
+    call_alive(o->call);
+    if (!admitted)
         return false;
     struct deposit *d = NEW(struct deposit);
 
@@ -114,8 +125,10 @@ static bool to_upload(struct deposit *d, struct str bytes, struct err *err)
     return d->owner->hold(d->owner->arg, err) && upload_add(d->upload, bytes, err);
 }
 
-static bool put(struct deposit *d, struct str bytes, struct err *err)
+static bool keep_bytes(struct deposit *d, struct str bytes, struct err *err)
 {
+    if (!is_wanted(d->owner, err))
+        return false;
     d->size += (int64_t)bytes.len;
     if (d->size > d->owner->size_most)
         return err_set(err, ERR_PERMANENT, 0, "it is larger than limits.size of the gateway");
@@ -123,6 +136,15 @@ static bool put(struct deposit *d, struct str bytes, struct err *err)
     if (d->upload != NULL || d->body.len + bytes.len > SEGMENT_PAYLOAD_MOST)
         return to_upload(d, bytes, err);
     return buf_append(&d->body, bytes, err);
+}
+
+static bool put(struct deposit *d, struct str bytes, struct err *err)
+{
+    call_pause(d->owner->call);
+    bool ok = keep_bytes(d, bytes, err);
+
+    call_alive(d->owner->call);
+    return ok;
 }
 
 /* ---- commit ---- */
@@ -213,11 +235,13 @@ static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *r
     o->has_key = true;
     o->key = deposit_key_digest(owner->word, key);
     o->key_period_us = DEPOSIT_KEY_PERIOD_US;
-    if (!finish_body(d, err)) {
+    call_pause(owner->call);
+    if (!is_wanted(owner, err) || !finish_body(d, err)) {
         deposit_end(d);
         return false;
     }
     submit_and_wait(d);
+    call_alive(owner->call);
     bool ok = o->op.ok && o->result != ACCEPT_KEY_DIFFERS;
 
     if (ok) {
@@ -243,7 +267,11 @@ static bool seen(void *arg, struct str key, bool *ret, struct err *err)
     const struct depositor *o = arg;
     struct sha256 sha = deposit_key_digest(o->word, key);
 
-    return ledger_seen(o->store, o->word, &sha, ret, err);
+    call_pause(o->call);
+    bool ok = is_wanted(o, err) && ledger_seen(o->store, o->word, &sha, ret, err);
+
+    call_alive(o->call);
+    return ok;
 }
 
 static bool note_seen(void *arg, struct str key, struct err *err)
@@ -251,14 +279,19 @@ static bool note_seen(void *arg, struct str key, struct err *err)
     const struct depositor *o = arg;
     struct sha256 sha = deposit_key_digest(o->word, key);
 
-    return ledger_note(o->store, o->word, &sha, err);
+    call_pause(o->call);
+    bool ok = is_wanted(o, err) && ledger_note(o->store, o->word, &sha, err);
+
+    call_alive(o->call);
+    return ok;
 }
 
 static bool stopping(void *arg)
 {
     const struct depositor *o = arg;
 
-    return o->stopping(o->arg);
+    call_alive(o->call);
+    return call_is_given_up(o->call) || o->stopping(o->arg);
 }
 
 static int64_t size_most(void *arg)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/metrics.h"
+#include "core/call.h"
 #include "core/deposit.h"
 #include "core/rate.h"
 #include "core/units.h"
@@ -39,6 +40,7 @@ struct depositor {
     uint64_t burst;
     struct rate *rate, *rate_total; /* outlive a configuration version */
     struct metric *accepted, *repeated;
+    struct call *call; /* of the poll: may be given up, and then stores nothing more; may be NULL */
 
     /* Why the node accepts no documents now, or NULL. */
     const char *(*closed)(void *arg);

@@ -5,18 +5,22 @@
  * delay the others, and a new configuration must not interrupt a poll.  The ledger of `after: keep`
  * must not grow for ever, but a source that still lies there must never be taken for a new one.
  *
- * Method.  One duty per gateway.  The poller's thread only keeps the time: a due duty is submitted
- * to the pool, at most POLLS_MOST at once.  On the pool the duty adopts a new configuration if
- * there is one, takes or renews the gateway's turn (store/govern/ledger.h: a row with a node and an
- * end) and calls the connector, which stores what it finds through core/deposit.h.  A failed poll
- * is repeated with exponential back-off and jitter.
+ * Method.  One duty per gateway.  The poller's thread only keeps the time: it gives a due duty the
+ * new configuration if there is one, and submits its post, the gateway as that configuration has
+ * it, to the crew of looks, at most POLLS_MOST at once.  There the post takes or renews the
+ * gateway's turn (store/govern/ledger.h: a row with a node and an end) and calls the connector,
+ * which stores what it finds through core/deposit.h.  A failed poll is repeated with exponential
+ * back-off and jitter.
+ *
+ * A poll that hangs is given up (threads/crew.h): its post is left to the lost thread, the duty has
+ * failed, and the next poll gets a new post.  While LOOKS_LOST_MOST polls of a gateway hang, none
+ * begins.  What a lost thread still does has no effect: deposits and the turn are refused to it.
  *
  * Invariants
- *   (1) `busy` is set by the poller's thread before the submit and cleared by the pool thread at
- *       the end, both under the mutex: a duty runs on one thread at a time, which meanwhile owns
- *       all fields that the mutex does not guard.
- *   (2) A duty is freed only by its own run, when it began as `gone` and still is, or after
- *       poller_stop().
+ *   (1) `busy` is set by the poller's thread before the submit and cleared when the poll has ended
+ *       or was given up, both under the mutex: a post is used by one thread at a time.
+ *   (2) A duty is freed only at the end of its own poll, when it began as `gone` and still is, or
+ *       after poller_stop(); and never while a lost thread has one of its posts.
  *   (3) A new configuration is adopted only between two polls: poller_use() leaves a reference in
  *       `fresh`, and the end of a poll does not move due_us while there is one.
  *   (4) Notes of the ledger are swept only right after a poll that saw every source, and only if
@@ -41,8 +45,8 @@
  *     and gives up.
  *   - A gateway is removed and comes back while its turn is being released: the duty is not freed
  *     (2), and `fresh` makes it run again at once.
- *   - poller_stop() during polls: connectors ask `stopping` and end early; the thread waits until
- *     no duty is busy, and only then are the turns released.
+ *   - poller_stop() during polls: connectors ask `stopping` and end early, or are given up; the
+ *     thread waits until no duty is busy, and only then are the turns released.
  */
 #include "engine/intake/poller.h"
 
@@ -64,19 +68,20 @@
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "engine/intake/deposit.h"
+#include "engine/intake/polled.h"
 #include "engine/plan/folders.h"
 #include "engine/tally/mishaps.h"
-#include "engine/threads/pool.h"
+#include "engine/threads/crew.h"
 #include "store/govern/failing.h"
 #include "store/govern/ledger.h"
-#include "store/people/secret.h"
 #include "store/store.h"
 
 enum {
     FAILURES_TOLD = 3, /* failures in a row before poller_troubles() reports */
     COMPLAINTS = 256,  /* slots per gateway to log each complaint once */
     DOUBLINGS_MOST = 8,
-    WAIT_US = CLOCK_S /* the wait while the node is busy or closed */
+    WAIT_US = CLOCK_S,  /* the wait while the node is busy or closed */
+    LOOKS_LOST_MOST = 2 /* polls of one gateway that hang before no more begin */
 };
 
 #define LEASE_US        (INT64_C(60) * CLOCK_S)
@@ -85,28 +90,46 @@ enum {
 #define STEP_US         (INT64_C(3600) * CLOCK_S) /* tolerated step of the clock */
 #define FORGET_AFTER_US (INT64_C(7) * 86400 * CLOCK_S)
 #define ARENA_MOST      ((size_t)1 << 20)
+#define PATIENCE_US     (INT64_C(30) * CLOCK_S) /* of a kind without `timeout` */
 
-/* One gateway.  The mutex guards `busy`, `gone`, `fresh*`, `due_us`, `failures` and `error`; the
- * rest belongs to the pool thread while `busy` is set (1). */
-struct duty {
-    struct pool_job job;
-    struct poller *poller;
-    struct duty *next;
-    bool busy, gone;
-    struct config *fresh; /* a new configuration to adopt; NULL: none */
-    int64_t fresh_version, due_us;
+enum look_result { LOOK_SKIPPED, LOOK_ELSEWHERE, LOOK_FAILED, LOOK_REFUSED, LOOK_DONE };
 
-    struct config *config;
+/* A gateway as one configuration has it: what a poll uses.  It belongs to the poll while that runs,
+ * and to the thread of one that was given up for ever. */
+struct post {
+    struct crew_call call;
+    struct duty *duty;
+    bool gone; /* the gateway is not configured any more: release its turn, poll no more */
+
+    struct config *config; /* a reference */
     const struct config_gateway *gateway;
     const struct gateway_type *type;
     void *self; /* the connector; NULL: it could not be set up */
     struct arena arena;
     int64_t every_us, held_us; /* held_us: when the turn was renewed, monotonic */
     struct depositor depositor;
-    struct rate rate, rate_total;
     int64_t whole_since_us; /* since when no poll failed or was skipped, monotonic; 0: none */
     int64_t whole_wall_us;  /* the same moment by the wall clock */
     uint64_t complained[COMPLAINTS];
+
+    enum look_result result; /* of the poll that has just ended */
+    int64_t taken, wait_us;
+    struct err err;
+};
+
+/* One gateway.  The mutex guards all of it but the metrics. */
+struct duty {
+    struct poller *poller;
+    struct duty *next;
+    struct post *post; /* NULL: made for the next poll */
+    bool busy, gone;
+    size_t lost;          /* polls that were given up and have not returned */
+    struct config *fresh; /* a new configuration to adopt; NULL: none */
+    int64_t fresh_version, due_us;
+    struct config *config; /* of the next post */
+    int64_t version;
+    int64_t word;                 /* of the gateway; 0: not known yet */
+    struct rate rate, rate_total; /* outlive configurations */
 
     int64_t failures; /* in a row */
     char error[200];
@@ -128,6 +151,11 @@ struct poller {
 
 /* ---- one gateway ---- */
 
+static void post_run(struct crew_call *call);
+static void post_done(struct crew_call *call);
+static void post_lost(struct crew_call *call, bool committed);
+static void post_back(struct crew_call *call);
+
 static int64_t read_last_success(void *arg)
 {
     return (clock_wall_us() - atomic_load(&((struct duty *)arg)->success_us)) / CLOCK_S;
@@ -138,7 +166,6 @@ static struct duty *duty_new(struct poller *p, const char *name)
     struct duty *d = NEW(struct duty);
 
     d->poller = p;
-    d->arena = (struct arena)ARENA_INIT(ARENA_MOST);
     d->success_us = clock_wall_us();
     (void)snprintf(d->name, sizeof d->name, "%s", name);
     (void)snprintf(d->labels, sizeof d->labels, "gateway=\"%s\"", name);
@@ -164,12 +191,15 @@ static struct duty *duty_new(struct poller *p, const char *name)
     return d;
 }
 
-static void take_down(struct duty *d)
+static void poller_post_free(struct post *o)
 {
-    if (d->self != NULL)
-        d->type->unmake(d->self);
-    d->self = NULL;
-    arena_reset(&d->arena);
+    if (o == NULL)
+        return;
+    if (o->self != NULL)
+        o->type->unmake(o->self);
+    arena_done(&o->arena);
+    config_unref(o->config);
+    free(o);
 }
 
 static void duty_free(struct duty *d)
@@ -178,83 +208,53 @@ static void duty_free(struct duty *d)
     metrics_forget(&d->errors);
     metrics_forget(&d->accepted);
     metrics_forget(&d->repeated);
-    take_down(d);
-    arena_done(&d->arena);
+    poller_post_free(d->post);
     config_unref(d->config);
     config_unref(d->fresh);
     free(d);
 }
 
-static const struct gateway_type *poller_type_of(const struct poller *p, const char *kind)
+static bool poller_set_up(struct post *o, struct err *err)
 {
-    const struct gateway_type *t = connector_gateway(p->o.connectors, str_of(kind));
+    struct poller *p = o->duty->poller;
+    struct settings s = polled_settings(&p->o, o->type, o->gateway, &o->arena);
 
-    return t != NULL && t->look != NULL ? t : NULL;
-}
-
-static bool is_for_us(const struct poller *p, const struct config_gateway *g)
-{
-    return poller_type_of(p, g->kind) != NULL &&
-           (g->area == CONFIG_ANYWHERE || g->area == p->o.area);
-}
-
-static bool poller_find_secret(void *arg, struct str name, struct arena *a, struct str *ret,
-                               struct err *err)
-{
-    return secret_get(arg, name, a, ret, err);
-}
-
-static struct settings poller_settings_of(const struct poller *p, const struct gateway_type *type,
-                                          const struct config_gateway *g, struct arena *a)
-{
-    return (struct settings){ .node = g->node,
-                              .common = grammar_gateway,
-                              .own = type->kind.keys,
-                              .secret = poller_find_secret,
-                              .secret_arg = p->o.store,
-                              .arena = a };
-}
-
-static bool poller_set_up(struct duty *d, struct err *err)
-{
-    struct settings s = poller_settings_of(d->poller, d->type, d->gateway, &d->arena);
-
-    arena_reset(&d->arena);
-    s.folders = folders_port(d->poller->o.store, NAME_GATEWAY, d->name, false, &d->arena);
-    return name_add(d->poller->o.store, NAME_GATEWAY, str_of(d->name), &d->depositor.word, err) &&
-           d->type->make(&s, &d->self, err);
+    arena_reset(&o->arena);
+    s.folders = folders_port(p->o.store, NAME_GATEWAY, o->duty->name, false, &o->arena);
+    return name_add(p->o.store, NAME_GATEWAY, str_of(o->duty->name), &o->depositor.word, err) &&
+           o->type->make(&s, &o->self, err);
 }
 
 /* ---- callbacks of the depositor ---- */
 
 static const char *closed(void *arg)
 {
-    const struct poller_options *o = &((struct duty *)arg)->poller->o;
+    const struct poller_options *o = &((struct post *)arg)->duty->poller->o;
 
     return o->closed != NULL ? o->closed(o->arg) : NULL;
 }
 
 static bool poller_is_stopping(void *arg)
 {
-    return atomic_load(&((struct duty *)arg)->poller->stopping);
+    return atomic_load(&((struct post *)arg)->duty->poller->stopping);
 }
 
-static bool poller_take_turn(struct duty *d, bool *ret_ours, struct err *err)
+static bool poller_take_turn(struct post *o, bool *ret_ours, struct err *err)
 {
-    if (!poll_turn(d->poller->o.store, d->depositor.word, LEASE_US, ret_ours, err))
+    if (!poll_turn(o->duty->poller->o.store, o->depositor.word, LEASE_US, ret_ours, err))
         return false;
-    d->held_us = clock_mono_us();
+    o->held_us = clock_mono_us();
     return true;
 }
 
 static bool hold(void *arg, struct err *err)
 {
-    struct duty *d = arg;
+    struct post *o = arg;
     bool ours = true;
 
-    if (clock_mono_us() - d->held_us < LEASE_US / 4)
+    if (clock_mono_us() - o->held_us < LEASE_US / 4)
         return true;
-    if (!poller_take_turn(d, &ours, err))
+    if (!poller_take_turn(o, &ours, err))
         return false;
     return ours || err_set(err, ERR_TRANSIENT, 0, "another node took over");
 }
@@ -262,7 +262,7 @@ static bool hold(void *arg, struct err *err)
 /* Logs each name and reason once, unless a hash collision evicted it. */
 static void complain(void *arg, struct str name, const char *why, const char *hint)
 {
-    struct duty *d = arg;
+    struct post *o = arg;
     AUTO(buf_done) struct buf text = BUF_INIT(4096);
     uint64_t hash;
 
@@ -271,233 +271,367 @@ static void complain(void *arg, struct str name, const char *why, const char *hi
     struct sha256 sha = digest_of(buf_view(&text));
 
     memcpy(&hash, sha.bytes, sizeof hash);
-    if (d->complained[hash % COMPLAINTS] == hash)
+    if (o->complained[hash % COMPLAINTS] == hash || call_is_given_up(&o->call.call))
         return;
-    d->complained[hash % COMPLAINTS] = hash;
-    log_event(LOG_WARN, "gateway.refuse", kv_z("gateway", d->name), kv_str("name", name),
+    o->complained[hash % COMPLAINTS] = hash;
+    log_event(LOG_WARN, "gateway.refuse", kv_z("gateway", o->duty->name), kv_str("name", name),
               kv_z("why", why), kv_z("hint", hint));
 }
 
-static void use_fresh(struct duty *d, struct config *fresh, int64_t version)
+static struct depositor depositor_of(struct post *o, int64_t version)
 {
-    take_down(d);
-    config_unref(d->config);
-    d->config = fresh;
-    d->gateway = config_gateway_find(fresh, str_of(d->name));
-    require(d->gateway != NULL);
-    d->type = poller_type_of(d->poller, d->gateway->kind);
-    d->depositor = (struct depositor){ .store = d->poller->o.store,
-                                       .road = d->poller->o.road,
-                                       .gateway = d->name,
-                                       .config = version,
-                                       .size_most = (int64_t)d->gateway->size_bytes,
-                                       .limit = d->gateway->rate,
-                                       .total = d->gateway->total,
-                                       .burst = d->gateway->burst,
-                                       .rate = &d->rate,
-                                       .rate_total = &d->rate_total,
-                                       .accepted = &d->accepted,
-                                       .repeated = &d->repeated,
-                                       .closed = closed,
-                                       .hold = hold,
-                                       .stopping = poller_is_stopping,
-                                       .complain = complain,
-                                       .arg = d };
-    memset(d->complained, 0, sizeof d->complained);
-    d->whole_since_us = 0;
+    struct duty *d = o->duty;
+
+    return (struct depositor){ .store = d->poller->o.store,
+                               .road = d->poller->o.road,
+                               .gateway = d->name,
+                               .word = d->word,
+                               .config = version,
+                               .size_most = (int64_t)o->gateway->size_bytes,
+                               .limit = o->gateway->rate,
+                               .total = o->gateway->total,
+                               .burst = o->gateway->burst,
+                               .rate = &d->rate,
+                               .rate_total = &d->rate_total,
+                               .accepted = &d->accepted,
+                               .repeated = &d->repeated,
+                               .call = &o->call.call,
+                               .closed = closed,
+                               .hold = hold,
+                               .stopping = poller_is_stopping,
+                               .complain = complain,
+                               .arg = o };
+}
+
+static void poller_read_times(struct post *o)
+{
+    struct settings s = polled_settings(&o->duty->poller->o, o->type, o->gateway, &o->arena);
+    struct err err = { 0 };
+
+    if (!settings_duration(&s, "every", &o->every_us, &err))
+        o->every_us = CLOCK_S; /* poller_set_up() reports what is wrong */
+    if (kind_key(ROLE_GATEWAY, &o->type->kind, STR("timeout")) == NULL ||
+        !settings_duration(&s, "timeout", &o->call.patience_us, &err))
+        o->call.patience_us = PATIENCE_US;
+}
+
+static struct post *poller_post_new(struct duty *d)
+{
+    struct post *o = NEW(struct post);
+
+    *o = (struct post){ .duty = d,
+                        .config = config_ref(d->config),
+                        .gateway = config_gateway_find(d->config, str_of(d->name)),
+                        .arena = ARENA_INIT(ARENA_MOST),
+                        .call = { .call = { .stop = &d->poller->stopping },
+                                  .run = post_run,
+                                  .done = post_done,
+                                  .lost = post_lost,
+                                  .back = post_back } };
+    require(o->gateway != NULL);
+    o->type = polled_type(&d->poller->o, o->gateway->kind);
+    o->depositor = depositor_of(o, d->version);
+    poller_read_times(o);
+    return o;
 }
 
 /* ---- a poll ---- */
 
-static int64_t back_off_us(const struct duty *d)
+static int64_t back_off_us(int64_t every_us, int64_t failures)
 {
-    int64_t doublings = d->failures < DOUBLINGS_MOST ? d->failures : DOUBLINGS_MOST;
-    int64_t most = d->every_us << doublings;
+    int64_t doublings = failures < DOUBLINGS_MOST ? failures : DOUBLINGS_MOST;
+    int64_t most = every_us << doublings;
 
     if (most > BACK_OFF_MOST || most <= 0)
         most = BACK_OFF_MOST;
-    if (most < d->every_us)
-        most = d->every_us;
-    return d->every_us + (int64_t)(chance_u64() % (uint64_t)most) / 2;
+    if (most < every_us)
+        most = every_us;
+    return every_us + (int64_t)(chance_u64() % (uint64_t)most) / 2;
 }
 
-/* After a poll that failed or was skipped: restarts the period of (4) and returns when to poll
- * again. */
-static int64_t saw_nothing(struct duty *d, int64_t wait_us)
+/* Counts it, and tells the other nodes unless they were told of the same; a store that fails does
+ * not matter here, it is told elsewhere. */
+static void share_trouble(const struct post *o, const char *why, bool told)
 {
-    d->whole_since_us = 0;
-    return wait_us;
-}
-
-/* Tells the other nodes; a store that fails does not matter here, it is told elsewhere. */
-static void share_trouble(struct duty *d, bool failing)
-{
-    struct store *s = d->poller->o.store;
+    struct store *s = o->duty->poller->o.store;
+    struct mishaps *mishaps = o->duty->poller->o.mishaps;
     struct err err = { 0 };
 
-    if (d->depositor.word != 0)
-        (void)(failing ? failing_put(s, d->depositor.word, str_of(d->error), &err)
-                       : failing_drop(s, d->depositor.word, &err));
+    if (o->depositor.word != 0 && !told)
+        (void)failing_put(s, o->depositor.word, str_of(why), &err);
+    if (mishaps != NULL)
+        mishaps_note(mishaps, "gateway_failing", "gateway", str_of(o->duty->name), why);
+}
+
+static void share_recovery(const struct post *o)
+{
+    struct err err = { 0 };
+
+    if (o->depositor.word != 0)
+        (void)failing_drop(o->duty->poller->o.store, o->depositor.word, &err);
+}
+
+/* With the mutex held.  Returns the failures in a row. */
+static int64_t count_failure(struct duty *d, const char *why)
+{
+    metric_add(&d->errors, 1);
+    (void)snprintf(d->error, sizeof d->error, "%s", why);
+    return ++d->failures;
 }
 
 /* Returns when to poll again. */
-static int64_t note_failure(struct duty *d, const struct err *err)
+static int64_t note_failure(struct post *o)
 {
-    bool first, other;
+    struct duty *d = o->duty;
 
-    metric_add(&d->errors, 1);
     (void)pthread_mutex_lock(&d->poller->mutex);
-    first = d->failures++ == 0;
-    other = first || strcmp(d->error, err->text) != 0;
-    (void)snprintf(d->error, sizeof d->error, "%s", err->text);
+    bool told = d->failures > 0 && strcmp(d->error, o->err.text) == 0;
+    int64_t failures = count_failure(d, o->err.text);
+
     (void)pthread_mutex_unlock(&d->poller->mutex);
-    if (other)
-        share_trouble(d, true);
-    if (d->poller->o.mishaps != NULL)
-        mishaps_note(d->poller->o.mishaps, "gateway_failing", "gateway", str_of(d->name),
-                     err->text);
-    if (first)
-        log_event(LOG_WARN, "gateway.fail", kv_z("gateway", d->name), kv_z("why", err->text),
-                  kv_z("where", err->where != NULL ? err->where : ""));
-    return saw_nothing(d, back_off_us(d));
+    share_trouble(o, o->err.text, told);
+    if (failures == 1)
+        log_event(LOG_WARN, "gateway.fail", kv_z("gateway", d->name), kv_z("why", o->err.text),
+                  kv_z("where", o->err.where != NULL ? o->err.where : ""));
+    return back_off_us(o->every_us, failures);
 }
 
 /* Returns how many there were. */
-static int64_t forget_failures(struct duty *d)
+static int64_t forget_failures(struct post *o)
 {
+    struct duty *d = o->duty;
+
     (void)pthread_mutex_lock(&d->poller->mutex);
     int64_t failures = d->failures;
 
     d->failures = 0;
     (void)pthread_mutex_unlock(&d->poller->mutex);
     if (failures > 0)
-        share_trouble(d, false);
+        share_recovery(o);
     return failures;
 }
 
-static void note_success(struct duty *d)
+static void note_success(struct post *o)
 {
-    int64_t failures = forget_failures(d);
+    int64_t failures = forget_failures(o);
 
-    atomic_store(&d->success_us, clock_wall_us());
+    atomic_store(&o->duty->success_us, clock_wall_us());
     if (failures > 0)
-        log_event(LOG_INFO, "gateway.recover", kv_z("gateway", d->name),
+        log_event(LOG_INFO, "gateway.recover", kv_z("gateway", o->duty->name),
                   kv_int("failures", failures));
 }
 
 /* After a poll that saw every source: sweeps the ledger when the period of (4) is over.  A wall
  * clock that ran ahead restarts the period. */
-static void forget_vanished(struct duty *d)
+static void forget_vanished(struct post *o)
 {
-    int64_t every_us =
-        d->poller->o.forget_every_us > 0 ? d->poller->o.forget_every_us : FORGET_EVERY_US;
+    const struct poller_options *options = &o->duty->poller->o;
+    int64_t every_us = options->forget_every_us > 0 ? options->forget_every_us : FORGET_EVERY_US;
     int64_t now_us = clock_mono_us(), wall_us = clock_wall_us();
-    int64_t whole_us = now_us - d->whole_since_us;
-    bool goes_on = d->whole_since_us != 0 && wall_us - d->whole_wall_us < whole_us + STEP_US;
+    int64_t whole_us = now_us - o->whole_since_us;
+    bool goes_on = o->whole_since_us != 0 && wall_us - o->whole_wall_us < whole_us + STEP_US;
     struct err err = { 0 };
 
     if (goes_on && whole_us <= every_us)
         return;
-    d->whole_since_us = now_us;
-    d->whole_wall_us = wall_us;
+    o->whole_since_us = now_us;
+    o->whole_wall_us = wall_us;
     if (goes_on &&
-        !ledger_sweep(d->poller->o.store, d->depositor.word, wall_us - FORGET_AFTER_US, &err))
+        !ledger_sweep(options->store, o->depositor.word, wall_us - FORGET_AFTER_US, &err))
         log_event(LOG_WARN, "keeper.fail", kv_z("duty", "ledger"), kv_z("why", err.text));
 }
 
-static void give_turn_back(struct duty *d)
+static void give_turn_back(struct poller *p, int64_t word)
 {
     struct err err = { 0 };
 
-    if (d->depositor.word != 0)
-        (void)poll_turn_end(d->poller->o.store, d->depositor.word, &err); /* or it expires */
+    if (word != 0)
+        (void)poll_turn_end(p->o.store, word, &err); /* or it expires */
 }
 
-static int64_t poller_look(struct duty *d)
+static enum look_result skip(struct post *o, int64_t wait_us)
 {
-    struct err err = { 0 };
-    int64_t taken = 0;
+    o->wait_us = wait_us;
+    return LOOK_SKIPPED;
+}
+
+static enum look_result poller_look(struct post *o)
+{
     bool ours = false;
 
-    if (closed(d) != NULL)
-        return saw_nothing(d, WAIT_US); /* the node reports the reason itself */
-    if (d->self == NULL && !poller_set_up(d, &err))
-        return note_failure(d, &err);
-    if (!poller_take_turn(d, &ours, &err))
-        return note_failure(d, &err);
-    if (!ours) { /* another node polls and reports */
-        (void)forget_failures(d);
-        return saw_nothing(d, d->every_us);
-    }
-    if (!d->type->look(d->self, &deposit_port, &d->depositor, &taken, &err)) {
-        if (closed(d) != NULL)
-            return saw_nothing(d, WAIT_US);
-        if (err.kind != ERR_LIMIT || err.sys != DEPOSIT_WAIT) {
-            give_turn_back(d); /* another node may reach what this one does not */
-            return note_failure(d, &err);
-        }
-        note_success(d);
+    if (closed(o) != NULL)
+        return skip(o, WAIT_US); /* the node reports the reason itself */
+    if ((o->self == NULL && !poller_set_up(o, &o->err)) || !poller_take_turn(o, &ours, &o->err))
+        return LOOK_FAILED;
+    if (!ours)
+        return LOOK_ELSEWHERE;
+    if (o->type->look(o->self, &deposit_port, &o->depositor, &o->taken, &o->err))
+        return LOOK_DONE;
+    if (call_is_given_up(&o->call.call))
+        return LOOK_FAILED;
+    if (closed(o) != NULL)
+        return skip(o, WAIT_US);
+    if (o->err.kind == ERR_LIMIT && o->err.sys == DEPOSIT_WAIT)
+        return LOOK_REFUSED;
+    give_turn_back(o->duty->poller, o->depositor.word); /* another node may reach it */
+    return LOOK_FAILED;
+}
+
+/* On a thread of the crew. */
+static void post_run(struct crew_call *call)
+{
+    struct post *o = container_of(call, struct post, call);
+
+    o->err = (struct err){ 0 };
+    o->taken = o->wait_us = 0;
+    o->result = LOOK_SKIPPED;
+    if (o->gone) {
+        (void)forget_failures(o);
+        give_turn_back(o->duty->poller, o->depositor.word);
+    } else if (!poller_is_stopping(o))
+        o->result = poller_look(o);
+}
+
+static bool is_hung(struct duty *d)
+{
+    (void)pthread_mutex_lock(&d->poller->mutex);
+    bool hung = d->lost > 0;
+
+    (void)pthread_mutex_unlock(&d->poller->mutex);
+    return hung;
+}
+
+/* What came of a poll that returned; when to poll again.  A poll that failed or was skipped
+ * restarts the period of (4). */
+static int64_t post_outcome(struct post *o)
+{
+    switch (o->result) {
+    case LOOK_SKIPPED:
+        o->whole_since_us = 0;
+        return o->wait_us;
+    case LOOK_ELSEWHERE: /* another node polls and reports */
+        o->whole_since_us = 0;
+        (void)forget_failures(o);
+        return o->every_us;
+    case LOOK_FAILED:
+        o->whole_since_us = 0;
+        return note_failure(o);
+    case LOOK_REFUSED:
+        note_success(o);
         return WAIT_US;
+    case LOOK_DONE:
+        break;
     }
-    note_success(d);
-    if (taken >= DEPOSIT_LOOK_MOST)
+    if (o->taken == 0 && is_hung(o->duty)) {
+        /* It saw nothing while an earlier look hangs, perhaps because that one holds the folder's
+         * lock: no sign that the gateway works. */
+        o->whole_since_us = 0;
+        return o->every_us;
+    }
+    note_success(o);
+    if (o->taken >= DEPOSIT_LOOK_MOST)
         return 0; /* there may be more: poll again at once */
-    if (!poller_is_stopping(d))
-        forget_vanished(d);
-    return d->every_us;
+    if (!poller_is_stopping(o))
+        forget_vanished(o);
+    return o->every_us;
 }
 
-static void read_every(struct duty *d)
+/* With the mutex held. */
+static void take_out(struct poller *p, struct duty *d)
 {
-    struct settings s = poller_settings_of(d->poller, d->type, d->gateway, &d->arena);
-    struct err err = { 0 };
+    struct duty **at = &p->duties;
 
-    if (!settings_duration(&s, "every", &d->every_us, &err))
-        d->every_us = CLOCK_S; /* poller_set_up() reports what is wrong */
+    while (*at != d)
+        at = &(*at)->next;
+    *at = d->next;
+    duty_free(d);
 }
 
-/* On a thread of the pool. */
-static void poller_on_pool(struct pool_job *job)
+/* With the mutex held: the poll is over. */
+static void duty_rest(struct duty *d, int64_t wait_us)
 {
-    struct duty *d = container_of(job, struct duty, job);
     struct poller *p = d->poller;
-    int64_t wait_us = 0;
 
-    (void)pthread_mutex_lock(&p->mutex);
-    struct config *fresh = d->fresh;
-    int64_t version = d->fresh_version;
-    bool gone = d->gone;
-
-    d->fresh = NULL;
-    (void)pthread_mutex_unlock(&p->mutex);
-    if (fresh != NULL) {
-        use_fresh(d, fresh, version);
-        read_every(d);
-    }
-    if (gone && d->failures > 0)
-        share_trouble(d, false);
-    if (gone)
-        give_turn_back(d);
-    else if (!poller_is_stopping(d))
-        wait_us = poller_look(d);
-    (void)pthread_mutex_lock(&p->mutex);
     d->busy = false;
     p->busy--;
     if (d->fresh == NULL)
         d->due_us = clock_mono_us() + wait_us;
-    if (gone && d->gone) { /* not configured again meanwhile */
-        struct duty **at = &p->duties;
+    (void)pthread_cond_broadcast(&p->changed);
+}
 
-        while (*at != d)
-            at = &(*at)->next;
-        *at = d->next;
-        duty_free(d);
-    }
+static void post_done(struct crew_call *call)
+{
+    struct post *o = container_of(call, struct post, call);
+    struct duty *d = o->duty;
+    struct poller *p = d->poller;
+    int64_t wait_us = o->gone ? WAIT_US : post_outcome(o);
+
+    (void)pthread_mutex_lock(&p->mutex);
+    d->word = o->depositor.word;
+    duty_rest(d, wait_us);
+    if (o->gone && d->gone && d->lost == 0) /* not configured again meanwhile */
+        take_out(p, d);
+    (void)pthread_mutex_unlock(&p->mutex);
+}
+
+/* ---- a poll that hangs ---- */
+
+/* On the crew's timekeeper, while the poll still hangs. */
+static void post_lost(struct crew_call *call, bool committed)
+{
+    struct post *o = container_of(call, struct post, call);
+    struct duty *d = o->duty;
+    struct poller *p = d->poller;
+    int64_t ms = (clock_mono_us() - call->began_us) / CLOCK_MS;
+    char why[120];
+
+    (void)committed;
+    (void)snprintf(
+        why, sizeof why, "the look did not go on for %lld ms, and hangs still",
+        (long long)(call->patience_us < ms * CLOCK_MS ? call->patience_us / CLOCK_MS : ms));
+    log_event(LOG_WARN, "gateway.hang", kv_z("gateway", d->name), kv_int("ms", ms),
+              kv_z("hint", "The folder does not answer and cannot be interrupted: its thread is "
+                           "given up. Look after the share or the server behind it."));
+    share_trouble(o, why, false);
+    (void)pthread_mutex_lock(&p->mutex);
+    d->post = NULL; /* it is the lost thread's now */
+    d->lost++;
+    duty_rest(d, back_off_us(o->every_us, count_failure(d, why)));
+    (void)pthread_mutex_unlock(&p->mutex);
+}
+
+static void post_back(struct crew_call *call)
+{
+    struct post *o = container_of(call, struct post, call);
+    struct duty *d = o->duty;
+    struct poller *p = d->poller;
+
+    log_event(LOG_INFO, "gateway.return", kv_z("gateway", d->name),
+              kv_int("ms", (clock_mono_us() - call->began_us) / CLOCK_MS));
+    poller_post_free(o);
+    (void)pthread_mutex_lock(&p->mutex);
+    d->lost--;
+    d->due_us = clock_mono_us();
     (void)pthread_cond_broadcast(&p->changed);
     (void)pthread_mutex_unlock(&p->mutex);
 }
 
 /* ---- the thread ---- */
+
+/* With the mutex held: between two polls. */
+static void adopt(struct duty *d)
+{
+    if (d->fresh != NULL) {
+        poller_post_free(d->post);
+        d->post = NULL;
+        config_unref(d->config);
+        d->config = d->fresh;
+        d->version = d->fresh_version;
+        d->fresh = NULL;
+    }
+    if (d->post == NULL)
+        d->post = poller_post_new(d);
+}
 
 /* With the mutex held: submits due duties; returns when the next one is due. */
 static int64_t poller_begin_due(struct poller *p)
@@ -505,13 +639,14 @@ static int64_t poller_begin_due(struct poller *p)
     int64_t now = clock_mono_us(), next = now + CLOCK_S;
 
     for (struct duty *d = p->duties; d != NULL; d = d->next) {
-        if (d->busy)
+        if (d->busy || d->lost >= LOOKS_LOST_MOST)
             continue;
         if (d->due_us <= now && p->busy < POLLS_MOST) {
+            adopt(d);
             d->busy = true;
             p->busy++;
-            d->job = (struct pool_job){ .run = poller_on_pool };
-            pool_submit(p->o.pool, &d->job);
+            d->post->gone = d->gone;
+            crew_submit(p->o.looks, &d->post->call);
         } else if (d->due_us > now && d->due_us < next) {
             next = d->due_us;
         }
@@ -561,7 +696,7 @@ void poller_stop(struct poller *p)
     (void)pthread_join(p->thread, NULL);
     p->running = false;
     for (struct duty *d = p->duties; d != NULL; d = d->next)
-        give_turn_back(d);
+        give_turn_back(p, d->word);
 }
 
 void poller_free(struct poller *p)
@@ -601,7 +736,7 @@ void poller_use(struct poller *p, struct config *config, int64_t version)
         d->due_us = now;
     }
     for (size_t i = 0; i < config->gateway_count; i++) {
-        if (!is_for_us(p, &config->gateways[i]))
+        if (!polled_is_for(&p->o, &config->gateways[i]))
             continue;
         struct duty *d = duty_of(p, config->gateways[i].name);
 
@@ -615,25 +750,11 @@ void poller_use(struct poller *p, struct config *config, int64_t version)
     (void)pthread_mutex_unlock(&p->mutex);
 }
 
-void poller_try(struct poller *p, const struct config *config, struct problem_list *problems)
+void poller_try(struct poller *p, struct config *config, struct problem_list *problems)
 {
-    for (size_t i = 0; i < config->gateway_count; i++) {
-        const struct config_gateway *g = &config->gateways[i];
-        const struct gateway_type *type = poller_type_of(p, g->kind);
-        AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
-        struct err err = { 0 };
-        void *self;
-
-        if (!is_for_us(p, g))
-            continue;
-        struct settings s = poller_settings_of(p, type, g, &arena);
-
-        s.folders = folders_port(p->o.store, NAME_GATEWAY, g->name, true, &arena);
-        if (type->make(&s, &self, &err))
-            type->unmake(self);
-        else if (err.kind == ERR_CONFIG)
-            problem_add(problems, g->place, NULL, "%s", err.text);
-    }
+    for (size_t i = 0; i < config->gateway_count; i++)
+        if (polled_is_for(&p->o, &config->gateways[i]))
+            polled_try(&p->o, config, &config->gateways[i], problems);
 }
 
 void poller_try_again(struct poller *p, struct str gateway)
@@ -659,7 +780,7 @@ void poller_troubles(struct poller *p, struct buf *to)
 {
     (void)pthread_mutex_lock(&p->mutex);
     for (const struct duty *d = p->duties; d != NULL; d = d->next)
-        if (d->failures >= FAILURES_TOLD && to->len + 500 < to->cap)
+        if ((d->failures >= FAILURES_TOLD || d->lost > 0) && to->len + 500 < to->cap)
             buf_printf(to, "gateway %s has failed %lld times: %s\n", d->name,
                        (long long)d->failures, d->error);
     (void)pthread_mutex_unlock(&p->mutex);

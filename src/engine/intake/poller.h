@@ -1,9 +1,10 @@
 /* poller.h - polls gateways that look for documents: when, on which node, with what result.
  *
- * Each polling gateway of the configuration is polled every `every`, on a thread of the pool, by
+ * Each polling gateway of the configuration is polled every `every`, on a thread of the looks, by
  * the one node that holds its turn (store/govern/ledger.h).  A poll that took as many documents as
  * a poll may is repeated at once; a poll that failed is repeated with exponential back-off and
- * jitter.  A gateway that cannot be set up (its folder is missing) is retried like one that fails.
+ * jitter.  A poll that stands still for longer than `timeout` is given up and has failed.  A
+ * gateway that cannot be set up (its folder is missing) is retried like one that fails.
  *
  * Notes of sources that have vanished are deleted from the ledger after a week
  * (store/govern/ledger.h), but only when polls have gone well for longer than a connector caches
@@ -29,9 +30,9 @@
 #include "core/config.h"
 
 struct connectors;
+struct crew;
 struct mishaps;
 struct poller;
-struct pool;
 struct road;
 struct store;
 
@@ -39,8 +40,8 @@ enum { POLLS_MOST = 8 };
 
 struct poller_options {
     struct store *store;
-    struct pool *pool;
-    struct road *road; /* NULL: documents wait in the store */
+    struct crew *looks; /* threads of polls, which may hang; at least POLLS_MOST */
+    struct road *road;  /* NULL: documents wait in the store */
     const struct connectors *connectors;
     enum config_area area;   /* of this node */
     struct mishaps *mishaps; /* NULL: failures are not counted there */
@@ -62,7 +63,7 @@ void poller_use(struct poller *p, struct config *config, int64_t version);
 
 /* Sets up and takes down every polling gateway of a configuration that may come into force.  A
  * permanent error of a connector becomes a problem with a place. */
-void poller_try(struct poller *p, const struct config *config, struct problem_list *problems);
+void poller_try(struct poller *p, struct config *config, struct problem_list *problems);
 
 /* A person has changed something about the gateway: polls it now. */
 void poller_try_again(struct poller *p, struct str gateway);

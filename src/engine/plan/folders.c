@@ -1,13 +1,16 @@
 #include "engine/plan/folders.h"
 
-#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/patient.h"
 #include "store/store.h"
 
-enum { ROW_MOST = 64 << 10 };
+enum { ROW_MOST = 64 << 10, PROBE_PATIENCE_US = 2 * CLOCK_S };
 
 struct folders_of {
     struct folder_port port;
@@ -77,30 +80,57 @@ const struct folder_port *folders_port(struct store *s, enum name_kind kind, con
 
 /* ---- probes ---- */
 
-static void probe_one(const struct folder_row *row, struct arena *a, struct folder_probe *ret)
+/* A look at a folder that may hang, with what it needs. */
+struct folder_look {
+    char *path;
+    bool reached, mount;
+    struct folder_id found;
+    struct err err;
+};
+
+static void folder_look_run(void *arg)
 {
-    struct err err = { 0 };
+    struct folder_look *l = arg;
+
+    l->reached = known_folder_look(l->path, &l->found, &l->mount, &l->err);
+}
+
+static void folder_look_free(void *arg)
+{
+    struct folder_look *l = arg;
+
+    free(l->path);
+    free(l);
+}
+
+static void probe_one(const struct folder_row *row, struct folder_probe *ret)
+{
+    struct folder_look *l = NEW(struct folder_look);
 
     *ret = (struct folder_probe){ .known = *row };
-    ret->reached = known_folder_look(arena_text(a, row->path), &ret->found, &ret->mount, &err);
-    ret->same = ret->reached && folder_same(&row->id, &ret->found, true);
-    (void)snprintf(ret->error, sizeof ret->error, "%s", err.text);
+    l->path = xstrndup(row->path);
+    if (!patient_call(folder_look_run, folder_look_free, l, PROBE_PATIENCE_US)) {
+        (void)snprintf(ret->error, sizeof ret->error,
+                       "the folder does not answer: the share or the server behind it hangs");
+        return;
+    }
+    ret->reached = l->reached;
+    ret->mount = l->mount;
+    ret->found = l->found;
+    ret->same = l->reached && folder_same(&row->id, &l->found, true);
+    (void)snprintf(ret->error, sizeof ret->error, "%s", l->err.text);
+    folder_look_free(l);
 }
 
 bool folders_probe(struct store *s, int64_t owner, struct arena *a, struct folder_probe *ret,
                    size_t *ret_count, struct err *err)
 {
-    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
     struct folder_row rows[FOLDERS_MOST];
 
     if (!folder_list(s, owner, a, rows, ret_count, err))
         return false;
-    if (pthread_mutex_trylock(&one) != 0)
-        return err_set(err, ERR_TRANSIENT, 0,
-                       "another probe still waits for its folder: that file system may hang");
     for (size_t i = 0; i < *ret_count; i++)
-        probe_one(&rows[i], a, &ret[i]);
-    (void)pthread_mutex_unlock(&one);
+        probe_one(&rows[i], &ret[i]);
     return true;
 }
 

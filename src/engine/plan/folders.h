@@ -1,8 +1,7 @@
 /* folders.h - what this node knows of the folders outside that gateways and endpoints use: the port
  * that their connectors ask (base/known_folder.h), and probes for people.
  *
- * Threads: any that may block.  A file system that hangs blocks a probe; so one probe runs at a
- * time.
+ * Threads: any that may block.  A probe gives up a file system that hangs (base/patient.h).
  */
 #pragma once
 
@@ -33,8 +32,7 @@ struct folder_probe {
 };
 
 /* Looks at the known folders of a gateway or endpoint; `ret` has room for FOLDERS_MOST.  None: no
- * folder was met yet, or the connector uses none.  ERR_TRANSIENT: another probe is still waiting.
- */
+ * folder was met yet, or the connector uses none. */
 bool folders_probe(struct store *s, int64_t owner, struct arena *a, struct folder_probe *ret,
                    size_t *ret_count, struct err *err);
 /* What is there now is right: the known folders are what folders_probe() has found. */

@@ -376,7 +376,8 @@ static bool plan_read_rules(struct plan_endpoint *e, const struct settings *s, s
 {
     struct settings retry = settings_below(s, "retry"), breaker = settings_below(s, "breaker");
 
-    return settings_duration(&retry, "first", &e->retry.first_us, err) &&
+    return settings_duration(s, "timeout", &e->timeout_us, err) &&
+           settings_duration(&retry, "first", &e->retry.first_us, err) &&
            settings_duration(&retry, "most", &e->retry.most_us, err) &&
            settings_duration(&retry, "for", &e->retry.for_us, err) &&
            settings_int(&breaker, "failures", &e->breaker.failures, err) &&

@@ -62,6 +62,7 @@ struct plan_endpoint {
     enum config_area area;            /* only nodes of this area send */
     void *self;                       /* NULL: broken */
     const struct plan_system *system; /* NULL: the document's receiver */
+    int64_t timeout_us;               /* of one attempt: over all up to 1 MiB, of silence above */
     struct retry_rule retry;
     struct breaker_rule breaker;
     enum plan_answers answers;

@@ -110,6 +110,7 @@ static bool read_rule(enum alert_code code, const struct settings *s, struct pla
     case ALERT_WINDOW_TOO_SHORT:
     case ALERT_STUCK:
     case ALERT_OLD_SERVER:
+    case ALERT_THREADS:
     case ALERT_SCALE_OUT:
     case ALERT_SCALE_IN:
     case ALERT_CODES:

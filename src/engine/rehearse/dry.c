@@ -11,18 +11,6 @@ static struct str dry_copy(struct arena *a, struct str s)
     return s.ptr != NULL ? arena_copy(a, s) : s;
 }
 
-static void copy_facts(const struct facts *f, struct arena *a, struct facts *ret)
-{
-    *ret = *f;
-    ret->sender = dry_copy(a, f->sender);
-    ret->receiver = dry_copy(a, f->receiver);
-    ret->type = dry_copy(a, f->type);
-    ret->attributes = ARENA_ARRAY(a, struct fact, f->attribute_count);
-    for (size_t i = 0; i < f->attribute_count; i++)
-        ret->attributes[i] = (struct fact){ dry_copy(a, f->attributes[i].name),
-                                            dry_copy(a, f->attributes[i].value) };
-}
-
 static void dry_add_deliveries(const struct flight *f, const struct plan_step *s, struct arena *a,
                                struct dry_result *ret)
 {
@@ -54,7 +42,7 @@ static void dry_find_way(struct flight *f, struct arena *a, struct dry_result *r
 {
     const struct plan_route *r = walk_find_facts(f) ? walk_find_route(f) : NULL;
 
-    copy_facts(&f->facts, a, &ret->facts);
+    ret->facts = facts_copy(a, &f->facts);
     if (r != NULL)
         add_route(f, r, a, ret);
     if (r == NULL || r->broken != NULL) {

@@ -35,8 +35,8 @@
  *   - The commit of the intent fails, or its outcome is unknown: nothing is sent.  send_back()
  * parks the leg, and that settlement clears an intent that was written after all.
  *   - The node stops, or its lease ends.  on_intent() checks the first and parks the leg.  The
- *     transfer thread and the pool check the second before the first byte, and a request that was
- *     not sent is reported as such.
+ *     transfer thread and the senders check the second before the first byte, and a request that
+ * was not sent is reported as such.
  *   - Another node takes the task over while our request is on its way: the settlement has no
  *     effect, and the other node acts on the intent.  docs/in-doubt.md tells what the receiver may
  *     see then.
@@ -55,6 +55,7 @@
 #include "base/require.h"
 #include "engine/road/outcome.h"
 #include "engine/road/send.h"
+#include "engine/road/sender.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
 #include "store/kernel/node.h"
@@ -134,18 +135,11 @@ static void doubt_on_answer(struct transfer *t)
     on_told(p, &r->hub_outbox);
 }
 
-/* On a thread of the pool. */
-static void doubt_on_pool(struct pool_job *job)
+/* On a sender, or the timekeeper of the senders. */
+static void on_sender_told(struct leg *p)
 {
-    struct leg *p = container_of(job, struct leg, job);
-    struct road *r = p->flight->road;
-    OUTBOX(out, r);
-    struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
+    OUTBOX(out, p->flight->road);
 
-    p->endpoint->type->ask(p->endpoint->self, &p->sending, &r->stopping, &p->verdict);
-    suspects_leave(&r->suspects, c);
-    payload_close(p->reader); /* a send that follows reads from the start */
-    p->reader = NULL;
     on_told(p, &out);
 }
 
@@ -159,8 +153,7 @@ static bool doubt_ask(struct leg *p, struct outbox *out)
     send_clear(p);
     send_fill(p);
     if (type->http == NULL && type->ask != NULL) {
-        p->job = (struct pool_job){ .run = doubt_on_pool };
-        pool_submit(p->flight->road->pool, &p->job);
+        sender_ask(p, &(struct sender_ends){ .ended = on_sender_told });
         return true;
     }
     if (type->http == NULL || type->http->ask == NULL) {

@@ -16,9 +16,11 @@
 #include "engine/road/outcome.h"
 #include "engine/road/redrive.h"
 #include "engine/road/send.h"
+#include "engine/road/sender.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
 #include "engine/road/work.h"
+#include "engine/threads/crew.h"
 #include "engine/threads/pool.h"
 #include "engine/transfer/transfer.h"
 #include "store/govern/allot.h"
@@ -29,21 +31,14 @@ enum {
     TRANSFERS_MOST = 2048,
     CONNECTIONS_MOST = 1024,
     SEND_GRACE_US = 8 * CLOCK_S,
+    SENDERS_STOP_US = 2 * CLOCK_S, /* for sends that block when the node stops */
 };
 
 /* ---- plans ---- */
 
-static void recover_endpoints(const struct road *r, const struct plan *p)
-{
-    for (size_t i = 0; i < p->endpoint_count; i++)
-        if ((p->endpoints[i].area == CONFIG_ANYWHERE || p->endpoints[i].area == r->options.area) &&
-            p->endpoints[i].self != NULL && p->endpoints[i].type->recover != NULL)
-            p->endpoints[i].type->recover(p->endpoints[i].self);
-}
-
 void road_use(struct road *r, struct plan *plan)
 {
-    recover_endpoints(r, plan);
+    sender_recover(r, plan);
     struct plan *old = road_set_plan(r, plan);
 
     govern_use(r->options.govern, plan);
@@ -130,6 +125,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->options = *o;
     r->store = o->store;
     r->pool = o->pool;
+    r->senders = o->senders;
     r->hub_outbox.road = r;
     init_sync(r);
     r->queue.end = &r->queue.first;
@@ -147,6 +143,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->dispatch =
         dispatch_new(o->govern, &(struct dispatch_calls){ .limiter = r->limiter,
                                                           .area = o->area,
+                                                          .senders = SENDERS,
                                                           .changed = endpoints_changed,
                                                           .hungry = on_hungry,
                                                           .allot = shared ? on_allot : NULL,
@@ -219,6 +216,7 @@ void road_rest(struct road *r)
     if (r == NULL)
         return;
     atomic_store(&r->stopping, true);
+    crew_hurry(r->senders, SENDERS_STOP_US);
     dispatch_rest(r->dispatch);
     keep_sweep(r, true);
     if (r->running)

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "core/config.h"
 
+struct crew;
 struct govern;
 struct mishaps;
 struct plan;
@@ -19,6 +20,7 @@ struct ways;
 struct road_options {
     struct store *store;
     struct pool *pool;
+    struct crew *senders; /* calls that may hang; sender.h */
     struct govern *govern;
     struct mishaps *mishaps;
     struct ways *ways;

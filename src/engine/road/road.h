@@ -1,13 +1,14 @@
 /* road.h - documents move: from commit 1 to commit 2.
  *
  * The road has the flights (flight.h) and the threads that carry them: workers walk, the transfer
- * thread and the pool send, the claimer claims tasks from the store, and everything ends in the
+ * thread and the senders send, the claimer claims tasks from the store, and everything ends in the
  * writer.  Its files, each above those that it needs:
  *
  *   life        threads, wiring, start and stop
  *   claimer     claims tasks from the store             load        makes flights from them
  *   work        the workers                             birth       claim at birth
  *   send        one attempt of one delivery             doubt       systems that are not idempotent
+ *   sender      calls of endpoints that block
  *   settling    commit 2                                slow        flights that take long
  *   walk        extract, route, steps                   join        members of batches (batcher.h)
  *   outcome     from a verdict to a state

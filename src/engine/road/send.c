@@ -13,6 +13,7 @@
 #include "engine/road/doubt.h"
 #include "engine/road/order.h"
 #include "engine/road/outcome.h"
+#include "engine/road/sender.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
 #include "store/kernel/node.h"
@@ -159,23 +160,19 @@ static void send_on_answer(struct transfer *t)
     send_ended(p, &r->hub_outbox);
 }
 
-/* On a thread of the pool. */
-static void send_on_pool(struct pool_job *job)
+/* On a sender, or the timekeeper of the senders. */
+static void sender_ended(struct leg *p)
 {
-    struct leg *p = container_of(job, struct leg, job);
-    struct road *r = p->flight->road;
-    OUTBOX(out, r);
+    OUTBOX(out, p->flight->road);
 
-    if (!node_may_act(r->store)) { /* another node may have taken the task over */
-        send_back(p, &out);
-        return;
-    }
-    struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
-
-    p->endpoint->type->send(p->endpoint->self, &p->sending, &r->stopping, &p->verdict);
-    suspects_leave(&r->suspects, c);
-    fault_point(SEND_ANSWERED);
     send_ended(p, &out);
+}
+
+static void sender_refused(struct leg *p)
+{
+    OUTBOX(out, p->flight->road);
+
+    send_back(p, &out);
 }
 
 /* Whether the delivery has expired.  One with an intent may have been sent, so its outcome must be
@@ -201,6 +198,7 @@ void send_clear(struct leg *p)
     p->verdict.retry_after_us = p->verdict.status = 0;
     p->verdict.code = NULL;
     p->answer = NULL;
+    p->verdict.hung = false;
     p->verdict.message[0] = '\0';
     p->read_err.kind = ERR_NONE;
 }
@@ -215,8 +213,7 @@ bool send_begin(struct leg *p, struct outbox *out)
     send_fill(p);
     fault_point(SEND_BEGIN);
     if (type->http == NULL) {
-        p->job = (struct pool_job){ .run = send_on_pool };
-        pool_submit(f->road->pool, &p->job);
+        sender_send(p, &(struct sender_ends){ .ended = sender_ended, .refused = sender_refused });
         return true;
     }
     struct arena *a = p->direct ? &f->arena : &p->own;

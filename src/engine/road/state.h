@@ -13,6 +13,7 @@
 
 enum { ROAD_WORKERS_MOST = 16, ROAD_PLANS_MOST = 8 };
 
+struct crew;
 struct keeping;
 struct mishaps;
 struct ordering;
@@ -35,6 +36,7 @@ struct road {
     struct transfer_hub *hub;
     struct outbox hub_outbox; /* of the transfer thread, flushed after each of its rounds */
     struct pool *pool;
+    struct crew *senders;
     struct mishaps *mishaps;
     struct ways *ways;
     struct ordering *order;

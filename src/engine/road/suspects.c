@@ -74,6 +74,15 @@ struct task_code suspects_enter(struct suspects *s, const struct task *t)
     return c;
 }
 
+struct task_code suspects_note(struct suspects *s, const struct task *t)
+{
+    struct task_code c = { .slot = suspects_take_slot(s) };
+
+    if (c.slot >= 0)
+        recorder_mark(s->recorder, (size_t)c.slot, t, must_be_careful(s) && is_suspect(s, t));
+    return c;
+}
+
 void suspects_leave(struct suspects *s, struct task_code c)
 {
     if (c.slot >= 0) {

@@ -1,8 +1,9 @@
 /* suspects.h - find the task whose code brings the process down.
  *
- * A step or a connector may crash the process.  The recorder (store/road/recorder.h) keeps which
- * tasks ran at that moment; after a crash these are suspects.  Until all suspects have ended, the
- * code of only one task runs at a time, so that the next crash has one culprit.
+ * A step or a connector may crash the process.  The recorder (store/road/recorder.h) keeps the task
+ * of the thread that crashed; after a crash it is the suspect.  Until it has ended, the steps of
+ * only one task run at a time: code that ruins memory may crash another thread than its own.
+ * Connectors that block are not waited for: they run beside, each with a mark of its own.
  *
  * Threads: any.  suspects_enter() waits for the running task while there are suspects, so the
  * caller must hold no lock that the code of a task takes.
@@ -35,6 +36,8 @@ struct task_code {
 };
 /* These enclose the code of a task. */
 struct task_code suspects_enter(struct suspects *s, const struct task *t);
+/* The same for code that may block: it waits for no other, and no other waits for it. */
+struct task_code suspects_note(struct suspects *s, const struct task *t);
 void suspects_leave(struct suspects *s, struct task_code c);
 /* The task has ended without a crash. */
 void suspects_forgive(struct suspects *s, const struct task *t);

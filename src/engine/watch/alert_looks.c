@@ -14,6 +14,7 @@
 #include "engine/plan/areas.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/threads/crew.h"
 #include "store/govern/failing.h"
 #include "store/govern/version.h"
 #include "store/kernel/node.h"
@@ -260,6 +261,17 @@ static bool alert_looks_look_at_disk(struct alerts *a, struct store *s, struct e
     return true;
 }
 
+/* ---- threads ---- */
+
+static void look_at_threads(struct alerts *a, const struct alerts_options *o)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(600);
+    bool waits = crew_tell(o->senders, "deliveries", &text);
+
+    waits = crew_tell(o->looks, "looks of gateways", &text) || waits;
+    alerts_see_if(a, ALERT_THREADS, alerts_own_name(a), waits, text.ptr);
+}
+
 /* ---- the database ---- */
 
 static void look_at_servers(struct alerts *a, struct store *s)
@@ -287,6 +299,7 @@ bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alert
     bool ok = alert_looks_look_at_disk(a, o->store, err);
 
     look_at_servers(a, o->store);
+    look_at_threads(a, o);
     if (ok && p != NULL && turn && now >= l->silence_due_us) {
         ok = look_at_silences(l, a, o->store, p, road_now_us(o->road), err);
         l->silence_due_us = next_look_us(now, LOOK_SHARE);

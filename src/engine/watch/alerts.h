@@ -28,6 +28,7 @@
 
 struct alerts;
 struct config_node;
+struct crew;
 struct mishap;
 struct mishaps;
 struct road;
@@ -38,6 +39,7 @@ struct alerts_options {
     struct road *road; /* for its plan, and to send */
     struct mishaps *mishaps;
     const struct config_node *node;
+    struct crew *senders, *looks; /* whether work waits for their threads */
 };
 
 struct alerts *alerts_new(const struct alerts_options *options);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +17,11 @@
 #define MAGIC UINT64_C(0x3152454352594257)
 
 struct entry {
-    int64_t id, queue, prio, rank, alone, unused[3];
+    int64_t id, queue, prio, rank, alone, thread, unused[2];
 };
 
 struct page {
-    uint64_t magic, crashed, running, unused[5];
+    uint64_t magic, crashed, running, culprit, unused[4];
     struct entry entries[RECORDER_SLOTS];
 };
 
@@ -35,22 +36,25 @@ struct recorder {
 
 static struct page *watched; /* for the signal handler */
 
+static int64_t this_thread(void)
+{
+    return (int64_t)(uintptr_t)pthread_self();
+}
+
 static void read_predecessor(struct recorder *r)
 {
     const struct page *p = r->page;
 
     r->unclean = p->magic == MAGIC && p->running != 0;
-    if (p->magic != MAGIC || p->crashed == 0)
+    if (p->magic != MAGIC || p->crashed == 0 || p->culprit == 0 || p->culprit > RECORDER_SLOTS)
         return;
-    for (size_t i = 0; i < RECORDER_SLOTS; i++) {
-        const struct entry *e = &p->entries[i];
+    const struct entry *e = &p->entries[p->culprit - 1];
 
-        if (e->id != 0)
-            r->suspects[r->suspect_count++] = (struct suspect){
-                .task = { .id = e->id, .queue = e->queue, .prio = e->prio, .rank = e->rank },
-                .alone = e->alone != 0
-            };
-    }
+    if (e->id != 0)
+        r->suspects[r->suspect_count++] = (struct suspect){
+            .task = { .id = e->id, .queue = e->queue, .prio = e->prio, .rank = e->rank },
+            .alone = e->alone != 0
+        };
 }
 
 bool recorder_open(int data_fd, struct recorder **ret, struct err *err)
@@ -118,6 +122,7 @@ void recorder_mark(struct recorder *r, size_t slot, const struct task *t, bool a
     e->prio = t->prio;
     e->rank = t->rank;
     e->alone = alone;
+    e->thread = this_thread();
     __atomic_store_n(&e->id, t->id, __ATOMIC_RELEASE);
 }
 
@@ -127,18 +132,26 @@ void recorder_clear(struct recorder *r, size_t slot)
     __atomic_store_n(&r->page->entries[slot].id, 0, __ATOMIC_RELEASE);
 }
 
-/* SA_RESETHAND has removed the handler, so raise() ends the process as without a handler. */
-static void on_fatal(int sig)
+/* The signal of a crash runs on the thread that crashed.  SA_RESETHAND has removed the handler, so
+ * raise() ends the process as without a handler. */
+static void on_fatal(int sig, siginfo_t *info, void *context)
 {
-    if (watched != NULL)
+    (void)context;
+    if (watched != NULL && info->si_code != SI_USER) { /* else somebody else sent it */
+        int64_t thread = this_thread();
+
+        for (size_t i = 0; i < RECORDER_SLOTS; i++)
+            if (watched->entries[i].id != 0 && watched->entries[i].thread == thread)
+                watched->culprit = i + 1;
         watched->crashed = (uint64_t)sig;
+    }
     (void)raise(sig);
 }
 
 void recorder_watch_signals(struct recorder *r)
 {
     static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
-    struct sigaction a = { .sa_handler = on_fatal, .sa_flags = (int)SA_RESETHAND };
+    struct sigaction a = { .sa_sigaction = on_fatal, .sa_flags = (int)SA_RESETHAND | SA_SIGINFO };
 
     watched = r->page;
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)

@@ -1,17 +1,19 @@
 /* recorder.h - the flight recorder: which task's code was running when the process died.
  *
  * A mapped page of a file in the data folder: it survives the process, but not always a power
- * cut.  A thread marks a task only while it runs that task's code, not while it waits for the
- * network.  A fatal signal that the process causes itself (a bad pointer, a failed require)
- * writes a flag beside the marks.  kill -9, a power cut and the kernel's out-of-memory killer
- * do not, so they never count against a document.
+ * cut.  A thread marks a task while it runs that task's code.  A fatal signal that the process
+ * causes itself (a bad pointer, a failed require) writes a flag and the mark of the thread that
+ * crashed: the other marks are bystanders, for example sends that wait for their receivers.  A
+ * crash of a thread without a mark is nobody's.  Signals from outside, a power cut and the kernel's
+ * out-of-memory killer write nothing, so they never count against a document.
  *
- * At the next start the marked tasks of a crashed process are suspects: they run alone, one at
- * a time.  A crash while alone counts (task_crashed()); the third makes the task poison.
+ * At the next start the task of the thread that crashed is a suspect: it runs alone.  A crash while
+ * alone counts (task_crashed()); the third makes the task poison.
  *
  * Format      file `recorder`, RECORDER_SLOTS entries of 64 bytes behind a head of 64:
- *             head: u64 magic, crashed, running; entry: i64 id (0: none), queue, prio, rank, alone.
- *             Host byte order: it is read on the machine that wrote it.
+ *             head: u64 magic, crashed, running, culprit (entry + 1; 0: none); entry: i64 id (0:
+ *             none), queue, prio, rank, alone, thread.  Host byte order: it is read on the machine
+ *             that wrote it.
  *
  * Threads: a slot belongs to one thread.
  */
@@ -39,7 +41,7 @@ void recorder_close(struct recorder *r);
 /* The predecessor ended without recorder_close(). */
 bool recorder_unclean(const struct recorder *r);
 
-/* Up to RECORDER_SLOTS; none unless the predecessor died by a fatal signal. */
+/* Up to RECORDER_SLOTS; none unless a marked thread of the predecessor died by a fatal signal. */
 size_t recorder_suspects(const struct recorder *r, struct suspect *ret);
 /* The task will not run again. */
 void recorder_drop_suspect(struct recorder *r, int64_t id);

@@ -51,14 +51,14 @@ static bool write_document(const struct sending *s, int fd, struct err *err)
 }
 
 /* The same document again leaves the same file: there is never a doubt. */
-static void board_send(void *arg, const struct sending *s, const _Atomic bool *stop,
-                       struct verdict *ret)
+static void board_send(void *arg, const struct sending *s, struct call *c, struct verdict *ret)
 {
     const struct board *self = arg;
-    AUTO_FD fd = open(self->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    /* From here on somebody may see it; a call that was given up does nothing more. */
+    AUTO_FD fd =
+        call_commit(c) ? open(self->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
     struct err err = { 0 };
 
-    (void)stop;
     if (fd < 0)
         (void)verdict_say(ret, VERDICT_UNREACHED, "%s: %s", self->path, strerror(errno));
     else if (!write_document(s, fd, &err) || !file_try_sync(fd, self->path, &err))

@@ -12,7 +12,7 @@
 #include "core/deposit.h"
 #include "core/grammar.h"
 #include "engine/intake/deposit.h"
-#include "engine/threads/pool.h"
+#include "engine/threads/crew.h"
 #include "store/govern/ledger.h"
 #include "store/road/accept.h"
 #include "store_test.h"
@@ -102,7 +102,7 @@ static const struct connectors connectors = { .gateways = gateways };
 
 struct rig {
     struct store *store;
-    struct pool *pool;
+    struct crew *looks;
     struct poller *poller;
     int64_t forget_every_us; /* before it is started */
     _Atomic(const char *) closed;
@@ -147,11 +147,11 @@ static bool rig_start(struct rig *r, const struct home *h, const char *text)
     struct err err = { 0 };
 
     r->store = open_store(h);
-    r->pool = pool_new(4);
+    r->looks = crew_new("look", 4, 4);
     if (r->store == NULL || !accept_keep_tables(r->store, DEPOSIT_KEY_PERIOD_US, &err))
         return false;
     r->poller = poller_new(&(struct poller_options){ .store = r->store,
-                                                     .pool = r->pool,
+                                                     .looks = r->looks,
                                                      .connectors = &connectors,
                                                      .area = CONFIG_INTERNAL,
                                                      .forget_every_us = r->forget_every_us,
@@ -166,7 +166,8 @@ static bool rig_start(struct rig *r, const struct home *h, const char *text)
 static void rig_stop(struct rig *r)
 {
     poller_stop(r->poller);
-    pool_free(r->pool);
+    crew_hurry(r->looks, CLOCK_S);
+    (void)crew_free(r->looks);
     poller_free(r->poller);
     store_close(r->store);
 }

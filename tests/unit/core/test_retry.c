@@ -79,12 +79,13 @@ TEST(retry_is_over_when_the_next_one_comes_too_late)
 
 static const struct breaker_rule rule = { .failures = 3, .wait_us = 30ll * CLOCK_S };
 
+/* The verdict of the probe, if one is on its way. */
 static bool judge(struct breaker *b, const struct breaker_rule *r, enum verdict_kind kind,
                   int64_t now_us, uint64_t chance)
 {
     const struct verdict v = { .kind = kind };
 
-    return breaker_judge(b, r, &v, false, now_us, chance);
+    return breaker_judge(b, r, &v, b->probing, now_us, chance);
 }
 
 static bool fail(struct breaker *b, const struct breaker_rule *r, int64_t now_us, uint64_t chance)
@@ -175,6 +176,33 @@ TEST(breaker_heeds_no_failure_that_was_sent_before_it_opened)
         CHECK(!fail(&b, &rule, 60 + i, 0));
     CHECK(b.until_us == until && b.wait_us == rule.wait_us);
     CHECK(succeed(&b)); /* but a success tells that it is reached */
+}
+
+TEST(breaker_takes_no_late_failure_for_the_probe)
+{
+    const struct verdict late = { .kind = VERDICT_UNREACHED };
+    struct breaker b = { 0 };
+
+    CHECK(refuse(&b, &rule, 50));
+    int64_t until = b.until_us;
+
+    CHECK(breaker_ask(&b, until) == BREAKER_PROBE);
+    CHECK(!breaker_judge(&b, &rule, &late, false, until + 1, 0));
+    CHECK(b.probing && b.until_us == until && b.wait_us == rule.wait_us);
+    CHECK(!fail(&b, &rule, until + 2, 0)); /* the probe itself */
+    CHECK(!b.probing && b.wait_us == 2 * rule.wait_us);
+}
+
+TEST(breaker_opens_at_once_when_a_call_hangs)
+{
+    static const enum verdict_kind kinds[] = { VERDICT_UNREACHED, VERDICT_DOUBT };
+
+    for (size_t i = 0; i < 2; i++) {
+        const struct verdict hung = { .kind = kinds[i], .hung = true };
+        struct breaker b = { 0 };
+
+        CHECK(breaker_judge(&b, &rule, &hung, false, 50, 0) && breaker_is_open(&b));
+    }
 }
 
 TEST(breaker_gives_the_probe_again_when_it_was_lost)

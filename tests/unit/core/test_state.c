@@ -163,8 +163,8 @@ TEST(held_reasons_are_listed)
         { 0, "" },
         { HELD_BREAKER, "breaker" },
         { HELD_BREAKER | HELD_WINDOW, "window, breaker" },
-        { 255, "hold, window, rate, order, breaker, pause, endpoint, restore" },
-        { 256, "" },
+        { 511, "hold, window, rate, order, breaker, pause, endpoint, restore, threads" },
+        { 512, "" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -126,7 +126,7 @@ static bool survives(const char *fault, enum after after)
         again("append", fault, s.home.path).signal != SIGKILL || !sender_make(&s, appending))
         return false;
     if (after == RECOVERED)
-        endpoint_file.recover(s.self);
+        endpoint_file.recover(s.self, NULL);
     bool staged_only =
         str_is(str_of(fault), "file.writing:kill:2") || str_is(str_of(fault), "file.staged:kill");
 
@@ -140,7 +140,7 @@ static bool survives(const char *fault, enum after after)
         return false;
     if (!sender_make(&s, appending))
         return false;
-    endpoint_file.recover(s.self);
+    endpoint_file.recover(s.self, NULL);
     return entries(s.out, ".") == 2; /* nothing staged is left */
 }
 
@@ -233,7 +233,7 @@ TEST(what_others_wrote_is_never_cut)
         AUTO(sender_done) struct sender s = sender_of(appending);
 
         CHECK(crash_half(&s) && renameat(s.out, "log", s.out, "taken") == 0);
-        endpoint_file.recover(s.self);
+        endpoint_file.recover(s.self, NULL);
         CHECK(is_told_once(&s));
     }
 }
@@ -386,6 +386,7 @@ TEST(a_process_that_holds_the_file_is_waited_for)
 {
     AUTO(sender_done) struct sender s = sender_of(appending);
     _Atomic bool stop = true;
+    struct call call = { .stop = &stop };
     static const struct facts facts = { 0 };
     struct sending sending = { .document = STR(DOCUMENT),
                                .delivery = STR("d2"),
@@ -399,10 +400,10 @@ TEST(a_process_that_holds_the_file_is_waited_for)
     AUTO_FD fd = openat(s.out, ".log.waybill", O_RDWR);
 
     CHECK(flock(fd, LOCK_EX) == 0);
-    endpoint_file.send(s.self, &sending, &stop, &v);
+    endpoint_file.send(s.self, &sending, &call, &v);
     CHECK(v.kind == VERDICT_RETRY && holds(s.out, "log", "one"));
     CHECK(flock(fd, LOCK_UN) == 0);
-    endpoint_file.send(s.self, &sending, &stop, &v);
+    endpoint_file.send(s.self, &sending, &call, &v);
     CHECK(v.kind == VERDICT_DELIVERED && holds(s.out, "log", "onex"));
 }
 

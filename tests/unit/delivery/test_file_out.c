@@ -214,6 +214,7 @@ static enum verdict_kind send_pieces(struct sender *s, struct pieces p, int64_t 
 {
     static const struct facts facts = { 0 };
     _Atomic bool stop = false;
+    struct call call = { .stop = &stop };
     struct sending sending = { .document = STR(DOCUMENT),
                                .delivery = STR(DELIVERY),
                                .facts = &facts,
@@ -225,7 +226,7 @@ static enum verdict_kind send_pieces(struct sender *s, struct pieces p, int64_t 
 
     if (p.stop != NULL)
         p.stop = &stop;
-    endpoint_file.send(s->self, &sending, &stop, &v);
+    endpoint_file.send(s->self, &sending, &call, &v);
     return v.kind;
 }
 
@@ -340,7 +341,7 @@ TEST(a_crash_leaves_no_half_file)
             CHECK(entries(s.out, "sub") == 1); /* the file, or what was begun */
             CHECK(sender_make(&s, ", name: 'sub/${name}'"));
             if (recovers) {
-                endpoint_file.recover(s.self);
+                endpoint_file.recover(s.self, NULL);
                 CHECK(entries(s.out, "sub") == cases[i].published);
             }
             CHECK(sender_send(&s, "a", big_body()).kind == VERDICT_DELIVERED);
@@ -365,20 +366,20 @@ TEST(only_left_overs_of_ours_are_removed)
         CHECK(put(s.out, keep[i], "x") && utimensat(s.out, keep[i], old, 0) == 0);
     clock_sleep_us(20 * CLOCK_MS); /* the clock that stamps files goes in ticks, behind ours */
     CHECK(put(s.out, left, "x") && put(s.out, append, "x"));
-    endpoint_file.recover(s.self);
+    endpoint_file.recover(s.self, NULL);
     CHECK(faccessat(s.out, left, F_OK, 0) == 0); /* younger than the endpoint */
     CHECK(utimensat(s.out, left, old, 0) == 0 && utimensat(s.out, append, old, 0) == 0);
     AUTO_FD fd = openat(s.out, left, O_RDWR);
 
     CHECK(flock(fd, LOCK_EX | LOCK_NB) == 0);
-    endpoint_file.recover(s.self);
+    endpoint_file.recover(s.self, NULL);
     CHECK(faccessat(s.out, left, F_OK, 0) == 0); /* somebody is writing it */
     struct verdict v = sender_send(&s, "a", "x");
 
-    CHECK(v.kind == VERDICT_RETRY && strstr(v.message, "another attempt") != NULL);
+    CHECK(v.kind == VERDICT_UNREACHED && strstr(v.message, "an earlier attempt") != NULL);
     CHECK(faccessat(s.out, left, F_OK, 0) == 0);
     CHECK(flock(fd, LOCK_UN) == 0);
-    endpoint_file.recover(s.self);
+    endpoint_file.recover(s.self, NULL);
     CHECK(faccessat(s.out, left, F_OK, 0) < 0 && faccessat(s.out, append, F_OK, 0) < 0);
     for (size_t i = 0; i < sizeof keep / sizeof keep[0]; i++)
         CHECK(faccessat(s.out, keep[i], F_OK, 0) == 0);
@@ -394,6 +395,23 @@ TEST(a_left_over_with_two_names_is_let_go)
     CHECK(sender_send(&s, "a", "bytes").kind == VERDICT_DELIVERED);
     CHECK(holds(s.out, "a", "bytes") && holds(s.out, "other", "published"));
     CHECK(entries(s.out, ".") == 2);
+}
+
+TEST(a_call_that_was_given_up_has_no_effect)
+{
+    AUTO(sender_done) struct sender s = sender_of("");
+    struct sending sending = sending_of(DELIVERY, STR("x"), STR("late"));
+    struct call call = { 0 };
+    struct verdict v;
+
+    CHECK(!call_give_up(&call)); /* nothing was committed, so nothing was sent ... */
+    endpoint_file.send(s.self, &sending, &call, &v);
+    CHECK(v.kind == VERDICT_RETRY && strstr(v.message, "given up") != NULL);
+    CHECK(entries(s.home.fd, "out") == 0); /* ... and nothing will be */
+
+    call = (struct call){ 0 };
+    endpoint_file.send(s.self, &sending, &call, &v);
+    CHECK(v.kind == VERDICT_DELIVERED && call_give_up(&call)); /* from then on it is unclear */
 }
 
 int main(int argc, char **argv)

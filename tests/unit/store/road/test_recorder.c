@@ -2,6 +2,7 @@
 #include "store/road/recorder.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -74,6 +75,74 @@ TEST(recorder_tells_what_ran_when_the_process_crashed)
         recorder_close(r);
         CHECK(recorder_open(dir, &r, &err));
         CHECK(recorder_suspects(r, got) == 0); /* told once */
+        recorder_close(r);
+        (void)close(dir);
+    }
+}
+
+struct other {
+    struct recorder *recorder;
+    pthread_barrier_t ready;
+};
+
+static void *wait_for_the_network(void *arg)
+{
+    struct other *o = arg;
+
+    recorder_mark(o->recorder, 5, &(struct task){ .id = 8, .queue = 2 }, true);
+    (void)pthread_barrier_wait(&o->ready);
+    for (;;)
+        (void)pause();
+    return NULL;
+}
+
+/* A child in which one thread waits in a marked send and another, marked or not, crashes; or a
+ * signal comes from outside. */
+static void crash_beside(int dir, bool marked, bool outside)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        struct rlimit none = { 0 };
+        struct other other;
+        struct err err = { 0 };
+        pthread_t thread;
+
+        (void)setrlimit(RLIMIT_CORE, &none);
+        if (!recorder_open(dir, &other.recorder, &err))
+            _exit(1);
+        recorder_watch_signals(other.recorder);
+        (void)pthread_barrier_init(&other.ready, NULL, 2);
+        (void)pthread_create(&thread, NULL, wait_for_the_network, &other);
+        (void)pthread_barrier_wait(&other.ready);
+        if (marked)
+            recorder_mark(other.recorder, 3, &task, false);
+        if (outside)
+            (void)kill(getpid(), SIGSEGV);
+        else
+            abort();
+        _exit(0);
+    }
+    (void)waitpid(pid, NULL, 0);
+}
+
+TEST(recorder_suspects_no_bystanders)
+{
+    static const struct {
+        bool marked, outside;
+        size_t suspects;
+    } cases[] = { { true, false, 1 }, { false, false, 0 }, { true, true, 0 } };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int dir = fresh_folder();
+        struct suspect got[RECORDER_SLOTS];
+        struct recorder *r;
+        struct err err = { 0 };
+
+        crash_beside(dir, cases[i].marked, cases[i].outside);
+        CHECK(recorder_open(dir, &r, &err));
+        CHECK(recorder_suspects(r, got) == cases[i].suspects);
+        CHECK(cases[i].suspects == 0 || got[0].task.id == task.id);
         recorder_close(r);
         (void)close(dir);
     }

@@ -1,0 +1,92 @@
+#include "engine/intake/polled.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/patient.h"
+#include "core/connector.h"
+#include "core/grammar.h"
+#include "engine/plan/folders.h"
+#include "store/people/secret.h"
+#include "store/store.h"
+
+enum { TRY_PATIENCE_US = 2 * CLOCK_S, ARENA_MOST = 1 << 20 };
+
+const struct gateway_type *polled_type(const struct poller_options *o, const char *kind)
+{
+    const struct gateway_type *t = connector_gateway(o->connectors, str_of(kind));
+
+    return t != NULL && t->look != NULL ? t : NULL;
+}
+
+bool polled_is_for(const struct poller_options *o, const struct config_gateway *g)
+{
+    return polled_type(o, g->kind) != NULL && (g->area == CONFIG_ANYWHERE || g->area == o->area);
+}
+
+static bool polled_find_secret(void *arg, struct str name, struct arena *a, struct str *ret,
+                               struct err *err)
+{
+    return secret_get(arg, name, a, ret, err);
+}
+
+struct settings polled_settings(const struct poller_options *o, const struct gateway_type *type,
+                                const struct config_gateway *g, struct arena *a)
+{
+    return (struct settings){ .node = g->node,
+                              .common = grammar_gateway,
+                              .own = type->kind.keys,
+                              .secret = polled_find_secret,
+                              .secret_arg = o->store,
+                              .arena = a };
+}
+
+/* ---- a trial ---- */
+
+/* One gateway of a configuration that may come into force, with what its set-up needs. */
+struct trial {
+    struct poller_options options;
+    struct config *config; /* a reference */
+    const struct config_gateway *gateway;
+    const struct gateway_type *type;
+    struct arena arena;
+    struct err err;
+};
+
+static void trial_run(void *arg)
+{
+    struct trial *t = arg;
+    struct settings s = polled_settings(&t->options, t->type, t->gateway, &t->arena);
+    void *self;
+
+    s.folders = folders_port(t->options.store, NAME_GATEWAY, t->gateway->name, true, &t->arena);
+    if (t->type->make(&s, &self, &t->err))
+        t->type->unmake(self);
+}
+
+static void trial_free(void *arg)
+{
+    struct trial *t = arg;
+
+    arena_done(&t->arena);
+    config_unref(t->config);
+    free(t);
+}
+
+void polled_try(const struct poller_options *o, struct config *config,
+                const struct config_gateway *g, struct problem_list *problems)
+{
+    struct trial *t = NEW(struct trial);
+
+    *t = (struct trial){ .options = *o,
+                         .config = config_ref(config),
+                         .gateway = g,
+                         .type = polled_type(o, g->kind),
+                         .arena = ARENA_INIT(ARENA_MOST) };
+    if (!patient_call(trial_run, trial_free, t, TRY_PATIENCE_US))
+        return;
+    if (t->err.kind == ERR_CONFIG)
+        problem_add(problems, g->place, NULL, "%s", t->err.text);
+    trial_free(t);
+}

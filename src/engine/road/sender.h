@@ -1,0 +1,29 @@
+/* sender.h - what connectors do that block: an attempt, a question, a recovery, on a thread of the
+ * crew of senders.
+ *
+ * Such a call may never return (core/call.h).  So it gets copies of everything that it is lent, and
+ * a reference to its plan.  When it is given up, the leg gets a verdict and goes on without it: it
+ * was not reached if the connector had not committed, else it is in doubt.  The endpoint's breaker
+ * opens, and the dispatcher counts the lost thread (dispatch.h).
+ */
+#pragma once
+
+#include "engine/flight/flight.h"
+
+struct plan;
+struct road;
+
+enum { SENDERS = 32, SENDERS_LOST_MOST = 64 };
+
+/* How a leg goes on after the call; on a thread that may compute. */
+struct sender_ends {
+    void (*ended)(struct leg *p); /* p->verdict is set */
+    /* This node may not send now, so the call was not made; NULL: it is made all the same. */
+    void (*refused)(struct leg *p);
+};
+
+/* send() or ask() of the leg's endpoint, with p->sending. */
+void sender_send(struct leg *p, const struct sender_ends *ends);
+void sender_ask(struct leg *p, const struct sender_ends *ends);
+/* recover() of every endpoint of the plan; nobody waits for it. */
+void sender_recover(struct road *r, struct plan *plan);
