@@ -10,11 +10,29 @@
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "store/db/pg_lineage.h"
 #include "store/open.h"
 #include "store/store.h"
 
 enum { PATIENCE_S = 900 }; /* checking a large store is slow */
+
+/* The first line goes on where the cursor is, the others below it. */
+static void print_message(const char *text, int indent)
+{
+    struct str rest = str_of(text != NULL ? text : ""), line;
+
+    for (int i = 0; i == 0 || rest.len > 0; i++) {
+        AUTO(buf_done) struct buf one = BUF_INIT(1 << 20);
+        struct err err = { 0 };
+
+        rest = str_cut(rest, '\n', &line);
+        (void)printf("%*s", i == 0 ? 0 : indent, "");
+        if (buf_append(&one, line, &err))
+            print_text(stdout, one.ptr);
+        (void)fputc('\n', stdout);
+    }
+}
 
 static void print_check(const json_t *check, int width)
 {
@@ -26,8 +44,7 @@ static void print_check(const json_t *check, int width)
     print_text(stdout, name);
     (void)printf("%*s",
                  name != NULL && (int)strlen(name) < width ? width - (int)strlen(name) + 2 : 2, "");
-    print_text(stdout, member_text(check, "message"));
-    (void)fputc('\n', stdout);
+    print_message(member_text(check, "message"), width + 8);
 }
 
 static int widest_name(const json_t *checks)
@@ -104,7 +121,7 @@ static int look_at_folder(const struct args *a, const char *data)
         (void)fprintf(stderr, "waybill: %s\n", err.text);
         return EXIT_NO;
     }
-    bool looked = doctor_run(store, &arena, &report, &err);
+    bool looked = doctor_run(store, args_flag(a, "deep"), &arena, &report, &err);
 
     store_close(store);
     if (!looked) {
@@ -134,7 +151,11 @@ static int run_doctor(const struct args *a)
     if (!client_open(&c, a))
         return c.exit_code;
     c.patience_s = args_number(a, "timeout", PATIENCE_S);
-    if (!client_graphql(&c, "{ doctor { ok checks { name ok message count } } }", NULL, &data))
+    if (!client_graphql(&c,
+                        args_flag(a, "deep")
+                            ? "{ doctor(deep: true) { ok checks { name ok message count } } }"
+                            : "{ doctor { ok checks { name ok message count } } }",
+                        NULL, &data))
         return c.exit_code;
     const json_t *report = json_object_get(data, "doctor");
     const json_t *checks = json_object_get(report, "checks");
@@ -153,6 +174,9 @@ static const struct arg_option options[] = {
       .kind = ARG_TEXT,
       .value = "URL",
       .help = "with --data: its PostgreSQL database" },
+    { .name = "deep",
+      .kind = ARG_FLAG,
+      .help = "also read what steps changed, what was sent, and kept answers" },
     { 0 },
 };
 
@@ -164,9 +188,9 @@ const struct verb cmd_doctor = {
              "ok or FAIL; a line\n"
              "that failed says what is wrong and what to do.  The exit status is 1 when a check\n"
              "failed.\n",
-    .example = "waybill doctor\nwaybill doctor --data ./data\n"
+    .example = "waybill doctor\nwaybill doctor --deep --data ./data\n"
                "waybill doctor --data ./data --store postgres://waybill@db/waybill\n",
-    .forms = (const struct arg_form[]){ { .usage = "[--data DIR [--store URL]]",
+    .forms = (const struct arg_form[]){ { .usage = "[--deep] [--data DIR [--store URL]]",
                                           .summary = "check the store of a node",
                                           .options = options,
                                           .common = FORM_NODE | FORM_JSON,

@@ -53,7 +53,9 @@ static bool go_back(const struct home *h, const char *version)
 
     (void)snprintf(sql, sizeof sql, "DELETE FROM schema_version WHERE version >= %s", version);
     return tell(h, sql) &&
-           tell(h, "DROP TABLE IF EXISTS aloft, folder, node_name, allot, chart, chart_count");
+           tell(h, "DROP TABLE IF EXISTS aloft, folder, node_name, allot, chart, chart_count, "
+                   "failing; DROP INDEX IF EXISTS delivery_retrying; "
+                   "ALTER TABLE IF EXISTS payload_0 RENAME TO payload");
 }
 
 /* Also those that an older program made. */
