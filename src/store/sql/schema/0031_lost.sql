@@ -1,4 +1,4 @@
--- 0026_lost - segments and commits that were lost.
+-- 0031_lost - segments and commits that were lost.
 
 -- segment: the newest payload segment that was ever used.  lost_from, lost_upto: the first and last
 -- commit whose documents are to be taken in again from the segments (store/recover.h); 0: none.
