@@ -585,12 +585,8 @@ bool accept_take_in(struct writer *w, struct accept_op **fresh, size_t count, st
     return store_fresh(w, fresh, count, keyed, keys, err);
 }
 
-static bool accept_run(struct writer *w, struct store_op **ops, size_t count,
-                       struct err *err) typedef bool store_documents(struct writer *w,
-                                                                     struct accept_op **fresh,
-                                                                     size_t count,
-                                                                     struct accept_op **keyed,
-                                                                     size_t keys, struct err *err);
+typedef bool store_documents(struct writer *w, struct accept_op **fresh, size_t count,
+                             struct accept_op **keyed, size_t keys, struct err *err);
 
 static bool accept_by(struct writer *w, struct store_op **ops, size_t count, store_documents *store,
                       struct err *err)
