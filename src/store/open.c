@@ -23,6 +23,7 @@
 #include "store/kernel/node.h"
 #include "store/kernel/store_state.h"
 #include "store/kernel/told.h"
+#include "store/recover.h"
 #include "store/retention/retain_gate.h"
 #include "store/road/aloft.h"
 #include "store/road/claims.h"
@@ -61,8 +62,12 @@ static bool copy_of_backup(struct writer *w)
 static bool note_gap(struct store *s, struct db *db, const struct told_gap *gap, struct err *err)
 {
     char source[120] = "the store is older than this node's folder";
+    bool sqlite = s->kind == DB_SQLITE;
     int64_t restores;
 
+    /* First, so that the row covers the documents that are taken in again. */
+    if (sqlite && told_is_behind(gap) && !recover_note(s, db, gap, err))
+        return false;
     if (told_is_behind(gap))
         (void)snprintf(source, sizeof source,
                        "the store is older than this node's folder: it lacks %lld commits with "
@@ -70,7 +75,8 @@ static bool note_gap(struct store *s, struct db *db, const struct told_gap *gap,
                        (long long)gap->commits, (long long)gap->documents);
     if (!db_one_int(db, SQL_RESTORE_LAST, DB_NO_ARGS, 0, &restores, err))
         return false;
-    return restores > told_node(s->told).restores || restore_add(db, 0, str_of(source), err);
+    return (!sqlite && restores > told_node(s->told).restores) ||
+           restore_add(db, 0, str_of(source), err);
 }
 
 static bool report_gap(struct store *s, struct db *db, struct told_gap *ret, struct err *err)
@@ -180,11 +186,23 @@ static bool open_has_files(int dirfd, const char *suffix, bool *ret, struct err 
     return true;
 }
 
-/* Refuses to create a new database beside the payloads of a missing one. */
+/* Refuses to create a new database beside the payloads of another one. */
+static bool refuse_payloads(struct store *s, const char *how, struct err *err)
+{
+    bool payloads = false;
+
+    if (!open_has_files(s->payload_fd, ".seg", &payloads, err) ||
+        !open_has_files(s->large_fd, "", &payloads, err))
+        return false;
+    return !payloads || err_set(err, ERR_CONFIG, 0,
+                                "%s is %s, and there are payloads of its documents: "
+                                "restore a backup",
+                                s->sqlite_path, how);
+}
+
 static bool check_whole(struct store *s, struct err *err)
 {
     struct stat st;
-    bool payloads = false;
 
     if (!s->options.damaged && !damage_none(s, err))
         return false;
@@ -196,13 +214,38 @@ static bool check_whole(struct store *s, struct err *err)
                        s->options.data);
     if (stat(s->sqlite_path, &st) == 0 && st.st_size > 0)
         return true;
-    if (!open_has_files(s->payload_fd, ".seg", &payloads, err) ||
-        !open_has_files(s->large_fd, "", &payloads, err))
+    return refuse_payloads(s, "missing", err);
+}
+
+/* The tables of a young database are in its log alone: without the log it is empty. */
+static bool check_tables(struct store *s, struct db *db, struct err *err)
+{
+    int64_t tables;
+
+    if (s->kind != DB_SQLITE)
+        return true;
+    return db_one_int(db, SQL_TABLE_COUNT, DB_NO_ARGS, 0, &tables, err) &&
+           (tables > 0 || refuse_payloads(s, "empty", err));
+}
+
+/* What the page of this folder and, on SQLite, the segment entries know and the database lacks. The
+ * entries of a commit are synced before it, so of the newest one only the commit before is sure. */
+static bool find_gap(struct store *s, struct db *db, struct told_gap *ret, struct err *err)
+{
+    int64_t store = told_node(s->told).store, identity, commit;
+
+    if (!told_compare(s, db, ret, err))
         return false;
-    return !payloads || err_set(err, ERR_CONFIG, 0,
-                                "%s is missing, and there are payloads of its documents: "
-                                "restore a backup",
-                                s->sqlite_path);
+    if (s->kind == DB_POSTGRESQL)
+        return true;
+    if (!db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &identity, err) ||
+        !db_one_int(db, SQL_COMMIT_LAST, DB_NO_ARGS, 0, &commit, err))
+        return false;
+    int64_t sure = segments_top(s->segments).commit - 1;
+
+    if ((store == 0 || store == identity) && sure > commit && sure - commit > ret->commits)
+        ret->commits = sure - commit;
+    return true;
 }
 
 /* One transaction registers this node, declares its predecessor dead and takes over its tasks. */
@@ -212,7 +255,7 @@ static bool register_node(struct store *s, struct db *db, struct err *err)
     struct told_gap gap;
     int64_t restores;
 
-    if (!told_compare(s, db, &gap, err) || !db_begin(db, err))
+    if (!find_gap(s, db, &gap, err) || !db_begin(db, err))
         return false;
     if (!node_register(s, db, &past, err) ||
         (s->kind == DB_POSTGRESQL && past.node != 0 && !task_take_over(db, past.node, err)) ||
@@ -222,12 +265,23 @@ static bool register_node(struct store *s, struct db *db, struct err *err)
         db_rollback(db);
         return err_context(err, "register this node");
     }
+    s->identity = past.store;
     told_begin(s->told,
                &(struct told_node){ .store = past.store, .node = s->node, .restores = restores });
     return node_note_folder(s, &past, err);
 }
 
-/* The order of recovery: storage, schema, this node and its predecessor, payloads. */
+static bool open_segments(struct store *s, struct db *db, struct err *err)
+{
+    int64_t used;
+
+    if (s->kind == DB_POSTGRESQL)
+        return true;
+    return db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("segment"))), 0, &used, err) &&
+           segments_open(s->payload_fd, s->options.segment_bytes, used, &s->segments, err);
+}
+
+/* The order of recovery: storage, schema, payloads, this node and its predecessor. */
 static bool open_recover(struct store *s, struct err *err)
 {
     if (!check_whole(s, err))
@@ -236,18 +290,17 @@ static bool open_recover(struct store *s, struct err *err)
     for (size_t i = 0; i < s->writer_count; i++) {
         if (!store_connect(s, false, &s->writer_dbs[i], err))
             return false;
-        if (i == 0 && !migrate(s->writer_dbs[0], sql_migrations, err))
+        if (i == 0 && (!check_tables(s, s->writer_dbs[0], err) ||
+                       !migrate(s->writer_dbs[0], sql_migrations, err)))
             return false;
     }
     store_open_step(s, "the schema is up to date");
     fault_point(START_MIGRATED);
-    if (!register_node(s, s->writer_dbs[0], err))
+    if (!open_segments(s, s->writer_dbs[0], err) || !register_node(s, s->writer_dbs[0], err))
         return false;
     s->order = order_new();
     s->leases = leases_new();
     if (s->kind == DB_SQLITE) {
-        if (!segments_open(s->payload_fd, s->options.segment_bytes, &s->segments, err))
-            return false;
         s->claims = claims_new(s->epoch);
         s->key_log = key_log_new();
         if (!key_log_load(s->key_log, s->writer_dbs[0], err) ||
@@ -285,6 +338,23 @@ static bool count_crashes(struct store *s, struct err *err)
     return true;
 }
 
+static bool take_in_lost(struct store *s, struct err *err)
+{
+    struct recover_result r;
+    struct err what = { 0 };
+
+    if (!recover_documents(s, &r, err))
+        return false;
+    if (r.taken_in == 0 && r.unread == 0)
+        return true;
+    (void)err_set(&what, ERR_PERMANENT, 0,
+                  "%lld documents were taken in again from their payload segments, %lld entries "
+                  "could not be read; nothing is sent until `waybill node release`",
+                  (long long)r.taken_in, (long long)r.unread);
+    store_trouble(s, "the store went back in time", &what);
+    return true;
+}
+
 bool store_open(const struct store_options *options, struct store **ret, struct err *err)
 {
     struct store *s = NEW(struct store);
@@ -314,7 +384,7 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     if (s->kind == DB_POSTGRESQL)
         w.group_most = POSTGRES_GROUP_MOST;
     s->writers = writers_new(s, &w, s->writer_dbs, s->segments);
-    if (!names_load(s, err) || !count_crashes(s, err)) {
+    if (!names_load(s, err) || !take_in_lost(s, err) || !count_crashes(s, err)) {
         store_close(s);
         return false;
     }

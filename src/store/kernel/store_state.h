@@ -19,8 +19,8 @@ struct store {
     struct db *writer_dbs[WRITERS_MOST];
     size_t writer_count;
 
-    int64_t node, epoch;
-    struct told *told;         /* the last commit that callers were told of */
+    int64_t node, epoch, identity; /* identity: of the store, mark `store` */
+    struct told *told;             /* the last commit that callers were told of */
     _Atomic int64_t beaten_us; /* PostgreSQL: when the last good heartbeat was sent; monotonic */
 
     pthread_mutex_t reader_mutex;

@@ -413,6 +413,26 @@ static bool writer_look_back(struct writer *w, struct err *err)
     return true;
 }
 
+/* A segment was begun: its number is never used again, also when its file is lost. */
+static bool note_segment(struct writer *w, struct err *err)
+{
+    if (w->segments == NULL || segments_newest(w->segments) == w->segment)
+        return true;
+    w->segment = segments_newest(w->segments);
+    return db_run(w->db, SQL_MARK_RAISE, DB_ARGS(db_text(STR("segment")), db_int(w->segment)), NULL,
+                  err);
+}
+
+static bool write_group(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    if (!node_fence(w, err))
+        return false;
+    if (w->segments != NULL)
+        segments_begin(w->segments, w->token);
+    return run_verbs(w, ops, count, err) && w->all->options.hooks.audit_write(w, err) &&
+           note_segment(w, err) && (w->segments == NULL || segments_flush(w->segments, err));
+}
+
 static bool try_group(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     const struct writer_hooks *hooks = &w->all->options.hooks;
@@ -429,8 +449,7 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
     if (!writer_look_back(w, err) || !db_begin(w->db, err))
         return false;
     fault_point(GROUP_BEGUN);
-    if (node_fence(w, err) && run_verbs(w, ops, count, err) && hooks->audit_write(w, err) &&
-        (w->segments == NULL || segments_flush(w->segments, err))) {
+    if (write_group(w, ops, count, err)) {
         fault_point(GROUP_WRITTEN);
         if (writer_commit(w, err)) {
             fault_point(GROUP_COMMITTED);
@@ -444,6 +463,7 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
     db_rollback(w->db);
     if (alone) { /* a block that was drawn was rolled back with the rest */
         w->all->numbers = before;
+        w->segment = 0;
         w->top = top;
     }
     return false;

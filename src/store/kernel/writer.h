@@ -79,6 +79,7 @@ struct writer {
     int64_t top;          /* the highest num that this writer assigned, plus one */
     int64_t token;        /* of the transaction: its commit number (node.h, told.h) */
     int64_t accepted;     /* documents of the group, set by committed() */
+    int64_t segment;      /* SQLite: the newest one that the store knows of */
     unsigned connects;    /* of `db`, when the store was last compared (told.h) */
     int64_t birth_claim;  /* PostgreSQL: of tasks created as claimed (lease_rows.h); 0: not drawn */
     struct noted *leased; /* the claims of the group (lease_rows.h), in `arena` */

@@ -243,9 +243,7 @@ static bool mark_living(struct store *s, struct entries *l, struct err *err)
 
 struct moving {
     struct payload_ref from;
-    struct id id;
-    struct sha256 sha256;
-    struct str bytes;
+    struct segment_payload payload;
 };
 
 struct move_op {
@@ -259,7 +257,7 @@ static bool move_one(struct writer *w, const struct moving *m, struct err *err)
     struct payload_ref to;
     int64_t moved;
 
-    if (!segments_add(w->segments, &m->id, &m->sha256, m->bytes, &to, err))
+    if (!segments_add(w->segments, &m->payload, &to, err))
         return false;
     struct db_args args =
         DB_ARGS(db_int(m->from.seg), db_int(m->from.pos), db_int(to.seg), db_int(to.pos));
@@ -291,8 +289,10 @@ static const struct store_verb move_verb = { .name = "copy payloads forward",
 static bool move_some(struct store *s, int64_t seg, const struct entries *l, size_t *at,
                       struct retain_bytes *ret, struct err *err)
 {
-    AUTO(arena_done) struct arena arena = ARENA_INIT(8 << 20);
+    AUTO(arena_done) struct arena arena = ARENA_INIT(32 << 20);
     AUTO(buf_done) struct buf piece = BUF_INIT(SEGMENT_PAYLOAD_MOST + 1);
+    AUTO(buf_done) struct buf record = BUF_INIT(SEGMENT_RECORD_MOST + 16);
+    struct segment_about about = { .record = &record };
     struct moving entries[MOVE_ENTRIES];
     struct move_op o = { .entries = entries };
     size_t bytes = 0;
@@ -304,12 +304,15 @@ static bool move_some(struct store *s, int64_t seg, const struct entries *l, siz
             continue;
         struct moving *m = &entries[o.count++];
 
-        *m = (struct moving){ .from = { seg, e->at.pos }, .id = e->at.id };
-        if (!segment_read(s->payload_fd, m->from, &m->id, &piece, err))
+        *m = (struct moving){ .from = { seg, e->at.pos } };
+        if (!segment_read_entry(s->payload_fd, m->from, &e->at.id, &piece, &about, err))
             return false;
-        m->bytes = arena_copy(&arena, buf_view(&piece));
-        m->sha256 = digest_of(m->bytes);
-        bytes += m->bytes.len;
+        m->payload = (struct segment_payload){ .id = e->at.id,
+                                               .sha256 = about.sha256,
+                                               .bytes = arena_copy(&arena, buf_view(&piece)),
+                                               .record = arena_copy(&arena, buf_view(&record)),
+                                               .elsewhere = about.elsewhere };
+        bytes += piece.len + record.len;
     }
     if (o.count == 0)
         return true;

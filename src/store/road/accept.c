@@ -58,6 +58,7 @@
 #include "store/road/key_log.h"
 #include "store/road/lease_rows.h"
 #include "store/road/order.h"
+#include "store/segment/record.h"
 
 /* A key lies in the table of the time at which it expires, so that a table is dropped whole; a
  * lookup searches every table that the key could be in. */
@@ -256,15 +257,56 @@ static bool accept_add_keys(struct writer *w, struct accept_op **keyed, size_t c
 
 /* ---- rows ---- */
 
+static int64_t accept_seq(struct writer *w, const struct accept_op *a)
+{
+    if (!order_is_numbered(w->store))
+        return 0;
+    return a->keeps_seq != 0 ? a->keeps_seq : a->num;
+}
+
+/* What the document is taken in again by, if the database loses this commit (store/recover.h). */
+static struct str record_of(struct writer *w, const struct accept_op *a)
+{
+    struct record r = { .store = w->store->identity,
+                        .num = a->num,
+                        .commit = w->token,
+                        .caller = a->caller,
+                        .config = a->config,
+                        .received_us = a->received_us,
+                        .seq = accept_seq(w, a),
+                        .key_until_us = a->has_key ? clock_wall_us() + a->key_period_us : 0,
+                        .key = a->key,
+                        .large = a->is_spooled ? a->spooled.pos : 0,
+                        .gateway = name_text(w->store, a->gateway),
+                        .name = a->name,
+                        .ctype = a->ctype,
+                        .head = a->head };
+    size_t len = record_size(&r);
+    char *to = ARENA_ARRAY(w->arena, char, len);
+
+    record_write(&r, to);
+    return str_mem(to, len);
+}
+
+/* A large payload has a file of its own; its record goes into the segment all the same. */
 static bool place_payload(struct writer *w, struct accept_op *a, struct err *err)
 {
+    struct payload_ref noted;
+    struct segment_payload p = { .id = a->id, .sha256 = a->sha256 };
+
     if (a->is_spooled)
         a->place = a->spooled;
-    else if (w->segments == NULL)
-        a->place = (struct payload_ref){ .seg = PAYLOAD_IN_TABLE };
     else
-        return segments_add(w->segments, &a->id, &a->sha256, a->body, &a->place, err);
-    return true;
+        a->place = (struct payload_ref){ .seg = PAYLOAD_IN_TABLE };
+    if (w->segments == NULL)
+        return true;
+    p.record = record_of(w, a);
+    if (a->is_spooled) {
+        p.elsewhere = a->size;
+        return segments_add(w->segments, &p, &noted, err);
+    }
+    p.bytes = a->body;
+    return segments_add(w->segments, &p, &a->place, err);
 }
 
 enum {
@@ -432,33 +474,38 @@ static bool adopt_large(struct writer *w, struct accept_op **fresh, size_t count
 
 /* Numbers in the order of commits (3).  SQLite has one writer, so the document's own number will
  * do; on PostgreSQL taking numbers locks them until the commit.  This is the way of verbs that go
- * on with the document's row in the same transaction. */
+ * on with the document's row in the same transaction.  A document that is taken in again keeps
+ * what it had. */
 static bool number_documents(struct writer *w, struct accept_op **fresh, size_t count,
                              struct err *err)
 {
     enum { COLUMNS = 2 };
     bool numbered = order_is_numbered(w->store);
-    struct db_value *rows;
+    struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, count * COLUMNS);
     int64_t first = 0;
+    size_t n = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        fresh[i]->seq = 0;
+    for (size_t i = 0; i < count; i++)
         fresh[i]->last_seq = NULL;
-    }
-    if (!numbered || count == 0)
-        return true;
-    if (w->db->kind == DB_POSTGRESQL && fresh[0]->keeps_seq == 0 &&
+    if (numbered && count > 0 && w->db->kind == DB_POSTGRESQL && fresh[0]->keeps_seq == 0 &&
         !order_take_numbers(w, count, &first, err))
         return false;
-    rows = ARENA_ARRAY(w->arena, struct db_value, count * COLUMNS);
     for (size_t i = 0; i < count; i++) {
-        fresh[i]->seq = fresh[i]->keeps_seq != 0 ? fresh[i]->keeps_seq
-                        : first != 0             ? first + (int64_t)i
-                                                 : fresh[i]->num;
-        rows[i * COLUMNS] = db_int(fresh[i]->gateway);
-        rows[i * COLUMNS + 1] = db_int(fresh[i]->seq);
+        struct accept_op *a = fresh[i];
+
+        if (a->taken_in)
+            a->seq = a->keeps_seq;
+        else
+            a->seq = !numbered           ? 0
+                     : a->keeps_seq != 0 ? a->keeps_seq
+                     : first != 0        ? first + (int64_t)i
+                                         : a->num;
+        if (a->seq == 0)
+            continue;
+        rows[n * COLUMNS] = db_int(a->gateway);
+        rows[n++ * COLUMNS + 1] = db_int(a->seq);
     }
-    return db_batch(w->db, SQL_ORDER_OPEN_ADD, DB_NO_SLOT, rows, COLUMNS, count, err);
+    return db_batch(w->db, SQL_ORDER_OPEN_ADD, DB_NO_SLOT, rows, COLUMNS, n, err);
 }
 
 /* All rows of new documents but the documents themselves. */
@@ -513,6 +560,19 @@ bool accept_name(struct writer *w, struct accept_op *a, struct err *err)
 bool accept_store(struct writer *w, struct accept_op *a, struct err *err)
 {
     return place_payload(w, a, err) && store_fresh(w, &a, 1, &a, a->has_key ? 1 : 0, err);
+}
+
+bool accept_take_in(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
+{
+    struct accept_op **keyed = ARENA_ARRAY(w->arena, struct accept_op *, count);
+    size_t keys = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        accept_begin(fresh[i]);
+        if (fresh[i]->has_key)
+            keyed[keys++] = fresh[i];
+    }
+    return store_fresh(w, fresh, count, keyed, keys, err);
 }
 
 typedef bool store_documents(struct writer *w, struct accept_op **fresh, size_t count,

@@ -45,6 +45,7 @@ struct accept_op {
 
     /* Its number in the order of acceptance, when it takes another document's; 0: a new one. */
     int64_t keeps_seq;
+    bool taken_in;     /* store/recover.h: it has its number, id and place already */
     bool claim_wanted; /* the caller has room for a flight: its task should come claimed */
 
     /* the answer, when op.ok */
@@ -86,6 +87,8 @@ bool accept_known(struct writer *w, struct accept_op *a, struct err *err);
 bool accept_name(struct writer *w, struct accept_op *a, struct err *err);
 /* Writes its payload and all its rows. */
 bool accept_store(struct writer *w, struct accept_op *a, struct err *err);
+/* Writes all rows of documents that have number, id and place already (store/recover.h). */
+bool accept_take_in(struct writer *w, struct accept_op **fresh, size_t count, struct err *err);
 /* After the commit: the key and the claim in memory (SQLite). */
 void accept_stored(struct writer *w, struct accept_op *a);
 

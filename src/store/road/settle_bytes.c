@@ -41,7 +41,10 @@ static bool place_one(struct writer *w, struct settle_bytes *b, const struct id 
     }
     if (w->segments != NULL) {
         to->num = doc;
-        return segments_add(w->segments, id, &b->sha256, b->bytes, &to->place, err);
+        return segments_add(
+            w->segments,
+            &(struct segment_payload){ .id = *id, .sha256 = b->sha256, .bytes = b->bytes },
+            &to->place, err);
     }
     to->place = (struct payload_ref){ .seg = PAYLOAD_IN_TABLE };
     if (!writer_number(w, &to->num, err))

@@ -16,8 +16,10 @@
  *       and reports the error only once.
  *   (2) An entry that was flushed is never overwritten.  In a running process `end` moves back only
  *       to the beginning of the stage (segments_cancel()); flushed entries lie before it.
- *   (3) Segment numbers only grow, also when the clock goes back: the next number is the newest
- *       plus one, or the first of today if that is larger.  The newest segment is never deleted.
+ *   (3) Segment numbers only grow, also when the clock goes back or the newest file is lost: the
+ *       next number is the newest plus one, or the first of today if that is larger.  The newest
+ *       segment is never deleted; the store remembers its number (`used` of segments_open()), so
+ *       that a lost file can be put back under its name.
  *   (4) The maker and the writer never use `.spare` at the same time.  The maker fills it while
  *       `wanted` is set and `ready` is not; take_spare() clears both, and want_spare() is called
  *       only after the rename.  (A maker that began earlier would zero committed payloads.)
@@ -33,11 +35,11 @@
  *   After the flush, before the commit: the same, with whole entries.
  *   After the commit: (1).
  *
- * Start.  Only the newest segment is ever appended to.  segment_find_end() continues behind its
- * last valid header, not at the first invalid one: behind a single damaged header there may be
- * committed payloads.  The scan checks every multiple of 8 behind a damaged header, so it may take
- * bytes inside a payload for a header.  This can break (2) only if a payload holds a valid header
- * with the number of its own segment, whose length ends within the last entry.
+ * Start.  Only the newest segment is ever appended to, and only if its entries follow each other
+ * up to zeros.  Anything else behind the last of them is a torn tail or a damaged header, and
+ * behind a damaged header there may be committed payloads: nothing is written to such a segment
+ * any more, the next payload begins a new one.  (To look for the next valid header would not do: a
+ * payload may contain one, which its sender made.)
  *
  * Races.  segment_read() runs on any thread, with a descriptor of its own.  Its callers have the
  * place from a committed row, so the entry does not change any more.  A segment that retention
@@ -48,8 +50,6 @@
  */
 #include "store/segment/segment.h"
 
-#include <dirent.h>
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -66,13 +66,13 @@
 #include "base/file.h"
 #include "base/require.h"
 #include "base/thread.h"
+#include "store/segment/entry.h"
 
 enum {
-    HEADER = 96,
+    HEADER = ENTRY_HEADER,
     STAGE = 512 << 10, /* bytes of entries that one write gathers */
     ZERO_BLOCK = 1 << 20,
     FILL_PAUSE_US = 5000,
-    MAGIC = 0x31504257,
     PER_DAY = 100000,
 };
 
@@ -84,8 +84,10 @@ struct segments {
 
     /* Used by the writer thread only. */
     int fd;
-    int64_t seg, end;   /* the open segment, and the position of its next entry */
-    int64_t room;       /* its size */
+    int64_t seg, end; /* the open segment, and the position of its next entry */
+    int64_t room;     /* its size */
+    int64_t commit;   /* of the entries that are added */
+    struct segment_top top;
     int64_t staged_pos; /* where the stage will be written */
     char *stage;
     size_t staged;
@@ -98,62 +100,6 @@ struct segments {
     bool wanted, ready, stopping, hurry; /* hurry: the writer waits for the spare */
     struct err spare_err;
 };
-
-static void segment_put_u64(char *at, uint64_t v)
-{
-    v = htole64(v);
-    memcpy(at, &v, sizeof v);
-}
-
-static uint64_t get_u64(const char *at)
-{
-    uint64_t v;
-
-    memcpy(&v, at, sizeof v);
-    return le64toh(v);
-}
-
-/* Detects torn and damaged headers; it is no protection against forgery. */
-static uint64_t check_of(const char *header)
-{
-    uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
-
-    for (int i = 0; i < 88; i += 8) {
-        h = (h ^ get_u64(header + i)) * UINT64_C(0xff51afd7ed558ccd);
-        h ^= h >> 32;
-    }
-    return h;
-}
-
-static void make_header(char h[static HEADER], int64_t seg, const struct id *id,
-                        const struct sha256 *sha, size_t len)
-{
-    memset(h, 0, HEADER);
-    segment_put_u64(h, (uint64_t)MAGIC | (uint64_t)HEADER << 32);
-    segment_put_u64(h + 8, (uint64_t)seg);
-    segment_put_u64(h + 16, len);
-    segment_put_u64(h + 24, len);
-    memcpy(h + 32, id->bytes, sizeof id->bytes);
-    memcpy(h + 48, sha->bytes, sizeof sha->bytes);
-    segment_put_u64(h + 88, check_of(h));
-}
-
-static bool header_is_valid(const char *h, int64_t seg)
-{
-    return get_u64(h) == ((uint64_t)MAGIC | (uint64_t)HEADER << 32) &&
-           get_u64(h + 8) == (uint64_t)seg && get_u64(h + 88) == check_of(h) &&
-           get_u64(h + 16) <= SEGMENT_PAYLOAD_MOST;
-}
-
-static int64_t entry_size(uint64_t len)
-{
-    return (int64_t)((HEADER + len + 7) & ~UINT64_C(7));
-}
-
-static void file_name(int64_t seg, char name[static 32])
-{
-    (void)snprintf(name, 32, "%lld.seg", (long long)seg);
-}
 
 /* ---- the spare ---- */
 
@@ -268,7 +214,7 @@ static bool roll(struct segments *s, struct err *err)
     if (fd < 0)
         return err_set(err, ERR_TRANSIENT, errno, "open %s: %s", spare_name, strerror(errno));
     fault_point(SEGMENT_ROLL);
-    file_name(next, name);
+    entry_file(next, name);
     if (!publish_file(s->dirfd, spare_name, name, false, err)) {
         (void)close(fd);
         return false;
@@ -283,83 +229,91 @@ static bool roll(struct segments *s, struct err *err)
     return true;
 }
 
-static bool newest(int dirfd, int64_t *ret_seg, struct err *err)
+static bool rest_is_zero(struct segments *s, int64_t from, bool *ret, struct err *err)
 {
-    int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-
-    if (dir == NULL) {
-        if (fd >= 0)
-            (void)close(fd);
-        return err_set(err, ERR_TRANSIENT, errno, "list payload folder: %s", strerror(errno));
-    }
-    *ret_seg = 0;
-    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        int64_t seg = segment_of_name(str_of(e->d_name));
-
-        if (seg > *ret_seg)
-            *ret_seg = seg;
-    }
-    (void)closedir(dir);
-    return true;
-}
-
-/* *ret_at: the next valid header at or behind `from`; -1: there is none. */
-static bool find_entry(struct segments *s, int64_t from, int64_t *ret_at, struct err *err)
-{
-    /* The windows overlap by a header, which may lie across their border. */
-    for (int64_t at = from; at + HEADER <= s->room; at += STAGE - HEADER) {
+    *ret = true;
+    for (int64_t at = from; *ret && at < s->room; at += STAGE) {
         size_t n = s->room - at < STAGE ? (size_t)(s->room - at) : STAGE;
 
         if (!file_read_at(s->fd, s->stage, n, at, err))
             return false;
-        for (size_t i = 0; i + HEADER <= n; i += 8)
-            if (header_is_valid(s->stage + i, s->seg)) {
-                *ret_at = at + (int64_t)i;
-                return true;
-            }
+        for (size_t i = 0; *ret && i < n; i++)
+            *ret = s->stage[i] == 0;
     }
-    *ret_at = -1;
     return true;
 }
 
-/* Sets `end` behind the last valid entry.  An invalid header with no valid one behind it begins a
- * torn tail.  Otherwise it is damaged, and the entries behind it may be committed. */
+static void note_top(struct segment_top *top, int64_t commit, const struct id *id)
+{
+    if (commit > top->commit)
+        top->commit = commit;
+    if (id_row(id) > top->num)
+        top->num = id_row(id);
+}
+
+/* Sets `end` behind the entries that follow each other, or, if something else than zeros comes
+ * behind them, to the end of the file: the next payload begins a new segment. */
 static bool segment_find_end(struct segments *s, struct err *err)
 {
     char h[HEADER];
+    struct entry_header head;
+    struct id id;
+    bool empty;
 
-    for (int64_t at = 0; at >= 0;) {
-        bool fits = at + HEADER <= s->room;
+    for (s->end = 0; s->end + ENTRY_HEADER_FIRST <= s->room; s->end += head.size) {
+        size_t n = s->room - s->end < HEADER ? (size_t)(s->room - s->end) : HEADER;
 
-        if (fits && !file_read_at(s->fd, h, HEADER, at, err))
+        if (!file_read_at(s->fd, h, n, s->end, err))
             return false;
-        if (fits && header_is_valid(h, s->seg))
-            s->end = at += entry_size(get_u64(h + 16));
-        else if (!find_entry(s, at, &at, err))
-            return false;
+        if (!entry_parse(h, n, s->seg, &head))
+            break;
+        memcpy(id.bytes, h + 32, sizeof id.bytes);
+        note_top(&s->top, head.commit, &id);
     }
-    if (s->end > s->room)
+    if (s->end < s->room && !rest_is_zero(s, s->end, &empty, err))
+        return false;
+    if (s->end > s->room || !empty)
         s->end = s->room;
     return true;
 }
 
-/* Opens the newest segment, to append behind its last valid entry. */
-static bool resume(struct segments *s, struct err *err)
+static void note_entry(void *arg, const struct segment_entry *e)
+{
+    if (!e->after_gap)
+        note_top(arg, e->commit, &e->id);
+}
+
+/* The newest segment was just begun, or is lost: the one before it has the newest entries. */
+static bool look_before(struct segments *s, struct err *err)
+{
+    int64_t bytes, before;
+    bool whole;
+
+    return segment_below(s->dirfd, s->seg, &before, err) &&
+           (before == 0 ||
+            segment_scan(s->dirfd, before, note_entry, &s->top, &bytes, &whole, err));
+}
+
+/* Opens the newest segment, to append behind its last entry. */
+static bool resume(struct segments *s, int64_t used, struct err *err)
 {
     char name[32];
     struct stat st;
 
-    if (!newest(s->dirfd, &s->seg, err))
+    if (!segment_below(s->dirfd, INT64_MAX, &s->seg, err))
         return false;
-    if (s->seg == 0)
-        return true; /* the first payload creates the first segment */
-    file_name(s->seg, name);
-    s->fd = openat(s->dirfd, name, O_RDWR | O_CLOEXEC);
-    if (s->fd < 0 || fstat(s->fd, &st) < 0)
-        return err_set(err, ERR_CONFIG, errno, "open payload/%s: %s", name, strerror(errno));
-    s->room = st.st_size;
-    return segment_find_end(s, err);
+    if (s->seg < used)
+        s->seg = used; /* its file is lost; the next one gets a higher number */
+    else if (s->seg != 0) {
+        entry_file(s->seg, name);
+        s->fd = openat(s->dirfd, name, O_RDWR | O_CLOEXEC);
+        if (s->fd < 0 || fstat(s->fd, &st) < 0)
+            return err_set(err, ERR_CONFIG, errno, "open payload/%s: %s", name, strerror(errno));
+        s->room = st.st_size;
+        if (!segment_find_end(s, err))
+            return false;
+    }
+    return s->top.num != 0 || s->seg == 0 || look_before(s, err);
 }
 
 static int64_t default_bytes(int dirfd)
@@ -374,7 +328,7 @@ static int64_t default_bytes(int dirfd)
     return bytes;
 }
 
-bool segments_open(int dirfd, int64_t bytes, struct segments **ret, struct err *err)
+bool segments_open(int dirfd, int64_t bytes, int64_t used, struct segments **ret, struct err *err)
 {
     struct segments *s = NEW(struct segments);
 
@@ -384,7 +338,7 @@ bool segments_open(int dirfd, int64_t bytes, struct segments **ret, struct err *
     s->stage = xmalloc(STAGE);
     (void)pthread_mutex_init(&s->mutex, NULL);
     (void)pthread_cond_init(&s->changed, NULL);
-    if (!resume(s, err)) {
+    if (!resume(s, used, err)) {
         if (s->fd >= 0)
             (void)close(s->fd);
         free(s->stage);
@@ -425,12 +379,53 @@ static bool write_stage(struct segments *s, struct err *err)
     return true;
 }
 
-bool segments_add(struct segments *s, const struct id *id, const struct sha256 *sha,
-                  struct str bytes, struct payload_ref *ret, struct err *err)
+void segments_begin(struct segments *s, int64_t commit)
 {
-    int64_t size = entry_size(bytes.len);
+    s->commit = commit;
+}
 
-    require(bytes.len <= SEGMENT_PAYLOAD_MOST);
+struct segment_top segments_top(const struct segments *s)
+{
+    return s->top;
+}
+
+/* The record with its check, up to the next multiple of 8, goes to `tail`. */
+static size_t put_tail(char *tail, struct str record, const char header[static HEADER], size_t pad)
+{
+    if (record.len > 0) {
+        memcpy(tail, record.ptr, record.len);
+        entry_put_u64(tail + record.len,
+                      entry_check(entry_get_u64(header + HEADER - 8), record.ptr, record.len));
+        tail += record.len + ENTRY_CHECK;
+    }
+    memset(tail, 0, pad);
+    return (record.len > 0 ? record.len + ENTRY_CHECK : 0) + pad;
+}
+
+/* An entry that is larger than the stage, which is empty here. */
+static bool write_directly(struct segments *s, const char header[static HEADER], struct str bytes,
+                           struct str record, size_t pad, struct err *err)
+{
+    AUTO_TEXT tail = xmalloc(record.len + ENTRY_CHECK + 8);
+    size_t n = put_tail(tail, record, header, pad);
+
+    if (!file_write_at(s->fd, str_mem(header, HEADER), s->end, err) ||
+        !file_write_at(s->fd, bytes, s->end + HEADER, err) ||
+        !file_write_at(s->fd, str_mem(tail, n), s->end + HEADER + (int64_t)bytes.len, err))
+        return err_context(err, "payload segment %lld", (long long)s->seg);
+    s->dirty = true;
+    return true;
+}
+
+bool segments_add(struct segments *s, const struct segment_payload *p, struct payload_ref *ret,
+                  struct err *err)
+{
+    struct str record = p->record.len <= SEGMENT_RECORD_MOST ? p->record : (struct str){ 0 };
+    size_t record_len = record.len > 0 ? record.len + ENTRY_CHECK : 0;
+    size_t len = HEADER + p->bytes.len + record_len, pad = -len & 7;
+    int64_t size = (int64_t)(len + pad);
+
+    require(p->bytes.len <= SEGMENT_PAYLOAD_MOST);
     if (s->fd < 0 || s->end + size > s->room) {
         if (!write_stage(s, err) || !roll(s, err))
             return false;
@@ -439,21 +434,20 @@ bool segments_add(struct segments *s, const struct id *id, const struct sha256 *
         return false;
     char header[HEADER];
 
-    make_header(header, s->seg, id, sha, bytes.len);
+    entry_make(header, s->seg, s->commit, p, record_len);
     *ret = (struct payload_ref){ .seg = s->seg, .pos = s->end };
-    if ((size_t)size > STAGE) { /* written directly; the stage is empty here */
-        if (!file_write_at(s->fd, str_mem(header, HEADER), s->end, err) ||
-            !file_write_at(s->fd, bytes, s->end + HEADER, err))
-            return err_context(err, "payload segment %lld", (long long)s->seg);
-        s->dirty = true;
+    if ((size_t)size > STAGE) {
+        if (!write_directly(s, header, p->bytes, record, pad, err))
+            return false;
     } else {
         char *at = s->stage + s->staged;
 
         if (s->staged == 0)
             s->staged_pos = s->end;
         memcpy(at, header, HEADER);
-        memcpy(at + HEADER, bytes.ptr, bytes.len);
-        memset(at + HEADER + bytes.len, 0, (size_t)size - HEADER - bytes.len);
+        if (p->bytes.len > 0)
+            memcpy(at + HEADER, p->bytes.ptr, p->bytes.len);
+        (void)put_tail(at + HEADER + p->bytes.len, record, header, pad);
         s->staged += (size_t)size;
     }
     s->end += size;
@@ -486,139 +480,7 @@ struct payload_ref segments_end(const struct segments *s)
     return (struct payload_ref){ .seg = s->seg, .pos = s->end };
 }
 
-int64_t segment_of_name(struct str name)
-{
-    struct str number, rest = str_cut(name, '.', &number);
-    int64_t seg;
-
-    return str_is(rest, "seg") && str_to_i64(number, &seg) && seg > 0 ? seg : 0;
-}
-
-bool segment_read(int dirfd, struct payload_ref place, const struct id *id, struct buf *to,
-                  struct err *err)
-{
-    char name[32], h[HEADER];
-    struct sha256 want, got;
-
-    file_name(place.seg, name);
-    AUTO_FD fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_set(err, errno == ENOENT ? ERR_PERMANENT : ERR_TRANSIENT, errno,
-                       "payload segment %s: %s", name, strerror(errno));
-    if (!file_read_at(fd, h, HEADER, place.pos, err))
-        return err_context(err, "payload segment %s at %lld", name, (long long)place.pos);
-    if (!header_is_valid(h, place.seg) || memcmp(h + 32, id->bytes, 16) != 0)
-        return err_set(err, ERR_PERMANENT, 0, "payload segment %s has no such entry at %lld", name,
-                       (long long)place.pos);
-    size_t len = get_u64(h + 16);
-
-    buf_clear(to);
-    if (!buf_reserve(to, len, err) || !file_read_at(fd, to->ptr, len, place.pos + HEADER, err))
-        return err_context(err, "payload segment %s at %lld", name, (long long)place.pos);
-    to->len = len;
-    to->ptr[len] = '\0';
-    memcpy(want.bytes, h + 48, sizeof want.bytes);
-    got = digest_of(buf_view(to));
-    if (!digest_same(&want, &got))
-        return err_set(err, ERR_PERMANENT, 0,
-                       "payload segment %s at %lld is damaged: its digest differs", name,
-                       (long long)place.pos);
-    return true;
-}
-
-/* ---- for retention ---- */
-
 int64_t segments_newest(const struct segments *s)
 {
     return s->seg;
-}
-
-struct scan {
-    int fd;
-    int64_t seg, size, at; /* at: the position of `block` in the file */
-    size_t len;
-    char *block;
-};
-
-/* *ret: the header at `pos`; NULL: there is no valid one. */
-static bool header_at(struct scan *s, int64_t pos, const char **ret, struct err *err)
-{
-    *ret = NULL;
-    if (pos + HEADER > s->size)
-        return true;
-    if (pos < s->at || pos + HEADER > s->at + (int64_t)s->len) {
-        s->len = s->size - pos < ZERO_BLOCK ? (size_t)(s->size - pos) : ZERO_BLOCK;
-        s->at = pos;
-        if (!file_read_at(s->fd, s->block, s->len, pos, err))
-            return err_context(err, "payload segment %lld", (long long)s->seg);
-    }
-    const char *h = s->block + (pos - s->at);
-
-    *ret = header_is_valid(h, s->seg) ? h : NULL;
-    return true;
-}
-
-static bool scan_all(struct scan *s, void (*found)(void *arg, const struct segment_entry *e),
-                     void *arg, bool *ret_whole, struct err *err)
-{
-    bool gap = false;
-    const char *h;
-
-    *ret_whole = true;
-    for (int64_t pos = 0; pos + HEADER <= s->size;) {
-        if (!header_at(s, pos, &h, err))
-            return false;
-        if (h == NULL) {
-            gap = true;
-            pos += 8;
-            continue;
-        }
-        struct segment_entry e = { .pos = pos, .bytes = entry_size(get_u64(h + 16)) };
-
-        memcpy(e.id.bytes, h + 32, sizeof e.id.bytes);
-        *ret_whole = *ret_whole && !gap;
-        gap = false;
-        pos += e.bytes;
-        found(arg, &e);
-    }
-    return true;
-}
-
-bool segment_scan(int dirfd, int64_t seg, void (*found)(void *arg, const struct segment_entry *e),
-                  void *arg, int64_t *ret_bytes, bool *ret_whole, struct err *err)
-{
-    char name[32];
-    struct stat st;
-    struct scan s = { .seg = seg };
-
-    file_name(seg, name);
-    AUTO_FD fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set(err, errno == ENOENT ? ERR_PERMANENT : ERR_TRANSIENT, errno,
-                       "payload segment %s: %s", name, strerror(errno));
-    AUTO_TEXT block = xmalloc(ZERO_BLOCK);
-
-    s.fd = fd;
-    s.size = st.st_size;
-    s.block = block;
-    *ret_bytes = st.st_size;
-    return scan_all(&s, found, arg, ret_whole, err);
-}
-
-bool segment_unlink(int dirfd, int64_t seg, int64_t *ret_bytes, struct err *err)
-{
-    char name[32];
-    struct stat st;
-
-    *ret_bytes = 0;
-    file_name(seg, name);
-    if (fstatat(dirfd, name, &st, 0) == 0)
-        *ret_bytes = (int64_t)st.st_blocks * 512;
-    if (unlinkat(dirfd, name, 0) < 0 && errno != ENOENT)
-        return err_set(err, ERR_TRANSIENT, errno, "unlink payload segment %s: %s", name,
-                       strerror(errno));
-    file_sync_dir(dirfd, "payload folder");
-    return true;
 }

@@ -39,6 +39,10 @@ FROM pg_control_system();
 -- The driver numbers its prepared statements.
 DEALLOCATE w@SLOT@;
 
+-- name: table_count
+-- only: sqlite
+SELECT count(*) FROM sqlite_master;
+
 -- name: mark_get
 -- in:  $1 name text
 SELECT value FROM mark WHERE name = $1;

@@ -35,6 +35,21 @@ UPDATE tally SET n = n + 1 WHERE node_id = 0 AND writer = 0 AND kind = 64 AND wo
 -- only: sqlite
 SELECT n FROM tally WHERE node_id = 0 AND writer = 0 AND kind = 64 AND word = 0;
 
+-- name: commit_raise
+-- only: sqlite
+-- in:  $1 commit int
+UPDATE tally SET n = $1 WHERE node_id = 0 AND writer = 0 AND kind = 64 AND word = 0 AND n < $1;
+
+-- name: doc_known
+-- only: sqlite
+-- in:  $1 num int
+SELECT count(*) FROM doc WHERE num = $1;
+
+-- name: caller_gateway
+-- only: sqlite
+-- in:  $1 id int
+SELECT gateway FROM caller WHERE id = $1;
+
 -- name: tally_accepted_by
 -- in:  $1 node int, $2 writer int
 -- Documents that a writer accepted; kind 1 is TALLY_ACCEPTED (road/accept.h).

@@ -16,6 +16,11 @@ ORDER BY num DESC LIMIT 1;
 -- name: restore_last
 SELECT coalesce(max(num), 0) FROM restore;
 
+-- name: restore_tell
+-- only: sqlite
+-- in:  $1 more text
+UPDATE restore SET source = source || $1 WHERE num = (SELECT max(num) FROM restore);
+
 -- name: restore_choose
 -- in:  $1 rule int, $2 by text
 -- The choice is final, because part of it may have been executed.

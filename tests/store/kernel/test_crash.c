@@ -195,10 +195,10 @@ static bool is_passed_here(const char *point)
                                           "spool.sync", "spool.published", NULL };
     static const char *const postgres[] = { "commit.sent", NULL };
     /* Other parts of the program, test_settle_crash.c, and the rig of tests/crash. */
-    static const char *const others[] = { "ack.send", "settle.",  "road.",   "send.",
-                                          "file.",    "intent.",  "pace.",   "retain.",
-                                          "archive.", "compact.", "backup.", "restore.",
-                                          "move.",    "batch.",   "edit.",   NULL };
+    static const char *const others[] = { "ack.send", "settle.",  "road.",   "send.",    "file.",
+                                          "intent.",  "pace.",    "retain.", "archive.", "compact.",
+                                          "backup.",  "restore.", "move.",   "batch.",   "edit.",
+                                          "recover.", NULL };
 
     return !is_in(point, others) && !is_in(point, on_sqlite() ? postgres : sqlite);
 }

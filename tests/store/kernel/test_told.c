@@ -47,8 +47,7 @@ TEST(a_start_notices_commits_that_were_told_and_are_gone)
     s = open_store(&h);
     CHECK(waits(&h, 1));
     (void)ask_text(&h, "SELECT source FROM restore", source, sizeof source);
-    CHECK(strcmp(source, "the store is older than this node's folder: it lacks 3 commits with 3 "
-                         "documents") == 0);
+    CHECK(strstr(source, "it lacks 3 commits with 3 documents") != NULL);
     store_close(s);
     s = open_store(&h); /* it is noticed once */
     CHECK(waits(&h, 1));

@@ -314,9 +314,9 @@ TEST(sqlite_segments_without_a_document_go_and_others_are_copied)
 
     CHECK(s != NULL);
     memset(block, 'x', sizeof block);
-    /* 24 x 10 000 bytes is nearly a segment; one young document in each. */
+    /* 24 x 9 800 bytes with their records is nearly a segment; one young document in each. */
     for (int i = 0; i < 4; i++)
-        CHECK(ended_docs(s, old[i], 24, str_mem(block, 10000), OLD) &&
+        CHECK(ended_docs(s, old[i], 24, str_mem(block, 9800), OLD) &&
               ended_docs(s, &few[i], 1, str_mem(block, 7000), i == 3 ? OLD - 1 : 45));
     int64_t before = segment_files(&h);
 
@@ -332,14 +332,14 @@ TEST(sqlite_segments_without_a_document_go_and_others_are_copied)
     CHECK(s != NULL && payload_is(s, &few[0], str_mem(block, 7000)));
     /* They move on, and go. */
     for (int i = 0; i < 3; i++)
-        CHECK(ended_docs(s, old[i], 24, str_mem(block, 10000), OLD));
+        CHECK(ended_docs(s, old[i], 24, str_mem(block, 9800), OLD));
     CHECK(purge(s, today() + OLD) == 72 && clean(s, &sum) && sum.moved >= 2);
     for (int i = 0; i < 4; i++)
         CHECK(payload_is(s, &few[i], str_mem(block, 7000)));
     CHECK(ask(&h, "SELECT count(*) FROM moved") == 4 || ask(&h, "SELECT count(*) FROM moved") == 3);
     CHECK(purge(s, today() + OLD - 1) == 1 && purge(s, today() + 45) == 3);
     for (int i = 0; i < 2; i++)
-        CHECK(ended_docs(s, old[i], 24, str_mem(block, 10000), OLD));
+        CHECK(ended_docs(s, old[i], 24, str_mem(block, 9800), OLD));
     CHECK(purge(s, today() + OLD) == 48 && clean(s, &sum));
     CHECK(segment_files(&h) == 1 && ask(&h, "SELECT count(*) FROM moved") == 0);
     CHECK(all_is_well(s));

@@ -295,7 +295,7 @@ static bool damage(const struct home *h, const struct accept_op *op)
     char sql[200];
 
     if (on_sqlite())
-        return flip_byte(h, op, 96 + 2);
+        return flip_byte(h, op, 104 + 2);
     (void)snprintf(sql, sizeof sql,
                    "UPDATE payload SET bytes = set_byte(bytes, 2, get_byte(bytes, 2) # 1) "
                    "WHERE num = %lld",

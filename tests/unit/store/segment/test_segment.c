@@ -18,7 +18,7 @@
 #include "folder.h"
 #include "store/segment/segment.h"
 
-enum { HEADER = 96, KIB = 1 << 10, MIB = 1 << 20, SMALL = 256 << 10 };
+enum { HEADER = 104, KIB = 1 << 10, MIB = 1 << 20, SMALL = 256 << 10 };
 
 /* A payload that is made again from its number, and where it went. */
 struct entry {
@@ -50,7 +50,8 @@ static bool add(struct segments *s, struct entry *e, uint64_t number, size_t len
 
     *e = (struct entry){ .number = number, .len = len };
     e->id = id_make(INT64_C(1800000000000000), (int64_t)number, number);
-    return segments_add(s, &e->id, &sha, bytes, &e->place, err);
+    return segments_add(s, &(struct segment_payload){ .id = e->id, .sha256 = sha, .bytes = bytes },
+                        &e->place, err);
 }
 
 static bool is_there(int dirfd, const struct entry *e)
@@ -117,7 +118,8 @@ TEST(segment_has_the_format_of_the_header)
     time_t now = (time_t)(clock_wall_us() / CLOCK_S);
     struct tm tm;
 
-    CHECK(segments_open(f.fd, SMALL, &s, &err));
+    CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
+    segments_begin(s, 77);
     CHECK(add(s, &e[0], 1, 5, &err) && add(s, &e[1], 2, 16, &err));
     CHECK(segments_flush(s, &err));
     segments_close(s);
@@ -126,14 +128,14 @@ TEST(segment_has_the_format_of_the_header)
               (tm.tm_year + 1900) * 10000 + (tm.tm_mon + 1) * 100 + tm.tm_mday ||
           tm.tm_hour == 0); /* midnight passed */
     CHECK(e[0].place.seg % 100000 == 1 && e[0].place.pos == 0);
-    CHECK(e[1].place.seg == e[0].place.seg && e[1].place.pos == 104);
+    CHECK(e[1].place.seg == e[0].place.seg && e[1].place.pos == 112);
 
     AUTO_FD fd = open_segment(f.fd, e[0].place.seg, O_RDONLY);
     struct stat st;
 
     CHECK(fd >= 0 && fstat(fd, &st) == 0 && st.st_size == SMALL && (st.st_mode & 0777) == 0600);
     CHECK(file_read_at(fd, raw, sizeof raw, 0, &err));
-    CHECK(memcmp(raw, "WBP1", 4) == 0);
+    CHECK(memcmp(raw, "WBP2", 4) == 0);
     CHECK(number_at(raw + 4, 2) == HEADER && number_at(raw + 6, 2) == 0);
     CHECK(number_at(raw + 8, 8) == (uint64_t)e[0].place.seg);
     CHECK(number_at(raw + 16, 8) == 5 && number_at(raw + 24, 8) == 5);
@@ -141,15 +143,16 @@ TEST(segment_has_the_format_of_the_header)
     struct sha256 sha = digest_of(content(bytes_a, 1, 5));
 
     CHECK(memcmp(raw + 48, sha.bytes, 32) == 0);
-    CHECK(number_at(raw + 80, 8) == 0 && number_at(raw + 88, 8) != 0);
-    CHECK(memcmp(raw + 96, bytes_a, 5) == 0 && memcmp(raw + 101, "\0\0\0", 3) == 0);
-    CHECK(memcmp(raw + 104, "WBP1", 4) == 0);
+    CHECK(number_at(raw + 80, 8) == 0 && number_at(raw + 88, 8) == 77);
+    CHECK(number_at(raw + 96, 8) != 0);
+    CHECK(memcmp(raw + 104, bytes_a, 5) == 0 && memcmp(raw + 109, "\0\0\0", 3) == 0);
+    CHECK(memcmp(raw + 112, "WBP2", 4) == 0);
 }
 
 TEST(segment_reads_back_every_size)
 {
     static const size_t sizes[] = {
-        0,         1,       7,   8, 9, 4096, 511 * KIB, 512 * KIB - HEADER, 512 * KIB - 95,
+        0,         1,       7,   8, 9, 4096, 511 * KIB, 512 * KIB - HEADER, 512 * KIB - 103,
         512 * KIB, MIB - 1, MIB, 0, 3
     };
     enum { N = sizeof sizes / sizeof sizes[0] };
@@ -159,7 +162,7 @@ TEST(segment_reads_back_every_size)
     struct entry e[N];
     int64_t end = 0;
 
-    CHECK(segments_open(f.fd, 8 * MIB, &s, &err));
+    CHECK(segments_open(f.fd, 8 * MIB, 0, &s, &err));
     for (size_t i = 0; i < N; i++) {
         CHECK(add(s, &e[i], i, sizes[i], &err));
         CHECK(e[i].place.pos == end && e[i].place.pos % 8 == 0);
@@ -181,7 +184,7 @@ TEST(segment_takes_a_payload_larger_than_itself)
     struct err err = { 0 };
     struct entry e[3];
 
-    CHECK(segments_open(f.fd, SMALL, &s, &err));
+    CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
     CHECK(add(s, &e[0], 0, 10, &err) && add(s, &e[1], 1, MIB, &err) && add(s, &e[2], 2, 10, &err));
     CHECK(segments_flush(s, &err));
     CHECK(is_there(f.fd, &e[0]) && is_there(f.fd, &e[1]) && is_there(f.fd, &e[2]));
@@ -197,7 +200,7 @@ TEST(segment_group_larger_than_the_stage)
     struct err err = { 0 };
     struct entry e[N];
 
-    CHECK(segments_open(f.fd, 16 * MIB, &s, &err));
+    CHECK(segments_open(f.fd, 16 * MIB, 0, &s, &err));
     uint64_t before = file_syncs();
 
     for (size_t i = 0; i < N; i++) /* 4.8 MiB with two large ones between */
@@ -224,7 +227,7 @@ TEST(segment_rolls_over_and_keeps_all)
     uint64_t before = file_syncs();
     size_t rolls = 0;
 
-    CHECK(segments_open(f.fd, SMALL, &s, &err));
+    CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
     for (size_t i = 0; i < N; i++) {
         bool rolled = i == 0 || e[i - 1].place.pos + 2 * aligned(50 * KIB) > SMALL;
 
@@ -253,7 +256,7 @@ TEST(segment_rolls_over_as_fast_as_it_can)
     struct err err = { 0 };
     static struct entry e[N];
 
-    CHECK(segments_open(f.fd, SMALL, &s, &err));
+    CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
     for (size_t i = 0; i < N; i++) {
         CHECK(add(s, &e[i], i, 10 * KIB + i * 97 % (90 * KIB), &err));
         CHECK(i % 7 != 0 || segments_flush(s, &err));
@@ -274,7 +277,7 @@ TEST(segment_goes_on_behind_the_last_entry)
 
     for (size_t i = 0; i < N; i++) {
         /* another size each time: the open segment keeps its own */
-        CHECK(segments_open(f.fd, SMALL * (1 + (int64_t)i % 2), &s, &err));
+        CHECK(segments_open(f.fd, SMALL * (1 + (int64_t)i % 2), 0, &s, &err));
         CHECK(add(s, &e[i], i, 20 * KIB + i, &err));
         CHECK(segments_flush(s, &err));
         CHECK(i == 0 || e[i].place.seg != e[i - 1].place.seg ||
@@ -299,7 +302,8 @@ static bool damage(int dirfd, int64_t seg, int64_t at, struct str bytes)
     return fd >= 0 && file_write_at(fd, bytes, at, &err);
 }
 
-TEST(segment_overwrites_a_torn_tail)
+/* It may be a damaged header with committed payloads behind it. */
+TEST(segment_begins_a_new_one_behind_a_torn_tail)
 {
     enum { HALF_HEADER, HEADER_ONLY, ALL_BUT_MAGIC, NOISE, OTHER_SEGMENT, CASES };
 
@@ -310,7 +314,7 @@ TEST(segment_overwrites_a_torn_tail)
         struct entry first, torn, next;
         char raw[HEADER + 1000];
 
-        CHECK(segments_open(f.fd, SMALL, &s, &err));
+        CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
         CHECK(add(s, &first, 1, 777, &err) && add(s, &torn, 2, 1000, &err));
         CHECK(segments_flush(s, &err));
         segments_close(s);
@@ -321,7 +325,7 @@ TEST(segment_overwrites_a_torn_tail)
         if (i == HALF_HEADER)
             memset(raw + 50, 0, sizeof raw - 50);
         if (i == HEADER_ONLY)
-            memset(raw + 88, 0, 8);
+            memset(raw + 96, 0, 8);
         if (i == ALL_BUT_MAGIC)
             memset(raw, 0, 4);
         if (i == NOISE)
@@ -330,10 +334,10 @@ TEST(segment_overwrites_a_torn_tail)
             raw[8] ^= 1;
         CHECK(file_write_at(fd, str_mem(raw, sizeof raw), at, &err));
 
-        CHECK(segments_open(f.fd, SMALL, &s, &err));
+        CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
         CHECK(add(s, &next, 3, 100, &err) && segments_flush(s, &err));
         segments_close(s);
-        CHECK(next.place.seg == first.place.seg && next.place.pos == at);
+        CHECK(next.place.seg == first.place.seg + 1 && next.place.pos == 0);
         CHECK(is_there(f.fd, &first) && is_there(f.fd, &next));
     }
 }
@@ -350,22 +354,167 @@ TEST(segment_never_overwrites_entries_behind_a_damaged_one)
         struct err err = { 0 };
         struct entry e[N], next;
 
-        CHECK(segments_open(f.fd, 2 * MIB, &s, &err));
+        CHECK(segments_open(f.fd, 2 * MIB, 0, &s, &err));
         for (size_t i = 0; i < N; i++)
             CHECK(add(s, &e[i], i, 40 * KIB + i, &err));
         CHECK(segments_flush(s, &err));
         segments_close(s);
         CHECK(damage(f.fd, e[0].place.seg, e[hurt[k]].place.pos + 20, STR("x")));
 
-        CHECK(segments_open(f.fd, 2 * MIB, &s, &err));
+        CHECK(segments_open(f.fd, 2 * MIB, 0, &s, &err));
         CHECK(add(s, &next, N, 5 * KIB, &err) && segments_flush(s, &err));
         segments_close(s);
-        CHECK(next.place.seg == e[0].place.seg);
-        CHECK(next.place.pos == e[N - 1].place.pos + aligned(e[N - 1].len));
+        CHECK(next.place.seg == e[0].place.seg + 1 && next.place.pos == 0);
         for (size_t i = 0; i < N; i++)
             CHECK(i == hurt[k] || is_there(f.fd, &e[i]));
         CHECK(is_there(f.fd, &next));
     }
+}
+
+/* A payload holds a header of its own segment, and the header before it rots: appending must not
+ * begin within an entry. */
+TEST(segment_is_not_deceived_by_a_header_in_a_payload)
+{
+    AUTO(folder_done) struct folder f = folder_make();
+    struct segments *s;
+    struct err err = { 0 };
+    struct entry e[2], next;
+    char forged[4 * HEADER] = { 0 };
+    struct payload_ref place;
+
+    CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
+    CHECK(add(s, &e[0], 1, 0, &err) && segments_flush(s, &err));
+    AUTO_FD fd = open_segment(f.fd, e[0].place.seg, O_RDWR);
+
+    CHECK(fd >= 0 && file_read_at(fd, forged + HEADER, HEADER, 0, &err)); /* of an empty entry */
+    struct str body = str_mem(forged, sizeof forged);
+    struct segment_payload p = { .id = e[0].id, .sha256 = digest_of(body), .bytes = body };
+
+    CHECK(segments_add(s, &p, &place, &err) && segments_flush(s, &err));
+    segments_close(s);
+    CHECK(damage(f.fd, place.seg, place.pos + 20, STR("x")));
+    CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
+    CHECK(add(s, &next, 3, 100, &err) && segments_flush(s, &err));
+    segments_close(s);
+    CHECK(next.place.seg == place.seg + 1 && next.place.pos == 0);
+}
+
+TEST(segment_name_of_a_lost_one_is_not_used_again)
+{
+    AUTO(folder_done) struct folder f = folder_make();
+    struct segments *s;
+    struct err err = { 0 };
+    struct entry e, next;
+    char name[32];
+
+    CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
+    CHECK(add(s, &e, 1, 100, &err) && segments_flush(s, &err));
+    segments_close(s);
+    (void)snprintf(name, sizeof name, "%lld.seg", (long long)e.place.seg);
+    CHECK(unlinkat(f.fd, name, 0) == 0);
+    CHECK(segments_open(f.fd, SMALL, e.place.seg, &s, &err));
+    CHECK(add(s, &next, 2, 100, &err) && segments_flush(s, &err));
+    segments_close(s);
+    CHECK(next.place.seg == e.place.seg + 1);
+}
+
+struct seen {
+    struct segment_entry entries[8];
+    size_t count;
+};
+
+static void see_entry(void *arg, const struct segment_entry *e)
+{
+    struct seen *l = arg;
+
+    l->entries[l->count++] = *e;
+}
+
+TEST(segment_record_is_covered_by_one_check)
+{
+    AUTO(folder_done) struct folder f = folder_make();
+    AUTO(buf_done) struct buf bytes = BUF_INIT(MIB + 1), record = BUF_INIT(MIB);
+    struct segment_about about = { .record = &record };
+    struct segments *s;
+    struct err err = { 0 };
+    struct id id = id_make(INT64_C(1800000000000000), 5, 5);
+    struct segment_payload p = { .id = id,
+                                 .sha256 = digest_of(STR("body")),
+                                 .bytes = STR("body"),
+                                 .record = STR("what is said of it") };
+    struct payload_ref at, large;
+    struct seen seen = { 0 };
+    int64_t size;
+    bool whole;
+
+    CHECK(segments_open(f.fd, 4 * MIB, 0, &s, &err));
+    segments_begin(s, 41);
+    CHECK(segments_add(s, &p, &at, &err));
+    p.bytes = content(bytes_a, 3, 700 * KIB); /* past the stage */
+    p.sha256 = digest_of(p.bytes);
+    segments_begin(s, 42);
+    CHECK(segments_add(s, &p, &large, &err) && segments_flush(s, &err));
+    segments_close(s);
+    CHECK(segments_open(f.fd, 4 * MIB, 0, &s, &err));
+    CHECK(segments_top(s).commit == 42 && segments_top(s).num == 5);
+    segments_close(s);
+    CHECK(segment_scan(f.fd, at.seg, see_entry, &seen, &size, &whole, &err) && whole);
+    CHECK(seen.count == 2 && seen.entries[0].commit == 41 && seen.entries[1].has_record);
+    CHECK(segment_read_entry(f.fd, large, &id, &bytes, &about, &err));
+    CHECK(str_is(buf_view(&record), "what is said of it") && bytes.len == 700 * KIB);
+    CHECK(segment_read_entry(f.fd, at, &id, &bytes, &about, &err));
+    CHECK(str_is(buf_view(&record), "what is said of it") && about.elsewhere == 0);
+    for (int64_t i = 0; i < 26; i++) { /* the record and its check */
+        char was, wrong;
+        AUTO_FD fd = open_segment(f.fd, at.seg, O_RDWR);
+
+        CHECK(fd >= 0 && file_read_at(fd, &was, 1, at.pos + HEADER + 4 + i, &err));
+        wrong = (char)(was ^ 1);
+        CHECK(file_write_at(fd, str_mem(&wrong, 1), at.pos + HEADER + 4 + i, &err));
+        CHECK(segment_read_entry(f.fd, at, &id, &bytes, &about, &err) && record.len == 0);
+        CHECK(file_write_at(fd, str_mem(&was, 1), at.pos + HEADER + 4 + i, &err));
+    }
+}
+
+/* An entry as programs before this one wrote it. */
+TEST(segment_reads_entries_without_a_record)
+{
+    static const char sha_of[] = "old payload";
+    AUTO(folder_done) struct folder f = folder_make();
+    struct segments *s;
+    struct err err = { 0 };
+    struct entry e = { .id = id_make(INT64_C(1800000000000000), 9, 9), .place = { .pos = 0 } },
+                 next;
+    struct sha256 sha = digest_of(STR("old payload"));
+    char raw[96 + 16] = { 0 };
+    uint64_t check = UINT64_C(0x9e3779b97f4a7c15), v;
+    AUTO(buf_done) struct buf got = BUF_INIT(MIB);
+
+    CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
+    CHECK(add(s, &next, 1, 0, &err) && segments_flush(s, &err));
+    segments_close(s);
+    e.place = next.place;
+    v = UINT64_C(0x31504257) | UINT64_C(96) << 32;
+    memcpy(raw, &v, 8);
+    memcpy(raw + 8, &e.place.seg, 8);
+    v = sizeof sha_of - 1;
+    memcpy(raw + 16, &v, 8);
+    memcpy(raw + 24, &v, 8);
+    memcpy(raw + 32, e.id.bytes, 16);
+    memcpy(raw + 48, sha.bytes, 32);
+    for (size_t i = 0; i < 88; i += 8) {
+        memcpy(&v, raw + i, 8);
+        check = (check ^ v) * UINT64_C(0xff51afd7ed558ccd);
+        check ^= check >> 32;
+    }
+    memcpy(raw + 88, &check, 8);
+    memcpy(raw + 96, sha_of, sizeof sha_of - 1);
+    CHECK(damage(f.fd, e.place.seg, 0, str_mem(raw, sizeof raw)));
+    CHECK(segment_read(f.fd, e.place, &e.id, &got, &err) && str_is(buf_view(&got), sha_of));
+    CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
+    CHECK(add(s, &next, 2, 100, &err) && segments_flush(s, &err));
+    segments_close(s);
+    CHECK(next.place.seg == e.place.seg && next.place.pos == 112 && is_there(f.fd, &next));
 }
 
 static bool read_fails(int dirfd, const struct entry *e, int sys)
@@ -385,7 +534,7 @@ TEST(segment_read_sees_damage_of_every_byte)
     struct entry e;
     char raw[HEADER + 50];
 
-    CHECK(segments_open(f.fd, SMALL, &s, &err));
+    CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
     CHECK(add(s, &e, 1, 50, &err) && segments_flush(s, &err));
     segments_close(s);
     AUTO_FD fd = open_segment(f.fd, e.place.seg, O_RDWR);
@@ -408,7 +557,7 @@ TEST(segment_read_refuses_what_is_not_there)
     struct err err = { 0 };
     struct entry e[2], no;
 
-    CHECK(segments_open(f.fd, SMALL, &s, &err));
+    CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
     CHECK(add(s, &e[0], 1, 50, &err) && add(s, &e[1], 2, 50, &err) && segments_flush(s, &err));
     segments_close(s);
     no = e[0];
@@ -440,7 +589,7 @@ TEST(segment_cancel_forgets_what_was_not_written)
     struct err err = { 0 };
     struct entry kept, gone[3], next, after;
 
-    CHECK(segments_open(f.fd, 4 * MIB, &s, &err));
+    CHECK(segments_open(f.fd, 4 * MIB, 0, &s, &err));
     segments_cancel(s); /* nothing to forget */
     CHECK(add(s, &kept, 1, 100, &err) && segments_flush(s, &err));
     CHECK(add(s, &gone[0], 2, 200, &err) && add(s, &gone[1], 3, 300, &err));
@@ -479,7 +628,7 @@ TEST(segment_full_disk_is_a_refusal_and_passes)
     struct err err = { 0 };
     struct entry e, next;
     struct rlimit was = limit_to(RLIMIT_FSIZE, 64 * KIB);
-    bool opened = segments_open(f.fd, SMALL, &s, &err);
+    bool opened = segments_open(f.fd, SMALL, 0, &s, &err);
     bool added = opened && add(s, &e, 1, 100, &err), again = opened && add(s, &e, 1, 100, &err);
 
     (void)setrlimit(RLIMIT_FSIZE, &was);
@@ -508,7 +657,7 @@ TEST(segment_goes_on_after_descriptors_ran_out)
     struct entry e;
     uint64_t before = file_syncs();
 
-    CHECK(segments_open(f.fd, SMALL, &s, &err) && wait_for_sync(before));
+    CHECK(segments_open(f.fd, SMALL, 0, &s, &err) && wait_for_sync(before));
     struct rlimit was = limit_to(RLIMIT_NOFILE, 3);
     bool added = add(s, &e, 1, 100, &err);
 
@@ -529,7 +678,7 @@ static int scene(const char *path)
     struct err err = { 0 };
     struct entry e;
 
-    if (!segments_open(dirfd, SMALL, &s, &err) || !add(s, &e, 7, 3000, &err))
+    if (!segments_open(dirfd, SMALL, 0, &s, &err) || !add(s, &e, 7, 3000, &err))
         return 1;
     if (!segments_flush(s, &err))
         return err.kind == ERR_LIMIT && err.sys == ENOSPC ? 2 : 1;
@@ -555,14 +704,14 @@ TEST(segment_survives_its_fault_points)
         struct err err = { 0 };
         struct entry before, after;
 
-        CHECK(segments_open(f.fd, SMALL, &s, &err));
+        CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
         if (strcmp(cases[i].fault, "segment.roll:kill:1") != 0)
             CHECK(add(s, &before, 1, 100, &err) && segments_flush(s, &err));
         segments_close(s);
         struct again_end end = again("scene", cases[i].fault, f.path);
 
         CHECK(end.signal == cases[i].signal && end.status == cases[i].status);
-        CHECK(segments_open(f.fd, SMALL, &s, &err));
+        CHECK(segments_open(f.fd, SMALL, 0, &s, &err));
         CHECK(add(s, &after, 2, 100, &err) && segments_flush(s, &err));
         segments_close(s);
         CHECK(is_there(f.fd, &after));
