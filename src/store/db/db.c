@@ -152,6 +152,10 @@ bool db_find(struct db *db, enum sql_id id, int64_t slot, size_t slots,
 
 bool db_next(struct db_rows *rows, bool *ret_row, struct err *err)
 {
+    if (rows->damaged)
+        return err_set(err, ERR_PERMANENT, 0,
+                       "a row of the database is damaged: a value is not what was stored; "
+                       "restore a backup");
     return rows->db->driver->next(rows, ret_row, err);
 }
 

@@ -83,7 +83,8 @@ struct db;
 struct db_rows {
     struct db *db;
     void *state;
-    int row; /* PostgreSQL: the current one */
+    int row;      /* PostgreSQL: the current one */
+    bool damaged; /* a value of the current row cannot be: the next db_next() fails (rows.h) */
 };
 
 typedef bool db_found(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err);

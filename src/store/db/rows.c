@@ -1,9 +1,21 @@
 #include "store/db/rows.h"
 
 #include "base/auto.h"
-#include "base/require.h"
 
 enum { ROOM_FIRST = 16 };
+
+void row_is_damaged(struct db_rows *row)
+{
+    row->damaged = true;
+}
+
+/* After the last row that is read: was it whole? */
+static bool rows_are_whole(struct db_rows *rows, struct err *err)
+{
+    bool row;
+
+    return !rows->damaged || db_next(rows, &row, err);
+}
 
 bool rows_each(struct db *db, enum sql_id id, int64_t slot, struct db_args args, rows_visit *visit,
                void *arg, struct err *err)
@@ -17,7 +29,7 @@ bool rows_each(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
         if (!db_next(&rows, &row, err))
             return false;
     } while (row && visit(arg, &rows, err));
-    return err->kind == ERR_NONE;
+    return err->kind == ERR_NONE && rows_are_whole(&rows, err);
 }
 
 /* Makes room for one more item. */
@@ -55,7 +67,7 @@ bool rows_collect(struct db *db, enum sql_id id, int64_t slot, struct db_args ar
     }
     if (ret_count != NULL)
         *ret_count = into->count;
-    return true;
+    return rows_are_whole(&rows, err);
 }
 
 bool rows_one(struct db *db, enum sql_id id, int64_t slot, struct db_args args, rows_read *read,
@@ -67,7 +79,7 @@ bool rows_one(struct db *db, enum sql_id id, int64_t slot, struct db_args args, 
         return false;
     if (*ret_found)
         read(&rows, a, ret);
-    return true;
+    return rows_are_whole(&rows, err);
 }
 
 static void rows_read_int(struct db_rows *row, struct arena *a, void *to)
@@ -91,20 +103,24 @@ struct str row_text(struct db_rows *row, int column, struct arena *a)
 struct id row_id(struct db_rows *row, int column)
 {
     struct str bytes = db_get_str(row, column);
-    struct id id;
+    struct id id = { 0 };
 
-    require(bytes.len == sizeof id.bytes);
-    memcpy(id.bytes, bytes.ptr, sizeof id.bytes);
+    if (bytes.len == sizeof id.bytes)
+        memcpy(id.bytes, bytes.ptr, sizeof id.bytes);
+    else
+        row_is_damaged(row);
     return id;
 }
 
 struct sha256 row_sha256(struct db_rows *row, int column)
 {
     struct str bytes = db_get_str(row, column);
-    struct sha256 sha;
+    struct sha256 sha = { 0 };
 
-    require(bytes.len == SHA256_SIZE);
-    memcpy(sha.bytes, bytes.ptr, SHA256_SIZE);
+    if (bytes.len == SHA256_SIZE)
+        memcpy(sha.bytes, bytes.ptr, SHA256_SIZE);
+    else
+        row_is_damaged(row);
     return sha;
 }
 

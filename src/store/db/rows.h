@@ -49,9 +49,12 @@ typedef bool rows_visit(void *arg, struct db_rows *row, struct err *err);
 bool rows_each(struct db *db, enum sql_id id, int64_t slot, struct db_args args, rows_visit *visit,
                void *arg, struct err *err);
 
-/* One column, converted; the size of an id or digest is asserted. */
+/* One column, converted.  An id or digest of another size is zero, and the row is damaged. */
 struct str row_text(struct db_rows *row, int column, struct arena *a);
 struct id row_id(struct db_rows *row, int column);
 struct sha256 row_sha256(struct db_rows *row, int column);
+/* The row holds what was never stored: reading it fails, with the function that reads rows or at
+ * the next db_next(). */
+void row_is_damaged(struct db_rows *row);
 /* The column is this id. */
 bool row_is_id(struct db_rows *row, int column, const struct id *id);

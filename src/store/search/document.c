@@ -1,7 +1,6 @@
 #include "store/search/document.h"
 
 #include "base/auto.h"
-#include "base/require.h"
 #include "store/batch/batch_members.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
@@ -71,7 +70,10 @@ void document_read_done(struct db_rows *row, struct arena *a, void *to)
     struct document *d = to;
     int64_t state = db_get_int(row, DONE_STATE);
 
-    require(state >= 0 && state < DOCUMENT_STATES);
+    if (state < 0 || state >= DOCUMENT_STATES) {
+        row_is_damaged(row);
+        state = DOCUMENT_RECEIVED;
+    }
     *d = search_document_of(row, a);
     d->updated_us = db_get_int(row, DONE_ENDED_US);
     d->is = (enum document_state)state;
