@@ -89,6 +89,15 @@ static bool swap(int dirfd, struct err *err)
     return publish_file(dirfd, fresh, database, true, err);
 }
 
+void compact_clean(int data_fd)
+{
+    static const char *const names[] = { "waybill.db.compact", "waybill.db.compact-journal",
+                                         "waybill.db.compact-wal", "waybill.db.compact-shm" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        (void)unlinkat(data_fd, names[i], 0);
+}
+
 bool store_compact(const char *data, struct compact_result *ret, struct err *err)
 {
     struct store_options o = { .data = data, .area = "internal", .queue_most = 16 };
@@ -102,7 +111,6 @@ bool store_compact(const char *data, struct compact_result *ret, struct err *err
         return false;
     AUTO_FD lock = dup(s->lock_fd); /* a copy keeps the folder locked after store_close() */
 
-    (void)unlinkat(dirfd, fresh, 0);
     bool ok = lock >= 0 && write_fresh(s, data, err) && check_fresh(s, data, err);
 
     store_close(s);

@@ -16,6 +16,7 @@
 #include "store/backup/backup_copy.h"
 #include "store/backup/restore.h"
 #include "store/backup/restore_files.h"
+#include "store/compact.h"
 #include "store/db/migrate.h"
 #include "store/db/pg_lineage.h"
 #include "store/kernel/damage.h"
@@ -147,6 +148,7 @@ static bool store_open_folder(struct store *s, struct err *err)
     if (!node_lock(s, err))
         return false;
     file_sync_parent(s->data_fd, "the data folder's parent");
+    compact_clean(s->data_fd);
     store_open_step(s, "the folder is locked");
     fault_point(START_LOCKED);
     if (!file_make_dir(s->data_fd, "payload", err) || !file_make_dir(s->data_fd, "large", err))
