@@ -9,10 +9,28 @@
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "store/open.h"
 #include "store/store.h"
 
 enum { PATIENCE_S = 900 }; /* checking a large store is slow */
+
+/* The first line goes on where the cursor is, the others below it. */
+static void print_message(const char *text, int indent)
+{
+    struct str rest = str_of(text != NULL ? text : ""), line;
+
+    for (int i = 0; i == 0 || rest.len > 0; i++) {
+        AUTO(buf_done) struct buf one = BUF_INIT(1 << 20);
+        struct err err = { 0 };
+
+        rest = str_cut(rest, '\n', &line);
+        (void)printf("%*s", i == 0 ? 0 : indent, "");
+        if (buf_append(&one, line, &err))
+            print_text(stdout, one.ptr);
+        (void)fputc('\n', stdout);
+    }
+}
 
 static void print_check(const json_t *check, int width)
 {
@@ -24,8 +42,7 @@ static void print_check(const json_t *check, int width)
     print_text(stdout, name);
     (void)printf("%*s",
                  name != NULL && (int)strlen(name) < width ? width - (int)strlen(name) + 2 : 2, "");
-    print_text(stdout, member_text(check, "message"));
-    (void)fputc('\n', stdout);
+    print_message(member_text(check, "message"), width + 8);
 }
 
 static int widest_name(const json_t *checks)
@@ -86,7 +103,7 @@ static int look_at_folder(const struct args *a, const char *data)
         (void)fprintf(stderr, "waybill: %s\n", err.text);
         return EXIT_NO;
     }
-    bool looked = doctor_run(store, &arena, &report, &err);
+    bool looked = doctor_run(store, args_flag(a, "deep"), &arena, &report, &err);
 
     store_close(store);
     if (!looked) {
@@ -111,7 +128,11 @@ static int run_doctor(const struct args *a)
     if (!client_open(&c, a))
         return c.exit_code;
     c.patience_s = args_number(a, "timeout", PATIENCE_S);
-    if (!client_graphql(&c, "{ doctor { ok checks { name ok message count } } }", NULL, &data))
+    if (!client_graphql(&c,
+                        args_flag(a, "deep")
+                            ? "{ doctor(deep: true) { ok checks { name ok message count } } }"
+                            : "{ doctor { ok checks { name ok message count } } }",
+                        NULL, &data))
         return c.exit_code;
     const json_t *report = json_object_get(data, "doctor");
     const json_t *checks = json_object_get(report, "checks");
@@ -126,6 +147,9 @@ static const struct arg_option options[] = {
       .kind = ARG_TEXT,
       .value = "DIR",
       .help = "the data folder of a stopped node" },
+    { .name = "deep",
+      .kind = ARG_FLAG,
+      .help = "also read what steps changed, what was sent, and kept answers" },
     { 0 },
 };
 
@@ -136,8 +160,8 @@ const struct verb cmd_doctor = {
              "store of a node that is stopped.  Each check is one line with ok or FAIL; a line\n"
              "that failed says what is wrong and what to do.  The exit status is 1 when a check\n"
              "failed.\n",
-    .example = "waybill doctor\nwaybill doctor --data ./data\n",
-    .forms = (const struct arg_form[]){ { .usage = "[--data DIR]",
+    .example = "waybill doctor\nwaybill doctor --deep --data ./data\n",
+    .forms = (const struct arg_form[]){ { .usage = "[--deep] [--data DIR]",
                                           .summary = "check the store of a node",
                                           .options = options,
                                           .common = FORM_NODE | FORM_JSON,

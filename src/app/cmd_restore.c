@@ -7,6 +7,7 @@
 #include "app/print.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "store/backup/backup.h"
 #include "store/backup/restore_files.h"
 
 static void print_manifest(const struct manifest *m)
@@ -20,12 +21,28 @@ static void print_manifest(const struct manifest *m)
         (void)printf("point to restore PostgreSQL to: %s\n", m->point);
 }
 
+/* Payloads that were missing or damaged when the backup was taken. */
+static void print_damage(const struct buf *damage)
+{
+    struct str rest = buf_view(damage), line;
+
+    if (rest.len == 0)
+        return;
+    (void)fprintf(stderr, "not whole in this backup, because they were damaged or missing in the "
+                          "store:\n");
+    while (rest.len > 0) {
+        rest = str_cut(rest, '\n', &line);
+        (void)fprintf(stderr, "  %.*s\n", STR_ARG(line));
+    }
+}
+
 static int run_restore(const struct args *a)
 {
     struct restore_files r = { .backup = a->operand[0],
                                .data = args_text(a, "data"),
                                .url = args_text(a, "store"),
-                               .key = args_text(a, "key") };
+                               .key = args_text(a, "key"),
+                               .damage = BUF_INIT(BACKUP_DAMAGE_MOST + 2048) };
     bool check = args_flag(a, "check");
     AUTO_TEXT whole = realpath(a->operand[0], NULL);
     struct err err = { 0 };
@@ -39,8 +56,12 @@ static int run_restore(const struct args *a)
         return print_fail(err.kind == ERR_PERMANENT || err.kind == ERR_CONFIG ? EXIT_NO : EXIT_IO,
                           "%s", err.text);
     print_manifest(&r.manifest);
+    print_damage(&r.damage);
+    bool whole_backup = r.damage.len == 0;
+
+    buf_done(&r.damage);
     if (check)
-        return EXIT_DONE;
+        return whole_backup ? EXIT_DONE : EXIT_NO;
     (void)printf(
         "restored%s%s.  Nothing is sent until `waybill node release` says what becomes of\n"
         "what was in flight when the backup was taken.\n",

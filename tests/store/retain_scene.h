@@ -111,7 +111,7 @@ static bool all_is_well(struct store *s)
         struct check_result r;
         struct err err = { 0 };
 
-        if (!check_run(s, i, &r, &err) || r.bad > 0) {
+        if (!check_run(s, i, true, &r, &err) || r.bad > 0) {
             printf("# check %s: %s%s\n", check_name(i), err.text, r.message);
             return false;
         }

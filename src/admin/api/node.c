@@ -244,8 +244,10 @@ static bool doctor(struct graphql_call *call, struct err *err)
 {
     struct doctor_report *r = ARENA_NEW(call->arena, struct doctor_report);
     int64_t from = clock_mono_us();
+    bool deep = false;
 
-    if (!doctor_run(api_store(call), call->arena, r, err))
+    (void)graphql_arg_bool(call, "deep", &deep);
+    if (!doctor_run(api_store(call), deep, call->arena, r, err))
         return false;
     graphql_lend(call, clock_mono_us() - from); /* a large store may exceed the time limit */
     return graphql_set_object(call, r);

@@ -14,7 +14,16 @@ static bool doctor_add(struct doctor_report *r, struct arena *a, const char *nam
     return true;
 }
 
-bool doctor_run(struct store *s, struct arena *a, struct doctor_report *ret, struct err *err)
+/* What to say of a check that found nothing. */
+static const char *well(struct arena *a, const struct check_result *c)
+{
+    if (c->left_out == NULL)
+        return "as it should be";
+    return arena_printf(a, "as it should be; not looked at: %s", c->left_out);
+}
+
+bool doctor_run(struct store *s, bool deep, struct arena *a, struct doctor_report *ret,
+                struct err *err)
 {
     *ret = (struct doctor_report){ .ok = true };
     for (size_t i = 0; i < check_count(); i++) {
@@ -22,7 +31,7 @@ bool doctor_run(struct store *s, struct arena *a, struct doctor_report *ret, str
 
         struct err why = { 0 };
 
-        if (!check_run(s, i, &c, &why)) {
+        if (!check_run(s, i, deep, &c, &why)) {
             if (why.kind != ERR_PERMANENT) {
                 *err = why;
                 return err_context(err, "check %s", check_name(i));
@@ -32,7 +41,7 @@ bool doctor_run(struct store *s, struct arena *a, struct doctor_report *ret, str
             continue;
         }
         (void)doctor_add(ret, a, check_name(i), c.bad == 0, c.looked_at,
-                         c.bad == 0 ? "as it should be" : c.message);
+                         c.bad == 0 ? well(a, &c) : c.message);
     }
     return true;
 }

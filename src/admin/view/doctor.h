@@ -30,4 +30,5 @@ struct doctor_report {
 };
 
 /* False: the checks could not run.  Messages are in the arena. */
-bool doctor_run(struct store *s, struct arena *a, struct doctor_report *ret, struct err *err);
+bool doctor_run(struct store *s, bool deep, struct arena *a, struct doctor_report *ret,
+                struct err *err);

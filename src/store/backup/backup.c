@@ -218,7 +218,8 @@ static bool take_sqlite(struct backup_job *j, const struct backup_options *o, st
     head->num = j->mark.num;
     return manifest_head(j->manifest, head, err) && list_file(j, "waybill.db", err) &&
            backup_write_config(j, err) && backup_add_key(j, o, head, err) &&
-           backup_payloads_copy(j, err) && backup_payloads_check(j, err);
+           backup_payloads_copy(j, err) && backup_payloads_check(j, err) &&
+           (j->damage->len == 0 || write_file(j, BACKUP_DAMAGE, buf_view(j->damage), err));
 }
 
 /* ---- PostgreSQL ---- */
@@ -290,8 +291,9 @@ static bool run_in(struct store *s, int dirfd, const struct backup_options *o,
 {
     struct manifest_out m;
     AUTO(buf_done) struct buf path = BUF_INIT(8192);
+    AUTO(buf_done) struct buf damage = BUF_INIT(BACKUP_DAMAGE_MOST + 1024);
     struct backup_job j = {
-        .store = s, .dirfd = dirfd, .progress = p, .manifest = &m, .result = ret
+        .store = s, .dirfd = dirfd, .progress = p, .manifest = &m, .result = ret, .damage = &damage
     };
 
     if (!buf_append(&path, str_of(o->folder), err) || !buf_append(&path, STR("/waybill.db"), err) ||

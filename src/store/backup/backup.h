@@ -43,6 +43,10 @@ enum backup_stage {
 
 extern const char *const backup_stages[BACKUP_STAGES]; /* database, payloads, check, manifest */
 
+/* The file of a backup that names every payload that was missing or damaged in the store itself. */
+#define BACKUP_DAMAGE "damage"
+enum { BACKUP_DAMAGE_MOST = 1 << 20 };
+
 struct backup_progress {
     _Atomic int stage;
     _Atomic int64_t done, total; /* bytes; in the stage `check` documents (total 0) */

@@ -12,6 +12,7 @@
 #include "base/auto.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "core/timeline.h"
 #include "store/backup/file_copy.h"
 #include "store/db/rows.h"
 #include "store/kernel/store_state.h"
@@ -229,21 +230,42 @@ struct check {
     struct buf room;
 };
 
-static void check_row(struct check *k, const struct payload_source *src)
+static void check_row(struct check *k, const struct payload_source *src, const char *stage)
 {
     struct backup_result *r = k->j->result;
     struct err why = { 0 };
     char id[ID_TEXT];
 
-    r->documents++;
-    k->j->progress->done++;
     bool ok = src->place.seg > 0    ? check_entry(k->payload_fd, k->db, src, &k->room, &why)
               : src->place.seg == 0 ? check_large(k->j->dirfd, src, &why)
                                     : true;
 
-    if (!ok && r->damaged++ == 0)
-        (void)snprintf(r->damage, sizeof r->damage, "document %s: %.200s", id_text(&src->id, id),
-                       why.text);
+    if (ok)
+        return;
+    if (r->damaged++ == 0)
+        (void)snprintf(r->damage, sizeof r->damage, "document %s: %s%.200s", id_text(&src->id, id),
+                       stage, why.text);
+    if (k->j->damage->len < BACKUP_DAMAGE_MOST) /* what does not fit is counted */
+        buf_printf(k->j->damage, "document %s: %s%s\n", id_text(&src->id, id), stage, why.text);
+}
+
+/* The bytes that steps made, and answers that were kept. */
+static void check_lines(struct check *k, const struct id *id, struct str timeline)
+{
+    struct timeline_reader lines = timeline_read(timeline);
+    struct timeline_line line;
+    bool damaged = false;
+
+    while (timeline_next(&lines, &line, &damaged))
+        if (line.has_bytes)
+            check_row(k,
+                      &(struct payload_source){ .id = *id,
+                                                .num = line.num,
+                                                .size = line.size,
+                                                .sha256 = line.sha256,
+                                                .place = { line.seg, line.pos } },
+                      line.is_answer ? "an answer of a receiver: "
+                                     : "bytes that a step changed or that were sent: ");
 }
 
 struct check_walk {
@@ -264,7 +286,10 @@ static bool check_stored(void *arg, struct db_rows *row, struct err *err)
         memcpy(src.id.bytes, id.ptr, id.len);
     if (sha.len == sizeof src.sha256.bytes)
         memcpy(src.sha256.bytes, sha.ptr, sha.len);
-    check_row(k->check, &src);
+    k->check->j->result->documents++;
+    k->check->j->progress->done++;
+    check_row(k->check, &src, "");
+    check_lines(k->check, &src.id, db_get_str(row, STORED_TRAIL));
     k->above = src.num;
     k->count++;
     return !k->check->j->progress->stop || err_set(err, ERR_TRANSIENT, 0, "it was stopped");

@@ -16,6 +16,7 @@ struct backup_job {
     struct backup_progress *progress;
     struct manifest_out *manifest;
     struct backup_result *result;
+    struct buf *damage; /* a line for each payload that is missing or damaged */
 };
 
 /* The total size, to check the free space. */

@@ -11,6 +11,7 @@
 #include "base/auto.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "store/backup/backup.h"
 #include "store/backup/file_copy.h"
 #include "store/backup/restore.h"
 #include "store/db/db.h"
@@ -71,7 +72,10 @@ static bool restore_files_look_at(void *arg, const struct manifest_file *f, stru
     struct file_copy c = { .from_dirfd = j->from_fd, .to_dirfd = -1, .most = -1 };
 
     j->has_key = j->has_key || str_is(str_of(f->name), KEY_NAME);
-    return copy_checked(j, &c, f, err);
+    if (!copy_checked(j, &c, f, err))
+        return false;
+    return !str_is(str_of(f->name), BACKUP_DAMAGE) ||
+           file_read_whole(j->from_fd, BACKUP_DAMAGE, &j->r->damage, err);
 }
 
 static bool restore_files_look(struct job *j, struct err *err)

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "store/backup/manifest.h"
 
@@ -31,6 +32,7 @@ struct restore_files {
 
     struct manifest manifest; /* the answer */
     bool key_missing;         /* the key of the secrets was not found */
+    struct buf damage;        /* what the backup does not have whole, a line each; buf_done() it */
 };
 
 /* ERR_PERMANENT: the folder is no backup, or it is damaged. */

@@ -1,6 +1,6 @@
 -- What a backup must contain: payloads, by the rows that refer to them.
 
--- columns stored: num, id, size, sha256, seg, pos
+-- columns stored: num, id, size, sha256, seg, pos, trail
 
 -- name: backup_docs
 -- only: sqlite
@@ -19,7 +19,7 @@ SELECT @stored@ FROM done_@SLOT@ WHERE num > $1 ORDER BY num LIMIT $2;
 -- in:  $1 above int, $2 limit int
 -- out: @stored@
 -- Deliveries with bytes of their own.
-SELECT v.num, d.id, v.b_size AS size, v.b_sha256 AS sha256, v.b_seg AS seg, v.b_pos AS pos FROM delivery v JOIN doc d ON d.num = @KEY(v.doc)@
+SELECT v.num, d.id, v.b_size AS size, v.b_sha256 AS sha256, v.b_seg AS seg, v.b_pos AS pos, NULL AS trail FROM delivery v JOIN doc d ON d.num = @KEY(v.doc)@
 WHERE v.num > $1 AND v.b_seg IS NOT NULL ORDER BY v.num LIMIT $2;
 
 -- name: backup_large

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/require.h"
+#include "core/timeline.h"
 #include "store/audit/audit.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
@@ -17,23 +18,44 @@
 
 enum { SLICE = 2000, COUNT_SLICE = 20000, SCAN_STEP = DOCUMENTS_PAGE_MOST, ARENA_MOST = 64 << 20 };
 
+/* Adds a line to the message; lines that do not fit are left out, `bad` counts them. */
+static void check_say(struct check_result *r, const char *line)
+{
+    size_t at = strlen(r->message), len = strlen(line);
+
+    if (at + len + 2 > sizeof r->message)
+        return;
+    if (at > 0)
+        r->message[at++] = '\n';
+    memcpy(r->message + at, line, len + 1);
+}
+
+static bool check_see_damage(void *arg, struct db_rows *row, struct err *err)
+{
+    struct check_result *r = arg;
+    char line[300];
+
+    (void)err;
+    if (str_is(db_get_str(row, 0), "ok"))
+        return true;
+    r->bad++;
+    (void)snprintf(line, sizeof line, "the database file is damaged: %.*s",
+                   STR_ARG(db_get_str(row, 0)));
+    check_say(r, line);
+    return true;
+}
+
 /* SQLite reads its whole file; PostgreSQL checks its own pages as it reads. */
 static bool watch_check_database(struct store *s, struct check_result *r, struct err *err)
 {
     AUTO(reader_back) struct reader reader = reader_take(s, err);
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
 
-    if (reader.db == NULL || !db_query(reader.db, SQL_DATABASE_CHECK, DB_NO_ARGS, &rows, err) ||
-        !db_next(&rows, &row, err))
-        return false;
     r->looked_at = 1;
-    if (row && !str_is(db_get_str(&rows, 0), "ok")) {
-        r->bad = 1;
-        (void)snprintf(r->message, sizeof r->message,
-                       "the database file is damaged: %.*s; stop the node and restore a backup",
-                       STR_ARG(db_get_str(&rows, 0)));
-    }
+    if (reader.db == NULL ||
+        !rows_each(reader.db, SQL_DATABASE_CHECK, DB_NO_SLOT, DB_NO_ARGS, check_see_damage, r, err))
+        return false;
+    if (r->bad > 0)
+        check_say(r, "stop the node and restore a backup");
     return true;
 }
 
@@ -224,17 +246,50 @@ static bool read_payload(struct store *s, const struct payload_source *source, s
 }
 
 static void watch_check_bytes(struct store *s, const struct payload_source *source,
-                              struct check_result *r)
+                              const char *stage, struct check_result *r)
 {
     struct err bad = { 0 };
-    char id[ID_TEXT];
+    char id[ID_TEXT], line[300];
 
     r->looked_at++;
-    if (read_payload(s, source, &bad) || r->bad++ > 0)
+    if (read_payload(s, source, &bad))
         return;
-    (void)snprintf(r->message, sizeof r->message,
-                   "document %s: %.200s; restore its payload from a backup",
-                   id_text(&source->id, id), bad.text);
+    r->bad++;
+    (void)snprintf(line, sizeof line, "document %s: %s%.200s", id_text(&source->id, id), stage,
+                   bad.text);
+    check_say(r, line);
+}
+
+/* Checks the bytes that steps made, and answers that were kept, by the lines of its timeline. */
+static bool check_stages(struct store *s, int64_t num, struct check_result *r, struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct timeline_reader lines;
+    struct timeline_line line;
+    struct document d;
+    bool found, damaged = false;
+
+    if (!document_numbered(s, num, &arena, &d, &found, err))
+        return false;
+    if (!found)
+        return true; /* purged meanwhile */
+    lines = timeline_read(d.timeline);
+    while (timeline_next(&lines, &line, &damaged))
+        if (line.has_bytes)
+            watch_check_bytes(s,
+                              &(struct payload_source){ .id = d.source.id,
+                                                        .num = line.num,
+                                                        .size = line.size,
+                                                        .sha256 = line.sha256,
+                                                        .place = { line.seg, line.pos } },
+                              line.is_answer ? "an answer of a receiver: "
+                                             : "bytes that a step changed or that were sent: ",
+                              r);
+    if (damaged) {
+        r->bad++;
+        check_say(r, "a timeline is damaged");
+    }
+    return true;
 }
 
 /* Checks the payloads of deliveries that have their own. */
@@ -248,12 +303,12 @@ static bool check_parts(struct store *s, int64_t doc, struct check_result *r, st
         return false;
     for (size_t i = 0; i < n; i++)
         if (d[i].has_bytes)
-            watch_check_bytes(s, &d[i].bytes, r);
+            watch_check_bytes(s, &d[i].bytes, "bytes to be sent: ", r);
     return true;
 }
 
 /* EN5: every document has its payload, with the right digest. */
-static bool check_payloads(struct store *s, struct check_result *r, struct err *err)
+static bool check_payloads(struct store *s, bool deep, struct check_result *r, struct err *err)
 {
     static _Thread_local struct document docs[SCAN_STEP];
     struct document_filter any = { 0 };
@@ -266,13 +321,32 @@ static bool check_payloads(struct store *s, struct check_result *r, struct err *
         if (!document_list(s, &any, below, SCAN_STEP, &arena, docs, &n, &below, err))
             return false;
         for (size_t i = 0; i < n; i++) {
-            watch_check_bytes(s, &docs[i].source, r);
+            watch_check_bytes(s, &docs[i].source, "", r);
+            if (deep && !check_stages(s, docs[i].source.num, r, err))
+                return false;
             if (docs[i].is != DOCUMENT_RECEIVED && !document_is_over(docs[i].is) &&
                 !check_parts(s, docs[i].source.num, r, err))
                 return false;
         }
     } while (below != 0);
+    if (r->bad > 0)
+        check_say(r, "A segment that is missing may be copied back from a backup: its name is not "
+                     "used again. Never copy one over a segment that is there, it has newer "
+                     "documents: restore the backup into another folder, and take the document "
+                     "from there.");
+    if (!deep)
+        r->left_out = "what steps changed, what was sent, and answers of receivers (--deep)";
     return true;
+}
+
+static bool check_received(struct store *s, struct check_result *r, struct err *err)
+{
+    return check_payloads(s, false, r, err);
+}
+
+static bool check_every_stage(struct store *s, struct check_result *r, struct err *err)
+{
+    return check_payloads(s, true, r, err);
 }
 
 struct counts {
@@ -343,13 +417,14 @@ static bool check_audit(struct store *s, struct check_result *r, struct err *err
 static const struct {
     const char *name;
     bool (*run)(struct store *s, struct check_result *r, struct err *err);
+    bool (*deep)(struct store *s, struct check_result *r, struct err *err); /* NULL: as run */
 } checks[] = {
     { .name = "database", .run = watch_check_database },
     { .name = "documents-have-tasks", .run = check_tasks },
     { .name = "tasks-have-documents", .run = check_orphan_tasks },
     { .name = "deliveries", .run = check_deliveries },
     { .name = "batches", .run = watch_check_batches },
-    { .name = "payloads", .run = check_payloads },
+    { .name = "payloads", .run = check_received, .deep = check_every_stage },
     { .name = "counts", .run = check_counts },
     { .name = "audit-chain", .run = check_audit },
 };
@@ -365,12 +440,12 @@ const char *check_name(size_t i)
     return checks[i].name;
 }
 
-bool check_run(struct store *s, size_t i, struct check_result *ret, struct err *err)
+bool check_run(struct store *s, size_t i, bool deep, struct check_result *ret, struct err *err)
 {
     require(i < check_count());
     for (int look = 0; look < 3; look++) {
         *ret = (struct check_result){ 0 };
-        if (!checks[i].run(s, ret, err))
+        if (!(deep && checks[i].deep != NULL ? checks[i].deep : checks[i].run)(s, ret, err))
             return false;
         if (ret->bad == 0)
             break;

@@ -13,11 +13,15 @@
 
 struct store;
 
+enum { CHECK_MESSAGE = 16 << 10 };
+
 struct check_result {
     int64_t looked_at, bad;
-    char message[300]; /* if bad > 0: what is wrong, and the remedy */
+    const char *left_out;        /* what the check did not look at; NULL: nothing */
+    char message[CHECK_MESSAGE]; /* if bad > 0: what is wrong, line by line, and the remedy */
 };
 
 size_t check_count(void);
 const char *check_name(size_t i);
-bool check_run(struct store *s, size_t i, struct check_result *ret, struct err *err);
+/* deep: also reads every stored stage of every document: what steps changed, what was sent. */
+bool check_run(struct store *s, size_t i, bool deep, struct check_result *ret, struct err *err);

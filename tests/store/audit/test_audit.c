@@ -253,9 +253,9 @@ TEST(the_doctor_follows_the_chain)
     while (at < check_count() && strcmp(check_name(at), "audit-chain") != 0)
         at++;
     CHECK(s != NULL && append_many(s, 3) && at < check_count());
-    CHECK(check_run(s, at, &r, &err) && r.bad == 0 && r.looked_at == 3);
+    CHECK(check_run(s, at, true, &r, &err) && r.bad == 0 && r.looked_at == 3);
     CHECK(tell(&h, "UPDATE audit SET actor = 'bob' WHERE seq = 2"));
-    CHECK(check_run(s, at, &r, &err) && r.bad == 1 && strstr(r.message, "line 2 ") != NULL);
+    CHECK(check_run(s, at, true, &r, &err) && r.bad == 1 && strstr(r.message, "line 2 ") != NULL);
     store_close(s);
 }
 

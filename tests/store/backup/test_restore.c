@@ -25,7 +25,7 @@ static bool is_clean(struct store *s)
         struct check_result r;
         struct err err = { 0 };
 
-        if (check_run(s, i, &r, &err) && r.bad == 0)
+        if (check_run(s, i, true, &r, &err) && r.bad == 0)
             continue;
         printf("# %s: %s %s\n", check_name(i), r.message, err.text);
         ok = false;

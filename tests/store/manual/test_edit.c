@@ -555,7 +555,7 @@ static bool edits_are_whole(const struct home *h, struct store *s)
         struct check_result r = { 0 };
         struct err err = { 0 };
 
-        if (!check_run(s, i, &r, &err) || r.bad > 0) {
+        if (!check_run(s, i, true, &r, &err) || r.bad > 0) {
             printf("# %s: %s %s\n", check_name(i), r.message, err.text);
             return false;
         }

@@ -450,7 +450,7 @@ static bool all_is_well(struct store *s)
         struct check_result r;
         struct err err = { 0 };
 
-        if (!check_run(s, i, &r, &err) || r.bad > 0)
+        if (!check_run(s, i, true, &r, &err) || r.bad > 0)
             return false;
     }
     return true;

@@ -15,7 +15,7 @@ static int64_t bad(struct store *s, const char *name)
 
     for (size_t i = 0; i < check_count(); i++)
         if (strcmp(check_name(i), name) == 0)
-            return check_run(s, i, &r, &err) ? r.bad : -1;
+            return check_run(s, i, true, &r, &err) ? r.bad : -1;
     return -1;
 }
 
