@@ -105,7 +105,7 @@ static struct metric log_metric = { .name = "waybill_log_dropped_total",
                                     .help = "Log lines lost because the log could not be written.",
                                     .read = read_log_drops };
 
-static int64_t read_lost(void *arg)
+static int64_t read_hanging(void *arg)
 {
     struct engine *e = arg;
     struct crew_look senders, looks;
@@ -115,11 +115,11 @@ static int64_t read_lost(void *arg)
     return (int64_t)(senders.lost + looks.lost);
 }
 
-static struct metric lost_metric = {
+static struct metric hanging_metric = {
     .name = "waybill_threads_hanging",
     .help = "Threads that hang in calls to the outside and were given up.",
     .type = METRIC_GAUGE,
-    .read = read_lost
+    .read = read_hanging
 };
 
 struct store *engine_store(struct engine *e)
@@ -406,8 +406,8 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
     poller_run(e->poller);
     metrics_register(&syncs_metric);
     metrics_register(&log_metric);
-    lost_metric.arg = e;
-    metrics_register(&lost_metric);
+    hanging_metric.arg = e;
+    metrics_register(&hanging_metric);
     return true;
 }
 
@@ -415,7 +415,7 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
  * deliveries end. */
 void engine_stop(struct engine *e)
 {
-    metrics_forget(&lost_metric);
+    metrics_forget(&hanging_metric);
     crew_hurry(e->looks, LOOKS_STOP_US);
     poller_stop(e->poller);
     purger_stop(e->purger);

@@ -1,4 +1,5 @@
-/* ways.h - how often documents went which way on this node, for the map (charts.h has those of all nodes).
+/* ways.h - how often documents went which way on this node, for the map; charts.h has those of all
+ * nodes.
  *
  * Each count is one relaxed addition.  The housekeeper samples every 10 seconds for the rate of the
  * last minute.  Bounded: WAYS_MOST pairs; others are not counted.

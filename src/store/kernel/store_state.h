@@ -34,7 +34,7 @@ struct store {
     struct key_clock *key_clock;     /* when keys are forgotten (key_clock.h) */
     _Atomic int64_t key_slot_newest; /* the newest table of idempotency keys */
 
-    _Atomic int64_t payload_day;     /* PostgreSQL: the table for new payloads (payload_days.h) */
+    _Atomic int64_t payload_day; /* PostgreSQL: the table for new payloads (payload_days.h) */
 
     struct health *health; /* whether it can commit (health.h) */
     struct health_look *health_look;

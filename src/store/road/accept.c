@@ -260,13 +260,6 @@ static bool accept_add_keys(struct writer *w, struct accept_op **keyed, size_t c
 
 /* ---- rows ---- */
 
-static int64_t accept_seq(struct writer *w, const struct accept_op *a)
-{
-    if (!order_is_numbered(w->store))
-        return 0;
-    return a->keeps_seq != 0 ? a->keeps_seq : a->num;
-}
-
 /* What the document is taken in again by, if the database loses this commit (store/recover.h). */
 static struct str record_of(struct writer *w, const struct accept_op *a)
 {
@@ -276,7 +269,9 @@ static struct str record_of(struct writer *w, const struct accept_op *a)
                         .caller = a->caller,
                         .config = a->config,
                         .received_us = a->received_us,
-                        .seq = accept_seq(w, a),
+                        .seq = !order_is_numbered(w->store) ? 0
+                               : a->keeps_seq != 0          ? a->keeps_seq
+                                                            : a->num,
                         .key_until_us = a->has_key ? clock_wall_us() + a->key_period_us : 0,
                         .key = a->key,
                         .large = a->is_spooled ? a->spooled.pos : 0,
