@@ -27,10 +27,10 @@
 #define DB_MOVED "waybill.db.moved"
 
 /* Tables not copied: state of a process, an index, or names of files; payloads are copied below. */
-static const char *const left_behind[] = { "schema_version", "node",          "node_writer",
-                                           "task_lease",     "hold_seen",     "poll_turn",
-                                           "aloft",          "allot",         "large",
-                                           "facet",          "payload_0",     "payload_piece",
+static const char *const left_behind[] = { "schema_version", "node",        "node_writer",
+                                           "task_lease",     "hold_seen",   "poll_turn",
+                                           "aloft",          "allot",       "large",
+                                           "facet",          "payload_0",   "payload_piece",
                                            "payload_upload", "payload_gone" };
 
 /* ---- opening ---- */
