@@ -249,7 +249,8 @@ CHILD(open_unsafe)
     bool row;
 
     if (!db_open_postgres(h->url, false, NULL, &db, &err) ||
-        !db_query(db, SQL_SESSION_EXAMINE, DB_ARGS(db_text(STR("synchronous_commit"))), &rows, &err) ||
+        !db_query(db, SQL_SESSION_EXAMINE, DB_ARGS(db_text(STR("synchronous_commit"))), &rows,
+                  &err) ||
         !db_next(&rows, &row, &err) || !row || !str_is(db_get_str(&rows, 0), "off"))
         return 1;
     db_rows_done(&rows);
