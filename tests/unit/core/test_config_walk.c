@@ -47,7 +47,7 @@ TEST(walk_keys)
           "unknown key `exract` in gateway `a`", "did you mean `extract`? allowed: kind, title" },
         { "gateways: { a: { kind: http, limits: { rat: 5/s } } }", 1, 40,
           "unknown key `rat` in `limits` of gateway `a`",
-          "did you mean `rate`? allowed: rate, burst, size" },
+          "did you mean `rate`? allowed: rate, burst, total, size" },
         { "gateways: { a: { kind: htp } }", 1, 24, "unknown kind of gateway `htp`",
           "did you mean `http`? allowed: http, file; planned: ftp, sftp, mllp, sql, s3" },
         { "gateways:\n  a: { title: x }", 2, 3, "gateway `a` needs `kind`", "http, file" },
