@@ -37,7 +37,7 @@ Behaviours (BEHAVIOURS below has all, with their arguments):
     broken      cut_head, half, too_short, too_long, short_reset, chunked_cut, chunked_no_end,
                 chunked_bad, two_lengths, bad_status, endless_head
     time        late, slow
-    the body    early, continue_, never_continue, refuse_continue, half_body
+    the body    early, continue_, never_continue, refuse_continue, half_body, steady, stall
     connection  close_after, close_silently, die_second
 
 Certificates, made below `folder` with the openssl command: good (127.0.0.1 and localhost, signed
@@ -56,6 +56,7 @@ import hashlib
 import json
 import os
 import pathlib
+import select
 import socket
 import ssl
 import struct
@@ -389,6 +390,31 @@ def half_body(talk, request, code=200):
     talk.receiver.remember(request)
     talk.answer(int(code))
     talk.wait_for_end()
+    return False
+
+
+@before_body
+def steady(talk, request, seconds=3):
+    """Takes the body in pieces, evenly over so many seconds."""
+    pieces = 12
+    length = int(request["headers"].get("content-length", 0))
+    for n in range(pieces):
+        talk.read_body(request, length // pieces)
+        time.sleep(float(seconds) / pieces)
+    talk.read_body(request, length - length // pieces * pieces)
+    request.update(size=length, whole=True)
+    talk.receiver.remember(request)
+    return ok(talk, request)
+
+
+@before_body
+def stall(talk, request, most=100_000):
+    """Takes the beginning of the body and no more, and says nothing."""
+    talk.read_body(request, int(most))
+    talk.receiver.remember(request)
+    ends = select.poll()
+    ends.register(talk.sock, select.POLLRDHUP)
+    ends.poll(SILENT_S * 1000)
     return False
 
 

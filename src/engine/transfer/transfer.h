@@ -21,7 +21,8 @@
  *       five times.  The receiver may then see the request twice, under the same key; `sends`
  *       counts.  With `once` such an end is UNCLEAR.
  *
- * The time-out covers everything from the name lookup to the last byte of the answer.  Time in the
+ * The time-out covers everything from the name lookup to the last byte of the answer; with a large
+ * body, which is read through `next`, it counts how long nothing was sent or received.  Time in the
  * hub's own queue does not count.
  *
  * Bodies in memory are sent at once.  Large bodies are read through `next` by threads of the pool

@@ -228,7 +228,7 @@ static bool set_numbers(CURL *e, const struct http_out_options *o)
         { CURLOPT_TCP_KEEPIDLE, KEEPALIVE_S },
         { CURLOPT_TCP_KEEPINTVL, KEEPALIVE_S },
         { CURLOPT_MAXAGE_CONN, IDLE_CONNECTION_S },
-        { CURLOPT_TIMEOUT_MS, ms_of(o->timeout_us) },
+        { CURLOPT_LOW_SPEED_LIMIT, 1 }, /* bytes a second: less is silence */
         { CURLOPT_CONNECTTIMEOUT_MS, ms_of(o->connect_timeout_us) },
     };
 
@@ -236,6 +236,22 @@ static bool set_numbers(CURL *e, const struct http_out_options *o)
         if (curl_easy_setopt(e, numbers[i].option, numbers[i].value) != CURLE_OK)
             return false;
     return true;
+}
+
+/* Over all for a body that is in memory.  A large one may take its time as long as it goes on: only
+ * silence counts, in whole seconds, and libcurl notices it up to five later.  The second that it
+ * waits for 100 Continue is silent, too. */
+static bool set_timeout(struct handle *handle, enum body_kind kind)
+{
+    int64_t us = handle->profile->own.timeout_us;
+    bool whole = kind != BODY_FEED;
+
+    if (handle->whole == whole && handle->body_kind != BODY_UNSET)
+        return true;
+    handle->whole = whole;
+    return curl_easy_setopt(handle->easy, CURLOPT_TIMEOUT_MS, whole ? ms_of(us) : 0L) == CURLE_OK &&
+           curl_easy_setopt(handle->easy, CURLOPT_LOW_SPEED_TIME,
+                            whole ? 0L : (ms_of(us) + 1999L) / 1000) == CURLE_OK;
 }
 
 static bool set_calls(struct handle *handle)
@@ -424,7 +440,8 @@ bool handle_begin(struct handle *handle, struct transfer *t)
     handle->refused = handle->repeated = handle->enough = handle->too_long = false;
     handle->head_whole = handle->over = false;
     buf_clear(&handle->body);
-    if (set_url(handle, t->request->url, &err) && set_method(handle, t->request->method, kind) &&
+    if (set_url(handle, t->request->url, &err) && set_timeout(handle, kind) &&
+        set_method(handle, t->request->method, kind) &&
         set_fields(handle, t->request, no_wait, kind != BODY_NONE, &err) &&
         set_body(handle, t->sending, kind))
         return true;

@@ -58,6 +58,7 @@ struct handle {
     struct buf fields, url;
     char method[16];
     enum body_kind body_kind;
+    bool whole; /* the time-out covers all of it; otherwise it counts silence */
     struct curl_slist nodes[HTTP_OUT_FIELDS + HANDLE_EXTRA_FIELDS];
     struct feed *feed;
 
