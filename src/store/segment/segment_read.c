@@ -61,29 +61,22 @@ static bool read_record(int fd, int64_t at, const struct entry_header *head, str
     return true;
 }
 
-/* Opens the segment and reads the header of the entry. */
-static int open_entry(int dirfd, struct payload_ref place, const struct id *id,
-                      char h[static ENTRY_HEADER], struct entry_header *ret, struct err *err)
+static bool read_header(int fd, struct payload_ref place, const struct id *id,
+                        char h[static ENTRY_HEADER], struct entry_header *ret, struct err *err)
 {
-    char name[32];
     struct stat st;
 
-    entry_file(place.seg, name);
-    int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        (void)err_set(err, errno == ENOENT ? ERR_PERMANENT : ERR_TRANSIENT, errno,
-                      "payload segment %s: %s", name, strerror(errno));
-        return fd;
-    }
+    if (fstat(fd, &st) < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "payload segment %lld.seg: %s",
+                       (long long)place.seg, strerror(errno));
     size_t room = st.st_size - place.pos == ENTRY_HEADER_FIRST ? ENTRY_HEADER_FIRST : ENTRY_HEADER;
 
     if (!file_read_at(fd, h, room, place.pos, err))
-        (void)err_context(err, "payload segment %s at %lld", name, (long long)place.pos);
-    else if (!entry_parse(h, room, place.seg, ret) || memcmp(h + 32, id->bytes, 16) != 0)
-        (void)err_set(err, ERR_PERMANENT, 0, "payload segment %s has no such entry at %lld", name,
-                      (long long)place.pos);
-    return fd;
+        return err_context(err, "payload segment %lld.seg at %lld", (long long)place.seg,
+                           (long long)place.pos);
+    return (entry_parse(h, room, place.seg, ret) && memcmp(h + 32, id->bytes, 16) == 0) ||
+           err_set(err, ERR_PERMANENT, 0, "payload segment %lld.seg has no such entry at %lld",
+                   (long long)place.seg, (long long)place.pos);
 }
 
 static bool check_digest(struct payload_ref place, const struct sha256 *want, struct str bytes,
@@ -103,9 +96,15 @@ bool segment_read_entry(int dirfd, struct payload_ref place, const struct id *id
     char h[ENTRY_HEADER];
     struct entry_header head;
     struct sha256 want;
-    AUTO_FD fd = open_entry(dirfd, place, id, h, &head, err);
+    char name[32];
 
-    if (err->kind != ERR_NONE)
+    entry_file(place.seg, name);
+    AUTO_FD fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_set(err, errno == ENOENT ? ERR_PERMANENT : ERR_TRANSIENT, errno,
+                       "payload segment %s: %s", name, strerror(errno));
+    if (!read_header(fd, place, id, h, &head, err))
         return false;
     int64_t at = place.pos + (int64_t)head.bytes;
 
