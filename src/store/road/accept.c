@@ -533,8 +533,8 @@ static bool store_fresh(struct writer *w, struct accept_op **fresh, size_t count
 static bool store_fresh_last(struct writer *w, struct accept_op **fresh, size_t count,
                              struct accept_op **keyed, size_t keys, struct err *err)
 {
-    if (w->db->kind != DB_POSTGRESQL || count == 0 || !order_is_numbered(w->store) ||
-        bytes_of(fresh, count) > AT_COMMIT_BYTES)
+    if (w->db->kind != DB_POSTGRESQL || count == 0 || fresh[0]->keeps_seq != 0 ||
+        !order_is_numbered(w->store) || bytes_of(fresh, count) > AT_COMMIT_BYTES)
         return store_fresh(w, fresh, count, keyed, keys, err);
     number_at_commit(w, fresh, count);
     return store_around(w, fresh, count, keyed, keys, err);
