@@ -113,6 +113,7 @@ TEST(postgres_every_statement_can_be_prepared)
         &h, "CREATE TABLE done_1 AS SELECT *, 1::bigint AS state, 1::bigint AS ended_us FROM doc"));
     CHECK(tell(&h, "CREATE TABLE done_1000000 AS SELECT * FROM done_1"));
     CHECK(tell(&h, "CREATE TABLE payload_1 (LIKE payload_0 INCLUDING ALL)"));
+    CHECK(tell(&h, "CREATE TABLE payload_old_1 (LIKE payload_0 INCLUDING ALL)"));
     for (int i = 0; i < SQL_COUNT; i++) {
         const char *text = sql_postgresql[i].text;
 
