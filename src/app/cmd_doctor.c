@@ -184,10 +184,9 @@ const struct verb cmd_doctor = {
     .name = "doctor",
     .summary = "check every invariant of the store",
     .about = "Asks a running node, which goes on working; with --data it looks at the store\n"
-             "of a node that is stopped, with --store on PostgreSQL.  Each check is one line with "
-             "ok or FAIL; a line\n"
-             "that failed says what is wrong and what to do.  The exit status is 1 when a check\n"
-             "failed.\n",
+             "of a node that is stopped, with --store on PostgreSQL.  Each check is one line\n"
+             "with ok or FAIL; a line that failed says what is wrong and what to do.  The exit\n"
+             "status is 1 when a check failed.\n",
     .example = "waybill doctor\nwaybill doctor --deep --data ./data\n"
                "waybill doctor --data ./data --store postgres://waybill@db/waybill\n",
     .forms = (const struct arg_form[]){ { .usage = "[--deep] [--data DIR [--store URL]]",

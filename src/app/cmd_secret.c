@@ -131,8 +131,7 @@ const struct verb cmd_secret = {
               .run = cmd_secret_run_ls },
             { .word = "rotate",
               .usage = "NAME [FILE|-]",
-              .summary = "replace the value of a secret that is there; every node uses the new one "
-                         "within a second",
+              .summary = "replace its value; every node uses the new one within a second",
               .least = 1,
               .most = 2,
               .common = FORM_NODE | FORM_JSON,

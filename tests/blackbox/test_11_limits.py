@@ -269,7 +269,7 @@ def test_a_disk_that_is_full(make_node, small_disk):
         stop.set()
         for t in threads:
             t.join()
-    wait_until(lambda: node.post("open", b"x").status == 202, 5, "acceptance")
+    wait_until(lambda: node.post("open", b"x").status == 202, 30, "acceptance")
     assert set(seen) <= {202, 503, 507}
     node.kill()
     node.start()

@@ -115,7 +115,7 @@ def test_each_ack_follows_its_syncs(make_node, tmp_path):
 
 
 @pytest.mark.proves("XC1", "IN2")
-@pytest.mark.parametrize("fault, size", [("segment.sync:error:8", 100), ("db.sync:error:40", 100),
+@pytest.mark.parametrize("fault, size", [("segment.sync:error:8", 100), ("db.sync:error:90", 100),
                                          ("spool.sync:error:3", 2 * MIB)])
 def test_a_failed_sync_ends_the_node_without_an_ack(make_node, fault, size):
     body = os.urandom(size)

@@ -31,6 +31,7 @@ FILL = {
 WHOLE = {
     "task_queues", "queue_depths",
     "node_forget", "task_orphans", "task_take_over",                # leases by node: at the end of one
+    "task_unrouted",                                                # of a gateway that is removed
     "operate_later_search",                                         # a task that is not where it should be
     "doc_without_task", "delivery_wrong", "restore_unrouted",       # the same, once for a thousand
 }

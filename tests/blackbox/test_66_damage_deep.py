@@ -21,7 +21,6 @@ endpoints:
   api: {{ kind: http, url: "{url}/in", timeout: 5s }}
 routes:
   - name: all
-    keep: stages
     do:
       - {{ replace: {{ find: "as it came", with: "as it went" }} }}
       - {{ deliver: api }}

@@ -114,6 +114,9 @@ def changes(node, tmp_path):
     def key():
         return node.graphql("{ keys { id } }")["keys"][0]["id"]
 
+    def this_node():
+        return node.graphql("{ nodes { id } }")["nodes"][0]["id"]
+
     return [
         ("configApply", lambda: f'(text: {json.dumps(text + "# more")}, note: "the note") {{ version {{ version }} }}',
          "configuration", f"version {version + 1}"),
@@ -147,6 +150,7 @@ def changes(node, tmp_path):
         ("keyRemove", lambda: f'(id: "{key()}")', None, "removed"),
         ("secretAdd", lambda: '(name: "pin", value: "canary value") { name }', "pin", None),
         ("secretRemove", lambda: '(name: "pin")', "pin", "removed"),
+        ("nodeDrain", lambda: f'(node: "{this_node()}", reason: "kernel") {{ id }}', None, "drain"),
     ]
 
 

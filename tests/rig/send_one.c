@@ -72,8 +72,12 @@ static bool make_endpoint(const char *yaml, struct arena *a)
 static void print_attempt(const struct transfer *t)
 {
     static const char *const reaches[] = { "answered", "not_sent", "unclear", "bad_body" };
-    static const char *const kinds[] = { "delivered", "retry",    "unreached", "credential",
-                                         "doubt",     "rejected", "failed" };
+    static const char *const kinds[] = {
+        [VERDICT_DELIVERED] = "delivered", [VERDICT_RETRY] = "retry",
+        [VERDICT_UNREACHED] = "unreached", [VERDICT_CREDENTIAL] = "credential",
+        [VERDICT_STRANGE] = "strange",     [VERDICT_DOUBT] = "doubt",
+        [VERDICT_REJECTED] = "rejected",   [VERDICT_FAILED] = "failed",
+    };
 
     for (char *c = verdict.message; *c != '\0'; c++)
         if (*c == '"' || *c == '\\')
