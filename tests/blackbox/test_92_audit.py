@@ -150,7 +150,7 @@ def changes(node, tmp_path):
         ("keyRemove", lambda: f'(id: "{key()}")', None, "removed"),
         ("secretAdd", lambda: '(name: "pin", value: "canary value") { name }', "pin", None),
         ("secretRemove", lambda: '(name: "pin")', "pin", "removed"),
-        ("nodeDrain", lambda: f'(node: "{this_node()}", reason: "kernel") {{ id }}', None, "drain"),
+        ("nodeDrain", lambda: f'(node: "{this_node()}", reason: "kernel") {{ id }}', None, "kernel"),
     ]
 
 
