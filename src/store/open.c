@@ -60,8 +60,9 @@ static bool copy_of_backup(struct writer *w)
     return w->store->copy != NULL && backup_copy_slice(w);
 }
 
-/* Adds the row that holds every delivery, in an open transaction; not if one was added since this
- * node last looked, by another node or by `waybill restore`. */
+/* Adds the row that holds every delivery, in an open transaction; not if one that still waits was
+ * added since this node last looked, by another node or by `waybill restore`.  One that was
+ * released covers nothing that is lost later. */
 static bool note_gap(struct store *s, struct db *db, const struct told_gap *gap, struct err *err)
 {
     char source[120] = "the store is older than this node's folder";
@@ -76,7 +77,7 @@ static bool note_gap(struct store *s, struct db *db, const struct told_gap *gap,
                        "the store is older than this node's folder: it lacks %lld commits with "
                        "%lld documents",
                        (long long)gap->commits, (long long)gap->documents);
-    if (!db_one_int(db, SQL_RESTORE_LAST, DB_NO_ARGS, 0, &restores, err))
+    if (!db_one_int(db, SQL_RESTORE_WAITING, DB_NO_ARGS, 0, &restores, err))
         return false;
     return (!sqlite && restores > told_node(s->told).restores) ||
            restore_add(db, 0, str_of(source), err);

@@ -130,13 +130,15 @@ bool told_compare(struct store *s, struct db *db, struct told_gap *ret, struct e
     if (!db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &store, err))
         return false;
     for (size_t i = 0; store == of.store && i < s->writer_count; i++) {
+        /* The page first: a writer that commits in between is ahead of it, not behind. */
+        int64_t commit = commit_told(s->told, i), accepted = accepted_told(s->told, i);
         struct told_stored has;
 
         if (!told_read_stored(s, db, i, &has, err))
             return false;
         if (has.commit >= 0)
-            ret->commits += beyond(commit_told(s->told, i), has.commit);
-        ret->documents += beyond(accepted_told(s->told, i), has.accepted);
+            ret->commits += beyond(commit, has.commit);
+        ret->documents += beyond(accepted, has.accepted);
     }
     return true;
 }

@@ -16,6 +16,10 @@ ORDER BY num DESC LIMIT 1;
 -- name: restore_last
 SELECT coalesce(max(num), 0) FROM restore;
 
+-- name: restore_waiting
+-- The newest that is not released.
+SELECT coalesce(max(num), 0) FROM restore WHERE coalesce(done_us, 0) = 0;
+
 -- name: restore_tell
 -- only: sqlite
 -- in:  $1 more text
