@@ -1,5 +1,6 @@
 #include "store/recover.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -350,8 +351,11 @@ bool recover_documents(struct store *s, struct recover_result *ret, struct err *
         return false;
     if (k.from == 0)
         return true;
+    atomic_store(&s->recovering, true);
     bool ok = accept_keep_tables(s, KEYS_US, err) && recover_all(&k, err);
 
     free(k.all);
-    return ok && recover_end(s, ret, err);
+    ok = ok && recover_end(s, ret, err);
+    atomic_store(&s->recovering, false);
+    return ok;
 }

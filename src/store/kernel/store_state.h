@@ -41,6 +41,7 @@ struct store {
 
     struct done_days *done_days; /* tables of ended documents */
     int64_t indexed;             /* SQLite, the writer's: the watermark of the index */
+    _Atomic bool recovering;     /* documents with lower numbers come in: the watermark waits */
 
     struct claims *claims;      /* SQLite: in memory (claims.h) */
     struct pg_lineage *lineage; /* PostgreSQL: which server holds the store (pg_lineage.h) */

@@ -1,5 +1,6 @@
 #include "store/search/index.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -203,6 +204,8 @@ bool index_slice(struct writer *w, bool *ret_waiting, struct err *err)
 {
     int64_t now = clock_mono_us();
 
+    if (atomic_load(&w->store->recovering))
+        return true;
     if (!index_find_top(w, err))
         return false;
     if (now - w->indexed_us >= INDEX_EVERY_US) {
