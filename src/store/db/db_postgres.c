@@ -561,8 +561,11 @@ static bool send_commit_with(struct db_postgres *self, struct err *err)
     if (ok)
         *c.ret = pg_int(first, 0, 0);
     PQclear(first);
-    if (ok)
-        return has_committed(self, result, err) && leave_pipeline(self, err);
+    if (ok) {
+        ok = has_committed(self, result, err);
+        (void)leave_pipeline(self, &why); /* else the connection is lost, not what is committed */
+        return ok;
+    }
     PQclear(result);
     *err = why;
     if (self->lost)

@@ -51,8 +51,10 @@ static bool db_sqlite_fail(struct db_sqlite *self, int rc, const char *what, str
 {
     int primary = rc & 0xff, sys = sqlite3_system_errno(self->handle);
 
-    if (primary == SQLITE_FULL ||
-        (primary == SQLITE_IOERR && sys == ENOSPC)) /* its shared memory */
+    bool shared_memory =
+        rc == SQLITE_IOERR_SHMSIZE || rc == SQLITE_IOERR_SHMOPEN || rc == SQLITE_IOERR_SHMMAP;
+
+    if (primary == SQLITE_FULL || (shared_memory && sys == ENOSPC))
         return err_set(err, ERR_LIMIT, ENOSPC, "%s: no space left for the database", what);
     if (primary == SQLITE_IOERR && !self->reader && rc != SQLITE_IOERR_NOMEM)
         file_fatal(what, sys != 0 ? sys : EIO);
