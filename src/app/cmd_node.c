@@ -107,27 +107,36 @@ static int run_resume(const struct args *a)
 
 /* ---- draining ---- */
 
+static bool is_dead(const json_t *n)
+{
+    const char *state = member_text(n, "state");
+
+    return state != NULL && strcmp(state, "dead") == 0;
+}
+
+/* Earlier processes of the same name may be in the list: the one that lives counts. */
 static const json_t *find_node(const json_t *nodes, const char *name)
 {
-    const json_t *n;
+    const json_t *n, *found = NULL;
     size_t i;
 
     json_array_foreach(nodes, i, n)
     {
         const char *id = member_text(n, "id"), *called = member_text(n, "name");
 
-        if ((id != NULL && strcmp(id, name) == 0) || (called != NULL && strcmp(called, name) == 0))
+        if (id != NULL && strcmp(id, name) == 0)
             return n;
+        if (called != NULL && strcmp(called, name) == 0 && (found == NULL || !is_dead(n)))
+            found = n;
     }
-    return NULL;
+    return found;
 }
 
 static bool has_ended(const json_t *n)
 {
-    const char *drain = member_text(n, "drain"), *state = member_text(n, "state");
+    const char *drain = member_text(n, "drain");
 
-    return (drain != NULL && strcmp(drain, "drained") == 0) ||
-           (state != NULL && strcmp(state, "dead") == 0);
+    return is_dead(n) || (drain != NULL && strcmp(drain, "drained") == 0);
 }
 
 /* Waits until the node has nothing left.  An interrupted wait leaves the drain as it is. */

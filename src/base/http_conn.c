@@ -569,7 +569,8 @@ void conn_expired(struct deadline *d, enum wait what)
     conn_doom(c);
 }
 
-/* The first of a list that has sent nothing since its wait began. */
+/* The first of a list that has sent nothing since its wait began.  Not one that is refused: it does
+ * not count, so its end makes no room. */
 static struct http_conn *first_silent(struct http_io *io, enum wait what)
 {
     int looks = SILENT_LOOKS;
@@ -578,7 +579,8 @@ static struct http_conn *first_silent(struct http_io *io, enum wait what)
          d = d->next) {
         struct http_conn *c = container_of(d, struct http_conn, read_dl);
 
-        if (c->req == NULL && !c->doomed && (what != WAIT_HANDSHAKE || c->window_in == 0))
+        if (c->req == NULL && !c->doomed && !c->refusing &&
+            (what != WAIT_HANDSHAKE || c->window_in == 0))
             return c;
         looks--;
     }

@@ -6,9 +6,10 @@
  * The method.  A node holds slots (store/govern/allot.h) and fills them from memory.  It asks when
  * it has more to send than it may, and gets all that are free.  It keeps what it got.  Once a
  * second it reads what all nodes hold: if another node wants more, it gives back what it does not
- * use, or, when it is busy itself, what is above its equal part.  A node without slots parks its
- * deliveries in the store, where the others claim them, so none starves even if a system has fewer
- * slots than there are nodes.
+ * use, or, when it is busy itself, what is above its equal part.  It wants slots only for queues
+ * that it may send from: not for those of endpoints that run elsewhere or are held.  A node without
+ * slots parks its deliveries in the store, where the others claim them, so none starves even if a
+ * system has fewer slots than there are nodes.
  *
  * Invariants, under the dispatcher's lock
  *   (1) active <= held and limit <= held, and the committed row has at least `held`: a lower limit
@@ -16,7 +17,8 @@
  *   (2) At most one operation of a system is under way (`asking`).
  *
  * Failure.  An operation that fails, or whose outcome is unknown, changes nothing here: the row
- * then has at least what this node held before.  It is repeated by the next look.
+ * then has at least what this node may fill.  It is repeated by the next look; after an unknown
+ * outcome always (`unsure`), because the row may have slots that nobody uses.
  */
 #include <stdlib.h>
 
@@ -24,7 +26,6 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "engine/dispatch/dispatch_queues.h"
-#include "engine/dispatch/govern.h"
 #include "store/govern/allot.h"
 
 enum { ALLOT_AGAIN_US = 250 * CLOCK_MS };
@@ -33,11 +34,14 @@ struct allotment {
     struct allot_op op;
     struct dispatch *dispatch;
     struct system_live *system;
-    int64_t held;     /* what the row has */
-    int64_t part;     /* not more than this, because others want some; 0: all that are free */
-    int64_t asked_us; /* monotonic; 0: never */
+    int64_t held;      /* what the row has */
+    int64_t part;      /* not more than this, because others want some; 0: all that are free */
+    int64_t asked_us;  /* monotonic; 0: never */
+    int64_t delivered; /* by the system, at the last look ... */
+    bool idle;         /* ... which saw no leg with a slot */
     bool asking;
-    bool wants; /* as the row has it */
+    bool wants;  /* as the row has it */
+    bool unsure; /* the row may differ from what stands here */
 };
 
 struct allotment *allotment_new(struct dispatch *d, struct system_live *s)
@@ -66,6 +70,7 @@ static void on_allotted(struct store_op *op)
 
     (void)pthread_mutex_lock(&d->mutex);
     a->asking = false;
+    a->unsure = op->ok ? false : a->unsure || op->err.kind == ERR_UNCERTAIN;
     if (op->ok) {
         a->held = a->op.granted;
         a->wants = a->op.wants && a->op.granted < a->op.most;
@@ -85,7 +90,7 @@ static int64_t upto_of(const struct allotment *a)
     return a->part > 0 && a->part < a->system->most ? a->part : a->system->most;
 }
 
-static void allot_ask(struct allotment *a, bool wants)
+static void allot_ask(struct allotment *a, bool wants, int64_t upto)
 {
     const struct system_live *s = a->system;
 
@@ -93,7 +98,7 @@ static void allot_ask(struct allotment *a, bool wants)
                                .system = s->word,
                                .most = s->most,
                                .keep = s->active > s->limit ? s->active : s->limit,
-                               .upto = wants ? upto_of(a) : 0,
+                               .upto = upto,
                                .wants = wants };
     a->asking = true;
     a->asked_us = clock_mono_us();
@@ -107,30 +112,44 @@ void allotment_want(struct system_live *s)
     if (a == NULL || a->asking || s->limit >= upto_of(a) ||
         (a->asked_us != 0 && clock_mono_us() - a->asked_us < ALLOT_AGAIN_US))
         return;
-    allot_ask(a, true);
+    allot_ask(a, true, upto_of(a));
 }
 
 /* ---- once a second ---- */
 
 static bool has_more(struct dispatch *d, const struct system_live *s)
 {
-    bool stored = false;
-    int64_t ask;
+    int64_t now = clock_wall_us();
+    bool more = s->waiting > 0;
 
-    for (const struct send_queue *l = s->queues; l != NULL; l = l->next_of_system)
-        stored = stored || l->stored;
-    return s->waiting > 0 || (stored && govern_why(d->govern, s->word, clock_mono_us(), &ask) == 0);
+    for (const struct send_queue *l = s->queues; l != NULL && !more; l = l->next_of_system)
+        more = l->stored && dispatch_may_send(d, l, now);
+    return more;
 }
 
-/* A node that has much to send and sends nothing cannot: what it holds is of use to the others. */
+/* Whether nothing was sent since the last look.  One look alone may fall between two sends. */
+static bool sends_nothing(struct allotment *a)
+{
+    const struct system_live *s = a->system;
+    bool was_idle = a->idle && a->delivered == s->delivered;
+
+    a->idle = s->active == 0;
+    a->delivered = s->delivered;
+    return a->idle && was_idle;
+}
+
+/* A node that has much to send and sends nothing cannot: what it holds is of use to the others.  It
+ * gives all of it back, and asks again at a later look, when the others had their turn. */
 static void look_at(struct dispatch *d, struct system_live *s, const struct allotted *all)
 {
     struct allotment *a = s->allotment;
     int64_t others = all != NULL ? all->wanting : 0, total = all != NULL ? all->total : 0;
-    bool more = has_more(d, s);
 
     if (a == NULL || a->asking)
         return;
+    bool more = has_more(d, s);
+    bool leaves = sends_nothing(a) && others > 0 && a->held > 0;
+
     a->part = others > 0 ? (s->most + others) / (others + 1) : 0;
     int64_t part = more && s->active > 0 ? upto_of(a) : s->active;
 
@@ -139,8 +158,9 @@ static void look_at(struct dispatch *d, struct system_live *s, const struct allo
     bool wants = more && s->limit < s->most;
     int64_t used = s->active > s->limit ? s->active : s->limit;
 
-    if (a->held > used || wants != a->wants || (wants && total < s->most && s->limit < upto_of(a)))
-        allot_ask(a, wants);
+    if (a->unsure || a->held > used || wants != a->wants ||
+        (wants && total < s->most && s->limit < upto_of(a)))
+        allot_ask(a, wants, wants && !leaves ? upto_of(a) : 0);
 }
 
 static int allot_by_word(const void *word, const void *of)

@@ -212,6 +212,14 @@ static bool is_blocked(struct dispatch *d, const struct send_queue *l, int64_t n
     return dispatch_closed_why(d, l, now_us) != 0 || breaker_is_open(&l->endpoint->breaker);
 }
 
+bool dispatch_may_send(struct dispatch *d, const struct send_queue *l, int64_t now_us)
+{
+    const struct breaker *b = &l->endpoint->breaker;
+
+    return dispatch_closed_why(d, l, now_us) == 0 &&
+           (!breaker_is_open(b) || breaker_may_probe(b, now_us));
+}
+
 /* Called when a slot is free, because a token that was taken is used up. */
 static bool take_token(const struct system_live *s, bool wait)
 {
@@ -554,7 +562,7 @@ void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, 
 
     l->stored = true;
     l->queue = queue;
-    if (l->system->active >= l->system->limit)
+    if (l->system->active >= l->system->limit && dispatch_may_send(d, l, now))
         allotment_want(l->system);
     /* Wake the claimer if the task may begin at once or with the next token: in these cases no
      * leg has to end first. */

@@ -74,6 +74,9 @@ struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word);
 /* Sends to it block a thread. */
 bool dispatch_blocks(const struct endpoint_live *e);
 struct send_queue *dispatch_queue_of(struct dispatch *d, int64_t system, int64_t endpoint);
+/* Whether a leg of this queue may begin here when it has a slot and a token: nothing holds it, and
+ * its breaker is closed or lets a probe through. */
+bool dispatch_may_send(struct dispatch *d, const struct send_queue *l, int64_t now_us);
 /* What is allotted to this node (allot.c).  Made on first use; NULL if there is nothing to share.
  */
 struct allotment *allotment_new(struct dispatch *d, struct system_live *s);

@@ -238,6 +238,7 @@ static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *r
     call_pause(owner->call);
     if (!is_wanted(owner, err) || !finish_body(d, err)) {
         deposit_end(d);
+        call_alive(owner->call);
         return false;
     }
     submit_and_wait(d);

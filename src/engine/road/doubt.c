@@ -153,7 +153,8 @@ static bool doubt_ask(struct leg *p, struct outbox *out)
     send_clear(p);
     send_fill(p);
     if (type->http == NULL && type->ask != NULL) {
-        sender_ask(p, &(struct sender_ends){ .ended = on_sender_told });
+        if (!sender_ask(p, &(struct sender_ends){ .ended = on_sender_told }))
+            outbox_add_unsent(out, p);
         return true;
     }
     if (type->http == NULL || type->http->ask == NULL) {

@@ -230,7 +230,7 @@ void road_stop(struct road *r)
     if (r == NULL)
         return;
     (void)pthread_mutex_lock(&r->mutex);
-    r->hub_closed = true;
+    r->hub_closed = r->senders_closed = true;
     (void)pthread_mutex_unlock(&r->mutex);
     if (r->running)
         end_threads(r);

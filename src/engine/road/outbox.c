@@ -23,6 +23,23 @@ struct transfer *outbox_take_transfers(struct outbox *o, struct transfer **ret_l
     return first;
 }
 
+void outbox_add_unsent(struct outbox *o, struct leg *p)
+{
+    p->next = o->unsent;
+    o->unsent = p;
+}
+
+struct leg *outbox_take_unsent(struct outbox *o)
+{
+    struct leg *p = o->unsent;
+
+    if (p != NULL) {
+        o->unsent = p->next;
+        p->next = NULL;
+    }
+    return p;
+}
+
 static void add_op(struct outbox_ops *to, struct store_op *op)
 {
     op->next = NULL;

@@ -13,6 +13,7 @@
 
 #include "base/auto.h"
 
+struct leg;
 struct road;
 struct store_op;
 struct transfer;
@@ -20,6 +21,7 @@ struct transfer;
 struct outbox {
     struct road *road;
     struct transfer *transfer_first, *transfer_last;
+    struct leg *unsent;
     struct outbox_ops {
         struct store_op *first, *last;
         size_t count;
@@ -30,9 +32,12 @@ struct outbox {
 #define OUTBOX(name, of) AUTO(send_flush) struct outbox name = { .road = (of) }
 
 void outbox_add_transfer(struct outbox *o, struct transfer *one);
+/* A leg that the senders did not accept any more; send_flush() parks it. */
+void outbox_add_unsent(struct outbox *o, struct leg *p);
 void outbox_add_intent(struct outbox *o, struct store_op *op);
 void outbox_add_settlement(struct outbox *o, struct store_op *op);
 /* Takes the chain of transfers out; NULL: none. */
 struct transfer *outbox_take_transfers(struct outbox *o, struct transfer **ret_last);
+struct leg *outbox_take_unsent(struct outbox *o); /* one of them; NULL: none */
 /* Submits the intents, then the settlements, to the writers. */
 void outbox_submit(struct outbox *o);

@@ -213,7 +213,9 @@ bool send_begin(struct leg *p, struct outbox *out)
     send_fill(p);
     fault_point(SEND_BEGIN);
     if (type->http == NULL) {
-        sender_send(p, &(struct sender_ends){ .ended = sender_ended, .refused = sender_refused });
+        if (!sender_send(p,
+                         &(struct sender_ends){ .ended = sender_ended, .refused = sender_refused }))
+            outbox_add_unsent(out, p);
         return true;
     }
     struct arena *a = p->direct ? &f->arena : &p->own;
@@ -334,9 +336,15 @@ static bool submit(struct road *r, struct transfer *first, struct transfer *last
 void send_flush(struct outbox *out)
 {
     struct transfer *first, *last;
+    struct leg *p = NULL;
 
-    while ((first = outbox_take_transfers(out, &last)) != NULL)
-        if (!submit(out->road, first, last))
-            drop_unsent(first, out); /* may begin other legs, so the loop goes on */
+    /* What is not sent may make other legs begin, so the loop goes on. */
+    while ((first = outbox_take_transfers(out, &last)) != NULL ||
+           (p = outbox_take_unsent(out)) != NULL) {
+        if (first == NULL)
+            send_back(p, out);
+        else if (!submit(out->road, first, last))
+            drop_unsent(first, out);
+    }
     outbox_submit(out);
 }

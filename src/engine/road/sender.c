@@ -228,7 +228,23 @@ static struct outing *outing_new(struct road *r, struct plan *plan, const struct
     return o;
 }
 
-static void start(struct leg *p, enum errand errand, const struct sender_ends *ends)
+/* False: the node stops, and the crew may be gone. */
+static bool outing_submit(struct outing *o)
+{
+    struct road *r = o->road;
+
+    (void)pthread_mutex_lock(&r->mutex);
+    bool open = !r->senders_closed;
+
+    if (open)
+        crew_submit(r->senders, &o->call);
+    (void)pthread_mutex_unlock(&r->mutex);
+    if (!open)
+        outing_free(o);
+    return open;
+}
+
+static bool start(struct leg *p, enum errand errand, const struct sender_ends *ends)
 {
     struct flight *f = p->flight;
     struct road *r = f->road;
@@ -240,17 +256,17 @@ static void start(struct leg *p, enum errand errand, const struct sender_ends *e
     /* The time-out is over all for a body that is in memory, and counts silence above that. */
     o->call.whole = o->sending.next == NULL;
     o->task = f->settle.task;
-    crew_submit(r->senders, &o->call);
+    return outing_submit(o);
 }
 
-void sender_send(struct leg *p, const struct sender_ends *ends)
+bool sender_send(struct leg *p, const struct sender_ends *ends)
 {
-    start(p, ERRAND_SEND, ends);
+    return start(p, ERRAND_SEND, ends);
 }
 
-void sender_ask(struct leg *p, const struct sender_ends *ends)
+bool sender_ask(struct leg *p, const struct sender_ends *ends)
 {
-    start(p, ERRAND_ASK, ends);
+    return start(p, ERRAND_ASK, ends);
 }
 
 void sender_recover(struct road *r, struct plan *plan)
@@ -265,6 +281,6 @@ void sender_recover(struct road *r, struct plan *plan)
         struct outing *o = outing_new(r, plan, e, ERRAND_RECOVER);
 
         o->call.patience_us = RECOVER_PATIENCE_US;
-        crew_submit(r->senders, &o->call);
+        (void)outing_submit(o);
     }
 }

@@ -22,8 +22,9 @@ struct sender_ends {
     void (*refused)(struct leg *p);
 };
 
-/* send() or ask() of the leg's endpoint, with p->sending. */
-void sender_send(struct leg *p, const struct sender_ends *ends);
-void sender_ask(struct leg *p, const struct sender_ends *ends);
+/* send() or ask() of the leg's endpoint, with p->sending.  False: the senders accept nothing more,
+ * and none of the ends is called. */
+bool sender_send(struct leg *p, const struct sender_ends *ends);
+bool sender_ask(struct leg *p, const struct sender_ends *ends);
 /* recover() of every endpoint of the plan; nobody waits for it. */
 void sender_recover(struct road *r, struct plan *plan);

@@ -51,6 +51,7 @@ struct road {
     _Atomic int64_t flights, bytes;
     bool running;
     bool hub_closed;             /* the transfer thread accepts nothing more; under `mutex` */
+    bool senders_closed;         /* nor do the senders; under `mutex` */
     _Atomic bool stopping, idle; /* idle: the plan in force has no routes */
     _Atomic bool draining;       /* nothing more is claimed on this node */
 

@@ -99,6 +99,8 @@ static bool crew_end(struct crew *c, struct crew_call *call)
     return false;
 }
 
+static void add_threads(struct crew *c);
+
 /* False: idle for a minute, or the crew ends. */
 static bool wait_for_call(struct crew *c)
 {
@@ -117,6 +119,7 @@ static void *come_back(struct crew *c, struct crew_call *call, struct hand *hand
 {
     c->lost--;
     if (!c->closed) {
+        add_threads(c); /* a call may wait because too many were lost */
         c->returning++;
         (void)pthread_mutex_unlock(&c->mutex);
         call->back(call);

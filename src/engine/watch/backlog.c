@@ -284,7 +284,6 @@ void backlog_of(struct backlog *b, int64_t system, int64_t begin_us, struct back
                                       .later = s->later,
                                       .per_hour = per_hour_of(s),
                                       .sending = s->sending,
-                                      .gone_us =
-                                          forecast_gone_us(&s->forecast, waiting_of(s), begin_us) };
+                                      .gone_us = gone_of(s, begin_us) };
     (void)pthread_mutex_unlock(&b->mutex);
 }

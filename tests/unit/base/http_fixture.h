@@ -233,12 +233,16 @@ struct fx {
     uint16_t port;
 };
 
+static bool (*fx_reserved)(void *arg, struct str path); /* of the next server */
+
 static bool fx_start(struct fx *f, size_t loops, const struct http_limits *limits,
                      struct tls_context *tls)
 {
-    struct http_server_options o = {
-        .host = "127.0.0.1", .handler = &fx_handler, .limits = *limits, .tls = tls
-    };
+    struct http_server_options o = { .host = "127.0.0.1",
+                                     .handler = &fx_handler,
+                                     .limits = *limits,
+                                     .tls = tls,
+                                     .is_reserved = fx_reserved };
     struct err err = { 0 };
 
     atomic_store(&fx_heads, 0);

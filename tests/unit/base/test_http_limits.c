@@ -229,6 +229,44 @@ TEST(the_oldest_silent_connection_makes_room)
     fx_stop(&f, 1000);
 }
 
+static bool reserves_bare(void *arg, struct str path)
+{
+    (void)arg;
+    return str_is(path, "/bare");
+}
+
+/* One that waits over the limit for a reserved request does not count, so its end makes no room. */
+TEST(a_silent_connection_over_the_limit_makes_no_room)
+{
+    AUTO(fx_done) struct fx f = { 0 };
+    struct http_limits l = quick();
+
+    l.connections = 2;
+    l.idle_ms = l.head_ms = 60000;
+    fx_reserved = reserves_bare;
+    bool started = fx_start(&f, 1, &l, NULL);
+
+    fx_reserved = NULL;
+    CHECK(started);
+    AUTO(client_done) struct client a = client_open(f.port);
+    AUTO(client_done) struct client b = client_open(f.port);
+
+    CHECK(client_say(&a, "GET /echo HTTP/1.1\r\n" H "\r\nG") && client_is(&a, 200, ""));
+    CHECK(client_say(&b, "GET /echo HTTP/1.1\r\n" H "\r\nG") && client_is(&b, 200, ""));
+    AUTO(client_done) struct client over = client_open(f.port);
+
+    for (int i = 0; i < 5; i++) {
+        AUTO(client_done) struct client c = client_open(f.port);
+
+        (void)client_say(&c, "GET /echo HTTP/1.1\r\n" H "\r\nG");
+        CHECK(!client_read(&c, false) || c.status == 503);
+    }
+    CHECK(fx_refused(&f, HTTP_REFUSED_SILENT) == 0);
+    CHECK(client_say(&over, "GET /bare HTTP/1.1\r\n" H "\r\n"));
+    CHECK(client_read(&over, true) && over.status == 204);
+    fx_stop(&f, 1000);
+}
+
 TEST(out_of_descriptors_is_answered_too)
 {
     AUTO(fx_done) struct fx f = { 0 };

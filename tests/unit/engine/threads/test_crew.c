@@ -197,6 +197,22 @@ TEST(crew_has_fewer_threads_when_too_many_are_lost)
     CHECK(door.back == 1);
 }
 
+TEST(crew_goes_on_when_the_lost_come_back)
+{
+    struct crew *c = crew_new("test", 2, 1);
+    struct door door = { 0 };
+
+    for (int i = 0; i < 3; i++)
+        visit(c, &door, true);
+    CHECK(comes_to(&door.lost, 3));
+    visit(c, &door, false); /* no thread is left for it */
+    atomic_store(&door.open, true);
+    CHECK(comes_to(&door.done, 1)); /* nothing else is submitted */
+    CHECK(comes_to(&door.back, 3));
+    crew_hurry(c, DEADLINE_US);
+    CHECK(crew_free(c) == 0);
+}
+
 TEST(crew_hurries_when_the_node_stops)
 {
     struct crew *c = crew_new("test", 2, 2);
