@@ -16,7 +16,8 @@ static struct db *connect_to(const struct home *h)
     struct err err = { 0 };
 
     (void)snprintf(path, sizeof path, "%s/waybill.db", h->folder);
-    if (!(on_sqlite() ? db_open_sqlite(&o, &db, &err) : db_open_postgres(h->url, false, NULL, &db, &err)))
+    if (!(on_sqlite() ? db_open_sqlite(&o, &db, &err)
+                      : db_open_postgres(h->url, false, NULL, &db, &err)))
         printf("# %s\n", err.text);
     return db;
 }
