@@ -9,6 +9,7 @@ import time
 import pytest
 
 from test_20_road import BOTH, CONFIG, await_state, document, look, send
+from wire import wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -129,9 +130,10 @@ def settle_without(road, receiver, database, fails, table, body=INVOICE):
         doc = send(road, body)
         road.wait_event("document.unsettled", timeout=30)
         assert stored(database, road, table) == (0, 0, 0)
+    # a slow one is seen before it is settled
+    wait_until(lambda: stored(database, road, None)[:2] == (1, 1), 30, "settlement")
     seen = await_state(road, doc, "retrying", "held", seconds=30)
     assert (seen["sender"], seen["receiver"], seen["type"]) == ("acme", "hub", "invoice")
-    assert stored(database, road, None)[:2] == (1, 1)
     assert [t["stage"] for t in seen["timeline"]].count("route") == 1 + ("envelope" in body)
     receiver.listen()
     await_state(road, doc, "delivered", seconds=30)
@@ -258,7 +260,8 @@ def test_a_run_that_is_repeated_finds_nothing_of_the_first(make_node, receiver, 
     """Killed before its commit a run is repeated from the start, and ends as that of a document that was not."""
     def end_of(doc):
         seen = node.show(doc, "state route stages { name size } timeline { stage outcome }")
-        seen["timeline"] = [t for t in seen["timeline"] if t["stage"] != "recovery"]
+        # two receivers are sent to at once: either may be the first to have it
+        seen["timeline"] = sorted((t["stage"], t["outcome"]) for t in seen["timeline"] if t["stage"] != "recovery")
         return seen
 
     node, doc = killed_at("settle.written", make_node, receiver, tmp_path, document())
@@ -287,7 +290,6 @@ def test_an_outcome_that_cannot_be_written_is_written_later(road, receiver, post
     for doc in delivered:
         await_state(road, doc, "delivered", seconds=40)
     assert receiver.keys() == {f"{d}.hub-api": 1 for d in delivered}
-    road.wait_event("store.reach")
     await_state(road, send(road, document("letter")), "dead")
     assert road.cli("doctor").returncode == 0
 
