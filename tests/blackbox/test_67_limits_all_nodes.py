@@ -153,6 +153,21 @@ def test_the_slots_of_a_dead_node_come_back(nodes, crowd):
     wait_until(lambda: delivered(two) == 3, SECONDS, "the other node goes on")
 
 
+@POSTGRES
+def test_a_node_that_cannot_send_takes_no_slots(make_node, crowd):
+    """It stores what only nodes of another area may send, and leaves the only slot to them."""
+    config = CONFIG.format(url=crowd.url, most=1).replace("kind: http, url", "kind: http, area: internal, url")
+    crowd.let()
+    outer = make_node(config=config, options="area: dmz")
+    outer.start()
+    for i in range(3):
+        outer.accept("in", b"%d" % i)
+    inner = make_node(config=config, options="area: internal")
+    inner.start()
+    wait_until(lambda: delivered(inner) == 3, SECONDS, "the node of the area sends them")
+    assert crowd.most == 1
+
+
 @pytest.mark.stores("sqlite", "postgres")
 def test_a_single_node_has_them_all(nodes, crowd):
     node, = nodes(most=5, count=1)
@@ -220,9 +235,10 @@ def test_silent_connections_give_way(node):
 def test_people_and_probes_get_through(node):
     """All connections are taken by senders in the middle of their documents."""
     with contextlib.ExitStack() as stack:
-        for _ in range(20):
-            stack.enter_context(Wire(node)).send(head("/in/open", "Content-Length: 9"), b"x")
-        wait_until(lambda: node.metrics()["waybill_http_connections"] >= 20, SECONDS, "all are taken")
+        for _ in range(20):  # each is asked to go on: no longer one that may give way
+            w = stack.enter_context(Wire(node)).send(head("/in/open", "Content-Length: 9", "Expect: 100-continue"))
+            assert w.read() and w.bytes.startswith(b"HTTP/1.1 100 ")
+            w.send(b"x")
         with Wire(node) as w:
             w.send(head("/in/open", "Content-Length: 1"), b"x")
             got = w.answer()
