@@ -290,6 +290,7 @@ def test_an_outcome_that_cannot_be_written_is_written_later(road, receiver, post
     for doc in delivered:
         await_state(road, doc, "delivered", seconds=40)
     assert receiver.keys() == {f"{d}.hub-api": 1 for d in delivered}
+    wait_until(lambda: road.request("GET", "/readyz").status == 200, 30, "readiness")
     await_state(road, send(road, document("letter")), "dead")
     assert road.cli("doctor").returncode == 0
 
