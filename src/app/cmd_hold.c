@@ -189,7 +189,7 @@ static const struct arg_option add_options[] = {
     { .name = "until",
       .kind = ARG_TEXT,
       .value = "T",
-      .help = "when it ends: 2h, 22:00, 2026-11-15T04:00Z; open: when somebody ends it" },
+      .help = "when it ends: 2h, 22:00, 2026-11-15T04:00Z; open: when ended by hand" },
     { .name = "from", .kind = ARG_TEXT, .value = "T", .help = "when it begins (now)" },
     { .name = "reason", .kind = ARG_TEXT, .value = "TEXT", .help = "for whoever meets it" },
     { .name = "owner",

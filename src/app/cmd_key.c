@@ -265,10 +265,7 @@ static const struct arg_option rotate_options[] = {
 static const struct arg_option add_options[] = {
     { .name = "title", .kind = ARG_TEXT, .value = "T", .help = "whose it is, for `key ls`" },
     { .name = "admin", .kind = ARG_FLAG, .help = "a key for the admin API, not for a gateway" },
-    { .name = "role",
-      .kind = ARG_LIST,
-      .value = "R",
-      .help = "with --admin: what it may do, as often as wanted" },
+    { .name = "role", .kind = ARG_LIST, .value = "R", .help = "with --admin: what it may do" },
     { .name = "expires",
       .kind = ARG_TEXT,
       .value = "T",

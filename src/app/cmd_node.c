@@ -235,7 +235,7 @@ static const struct arg_option release_options[] = {
     { .name = "in-flight",
       .kind = ARG_TEXT,
       .value = "RULE",
-      .help = "resend, in_doubt or cancel what had not ended when the backup was taken" },
+      .help = "resend, in_doubt or cancel what had not ended by then" },
     { 0 },
 };
 
@@ -258,10 +258,9 @@ const struct verb cmd_node = {
     .name = "node",
     .summary = "nodes: look at them, pause what they do",
     .about =
-        "Pauses node ID (or its name), or without an ID all nodes, including those added later.  "
-        "The options\n"
-        "choose what is paused; without an option everything is.  A pause is stored and stays\n"
-        "over restarts until `node resume`.\n"
+        "Pauses node ID (or its name), or without an ID all nodes, including those added\n"
+        "later.  The options choose what is paused; without an option everything is.  A\n"
+        "pause is stored and stays over restarts until `node resume`.\n"
         "\n"
         "While intake is paused senders are told 503 with Retry-After, and gateways that\n"
         "look for documents rest.  While delivery is paused what was begun is finished,\n"

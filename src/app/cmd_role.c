@@ -66,15 +66,11 @@ static int cmd_role_run_rm(const struct args *a)
 }
 
 static const struct arg_option add_options[] = {
-    { .name = "right",
-      .kind = ARG_LIST,
-      .value = "R",
-      .help = "what it allows, as often as wanted: see payload download retry edit hold, and "
-              "without --system operate configure users audit" },
+    { .name = "right", .kind = ARG_LIST, .value = "R", .help = "a right that it gives" },
     { .name = "system",
       .kind = ARG_LIST,
       .value = "S",
-      .help = "only for documents that S sends or receives, as often as wanted (all)" },
+      .help = "only for documents that S sends or receives (all)" },
     { .name = "title", .kind = ARG_TEXT, .value = "T", .help = "what it is for, for `role ls`" },
     { 0 },
 };
@@ -84,7 +80,10 @@ const struct verb cmd_role = {
     .summary = "what people and keys of the admin API may do",
     .about = "A role is a list of rights, for all systems or for named ones: then it counts for\n"
              "documents that one of them sends or receives.  Whoever has several roles may do\n"
-             "what any of them allows.  admin, operator, viewer and auditor are always there.\n",
+             "what any of them allows.  admin, operator, viewer and auditor are always there.\n"
+             "\n"
+             "Rights: see payload download retry edit hold, and without --system also operate\n"
+             "configure users audit.\n",
     .example = "waybill role add acme-desk --right see --right retry --system acme\n"
                "waybill key add --admin --title \"Acme desk\" --role acme-desk --expires 90d\n",
     .forms =

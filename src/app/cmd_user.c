@@ -168,8 +168,7 @@ static const struct arg_option add_options[] = {
     { .name = "role",
       .kind = ARG_LIST,
       .value = "R",
-      .help = "what the user may do: admin, operator, viewer, auditor, or a role of your own; may "
-              "be repeated" },
+      .help = "admin, operator, viewer, auditor, or your own" },
     { .name = "title", .kind = ARG_TEXT, .value = "T", .help = "who it is, for people" },
     { 0 },
 };
@@ -178,7 +177,7 @@ static const struct arg_option change_options[] = {
     { .name = "role",
       .kind = ARG_LIST,
       .value = "R",
-      .help = "these roles in place of those before; may be repeated" },
+      .help = "these roles in place of those before" },
     { .name = "title", .kind = ARG_TEXT, .value = "T", .help = "who it is, for people" },
     { .name = "disable", .kind = ARG_FLAG, .help = "log out now, and let in no more" },
     { .name = "enable", .kind = ARG_FLAG, .help = "let in again" },

@@ -232,6 +232,7 @@ def test_silent_connections_give_way(node):
 
 @OPEN
 @FEW
+@pytest.mark.proves("XC3")
 def test_people_and_probes_get_through(node):
     """All connections are taken by senders in the middle of their documents."""
     with contextlib.ExitStack() as stack:

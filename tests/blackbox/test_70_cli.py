@@ -73,6 +73,13 @@ def test_help_of_a_verb_ends_with_an_example(program, verb):
     assert max(map(len, got.stdout.splitlines())) <= 90
 
 
+def test_no_help_is_wider_than_a_terminal(program):
+    verbs = re.findall(r"(?m)^  ([a-z-]+)  +\S", program("help").stdout)
+    assert set(VERBS) < set(verbs)
+    wide = [line for verb in verbs for line in program("help", verb).stdout.splitlines() if len(line) > 90]
+    assert wide == []
+
+
 def test_help_works_inside_a_form(program):
     assert program("docs", "ls", "--help").stdout == program("help", "docs").stdout
     assert program("help", "docs", "ls").stdout == program("help", "docs").stdout
