@@ -69,6 +69,16 @@ def test_what_runs_for_another_build_is_ended_with_ours(runner, tmp_path):
         other.run(["true"], tmp_path / "log", 60)
 
 
+def test_every_program_that_starts_a_thread_runs_under_the_sanitizer():
+    files = {folder: {p.stem.replace("test_", prefix, 1): p for p in run_tests.ROOT.glob(f"tests/{folder}/**/test_*.c")}
+             for folder, prefix in (("unit", "test_"), ("store", "store_"))}
+    programs = {**files["unit"], **files["store"]}
+    listed = run_tests.threaded()
+    assert len(listed) == len(set(listed)) and set(listed) <= programs.keys()
+    assert not [name for name, path in programs.items()
+                if name not in listed and "pthread_create(" in path.read_text(encoding="utf-8")]
+
+
 def test_pytest_is_counted(runner, tmp_path):
     (tmp_path / "test_a.py").write_text(
         "import pytest\n"
