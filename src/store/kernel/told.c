@@ -81,10 +81,11 @@ struct told_node told_node(const struct told *t)
 }
 
 /* A process that is killed in between leaves a page that says nothing. */
-void told_begin(struct told *t, const struct told_node *node)
+void told_begin(struct told *t, const struct told_node *node, int64_t commit)
 {
     __atomic_store_n(&t->page->magic, 0, __ATOMIC_SEQ_CST);
     memset(t->page->writers, 0, sizeof t->page->writers);
+    t->page->writers[0].commit = commit;
     t->page->node = *node;
     __atomic_store_n(&t->page->magic, MAGIC, __ATOMIC_SEQ_CST);
 }

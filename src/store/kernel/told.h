@@ -56,8 +56,10 @@ struct told_node {
 };
 struct told_node told_node(const struct told *t);
 
-/* This node begins: what the page said of the predecessor is replaced. */
-void told_begin(struct told *t, const struct told_node *node);
+/* This node begins: what the page said of the predecessor is replaced.  commit: the last one of the
+ * store (SQLite), so that a node that commits nothing leaves the page as it was; on PostgreSQL the
+ * numbers are the node's own, and begin with 0. */
+void told_begin(struct told *t, const struct told_node *node, int64_t commit);
 /* After a commit, before the first done(); a few stores to memory.  accepted: documents of it. */
 void told_note(struct told *t, size_t writer, int64_t commit, int64_t accepted);
 
