@@ -166,7 +166,7 @@ def test_a_write_that_fails_is_refused_and_leaves_nothing(make_node, fault, size
     assert sorted(a.status for a in answers) == [202] * 7 + [507]
     refused = [a for a in answers if a.status == 507][0]
     assert int(refused.headers["Retry-After"]) >= 1 and refused.json["error"]["code"] == "no_space"
-    assert len(node.documents()) == 7
+    assert len(node.documents()) == 7 and node.metrics()['waybill_documents_refused_total{gateway="open"}'] == 1
     wait_until(lambda: not [n for n in os.listdir(node.data / "large") if n.endswith(".part")])
     check_sound(node)
     node.kill()
