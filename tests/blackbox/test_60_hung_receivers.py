@@ -214,6 +214,32 @@ def test_a_system_gets_a_quarter_of_the_senders(share, hung_node):
     assert in_time(node.stop) == 0
 
 
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("QC8")
+def test_a_claim_that_lasts_too_long_is_said(make_node, tmp_path):
+    """A live node holds tasks past their deadline: a line in the log, a gauge, an alert, until it lets them go."""
+    (share := tmp_path / "share").mkdir()
+    node = make_node(config=CONFIG.replace("SHARE", str(share)).replace("TIMES", LONG),
+                     environment={**HungCalls.environment, "WAYBILL_TEST_LEASE_MS": "200"})
+    (node.folder / "inbox").mkdir()
+    node.start()
+    docs = send(node, "hung1", 1) + send(node, "hung2", 2)  # to hung2 it is sent from the store
+    for queue, count in (("intake", 1), ("hung2", 2)):
+        told = node.wait_event("claim.overdue", SECONDS, queue=queue)
+        assert told["count"] in range(1, count + 1) and told["document"] in docs and told["node"], told
+    wait_for(node, "gauge", lambda: node.metrics()["waybill_claims_overdue"] == 3)
+
+    def objects():
+        return {a["object"] for a in node.graphql("{ alerts { code object } }")["alerts"] if a["code"] == "stuck"}
+    wait_for(node, "alerts", lambda: objects() == {"intake", "hung2"})
+    node.environment.clear()
+    node.restart()
+    for doc in docs:
+        node.await_state(doc, "delivered", look=state, seconds=SECONDS)
+    wait_for(node, "end of the alerts", lambda: not objects())
+    assert node.metrics()["waybill_claims_overdue"] == 0
+
+
 GATEWAY = """\
 systems: { acme: {}, near: {} }
 types: { order: {} }

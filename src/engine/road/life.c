@@ -256,6 +256,7 @@ void road_free(struct road *r)
     dispatch_free(r->dispatch);
     limiter_free(r->limiter);
     plan_unref(r->plan);
+    plan_unref(r->recovery.plan);
     for (size_t i = 0; i < ROAD_PLANS_MOST; i++)
         plan_unref(r->older[i]);
     flight_stock_free(r->stock);

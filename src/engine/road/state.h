@@ -27,6 +27,12 @@ struct flights {
     size_t count;
 };
 
+/* Endpoints that recover after a start or a new plan, a few at a time (sender.h). */
+struct recovery {
+    struct plan *plan;    /* whose endpoints are left to recover; a reference, NULL: none */
+    size_t next, running; /* next: position of the next endpoint */
+};
+
 struct road {
     struct road_options options;
     struct store *store;
@@ -55,7 +61,7 @@ struct road {
     _Atomic bool stopping, idle; /* idle: the plan in force has no routes */
     _Atomic bool draining;       /* nothing more is claimed on this node */
 
-    pthread_mutex_t mutex; /* guards the queue to the workers */
+    pthread_mutex_t mutex; /* guards the queue to the workers, and the recovery */
     pthread_cond_t filled;
     struct flights queue;
     size_t sleeping;
@@ -75,7 +81,8 @@ struct road {
     int64_t slow_looked_us;      /* the claimer's (slow.h); monotonic */
     _Atomic int64_t notes_open;  /* notes that are not written yet */
     _Atomic bool notes_lost;     /* flights are to be noted once more */
-    struct flights unsettled;    /* to be settled, loaded or given back; under claimer_mutex */
+    struct recovery recovery;
+    struct flights unsettled; /* to be settled, loaded or given back; under claimer_mutex */
 };
 
 /* Puts a plan in force.  Returns the one before, a reference, or NULL. */

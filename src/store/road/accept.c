@@ -651,8 +651,8 @@ void accept_stored(struct writer *w, struct accept_op *a)
     if (a->has_key)
         key_log_added(w->store->key_log, &row);
     if (a->claim_wanted) {
-        a->claimed = claims_take(w->store->claims, &a->task);
-        a->task.until_us = clock_wall_us() + ACCEPT_LEASE_US;
+        a->claimed = claims_take(w->store->claims, &a->task, task_lease_us());
+        a->task.until_us = clock_wall_us() + task_lease_us();
     }
 }
 
