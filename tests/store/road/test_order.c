@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/auto.h"
+#include "one_delivery.h"
 #include "store/manual/operate.h"
-#include "store/road/delivery.h"
 #include "store/road/expire.h"
 #include "store/road/order.h"
 #include "store_test.h"
