@@ -98,6 +98,35 @@ TEST(what_is_in_the_store_is_not_overtaken)
     field_free(f);
 }
 
+/* Tasks are claimed ahead of the free slots, and again when half of those are used up: the receiver
+ * does not wait for a claim, and a claim brings many. */
+TEST(a_fast_receiver_has_the_next_deliveries_in_memory)
+{
+    enum { SLOTS = 2, AHEAD = 4 * SLOTS };
+    struct field *f = field_new();
+    struct leg *sent[SLOTS + AHEAD];
+    struct queue_turn turn;
+
+    for (int i = 0; i < SLOTS + AHEAD; i++) {
+        sent[i] = leg(f, "hub", "one");
+        sent[i]->row.num = i + 1;
+    }
+    dispatch_note_stored(f->dispatch, sent[0]->row.system, sent[0]->row.endpoint, 1001);
+    CHECK(dispatch_next_queue(f->dispatch, &turn) && turn.room == SLOTS + AHEAD);
+    for (int i = 0; i < SLOTS + AHEAD; i++)
+        CHECK(offer(f, sent[i], NULL) == (i < SLOTS ? DISPATCH_BEGIN : DISPATCH_WAIT));
+    for (int i = 0, hungry = f->hungry; i < AHEAD; i++) {
+        bool half = i + 1 == AHEAD / 2;
+
+        CHECK(dispatch_next_queue(f->dispatch, &turn) == (i >= AHEAD / 2));
+        CHECK(end(f, sent[i], VERDICT_DELIVERED).begin == sent[SLOTS + i]);
+        CHECK(f->hungry == hungry + half);
+        hungry = f->hungry;
+    }
+    CHECK(dispatch_next_queue(f->dispatch, &turn) && turn.room == AHEAD);
+    field_free(f);
+}
+
 TEST(stored_lanes_are_served_in_turn)
 {
     struct field *f = field_new();
