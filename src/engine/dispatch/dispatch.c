@@ -382,7 +382,7 @@ static struct leg *empty_closed(struct dispatch *d, const struct system_live *s,
 /* How many legs of a system may wait in memory behind those in progress, claimed ahead so that a
  * receiver does not wait for a claim.  For a fast one the next claim is made when no more than half
  * of them are left: a claim is a commit, and should bring many. */
-static int64_t ahead_of(const struct dispatch *d, const struct send_queue *l)
+static int64_t legs_ahead(const struct dispatch *d, const struct send_queue *l)
 {
     int64_t slots = l->system->limit;
 
@@ -443,7 +443,7 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
         ret->park = empty_closed(d, l->system, e, now);
     begin_more(d, l->system, now, ret);
     bool open = breaker_is_open(&e->breaker);
-    bool low = l->system->waiting == ahead_of(d, l) / 2; /* it has just come to this: wake once */
+    bool low = l->system->waiting == legs_ahead(d, l) / 2; /* it has just come to this: wake once */
     bool hungry =
         (l->system->active < l->system->limit || low || (probed && !open)) && has_stored(l->system);
     struct breaker b = e->breaker;
@@ -552,7 +552,7 @@ static size_t room_of(struct dispatch *d, const struct send_queue *l, int64_t no
 {
     const struct system_live *s = l->system;
     const struct endpoint_live *e = l->endpoint;
-    int64_t ahead = ahead_of(d, l);
+    int64_t ahead = legs_ahead(d, l);
     int64_t open = free_slots(d, l);
     int64_t room = l->fast && s->waiting > ahead / 2 ? 0 : open + ahead - s->waiting;
 

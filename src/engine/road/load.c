@@ -222,7 +222,7 @@ static bool fill_document(struct flight *f, const struct document_look *look)
 }
 
 /* False: the flight was handed on. */
-static bool has_bytes(struct flight *f, struct outbox *out)
+static bool load_its_bytes(struct flight *f, struct outbox *out)
 {
     struct err err = { 0 };
 
@@ -253,7 +253,7 @@ static bool load_some_documents(struct road *r, struct flight **flights, size_t 
             flights[i] = NULL;
     fetch_bytes(r, flights, count);
     for (size_t i = 0; i < count; i++)
-        if (flights[i] != NULL && !has_bytes(flights[i], out))
+        if (flights[i] != NULL && !load_its_bytes(flights[i], out))
             flights[i] = NULL;
     return true;
 }

@@ -43,7 +43,7 @@ static void read_delivery(struct db_rows *row, struct arena *a, void *to)
         d->bytes = delivery_bytes_of(row);
 }
 
-static bool has_state(const struct delivery *d, struct err *err)
+static bool delivery_has_state(const struct delivery *d, struct err *err)
 {
     return (unsigned)d->state < DELIVERY_STATES ||
            err_set(err, ERR_PERMANENT, 0, "delivery %lld is in no state (%d)", (long long)d->num,
@@ -57,7 +57,7 @@ static bool delivery_found(void *arg, int64_t slot, size_t at, struct db_rows *r
     (void)slot;
     row_found(row, read_delivery, l->arena, &l->delivery);
     l->found = true;
-    return has_state(&l->delivery, err);
+    return delivery_has_state(&l->delivery, err);
 }
 
 bool delivery_find(struct store *s, struct delivery_look *looks, size_t count, struct err *err)
@@ -81,7 +81,7 @@ bool delivery_of_document(struct store *s, int64_t doc, struct arena *a, struct 
                        ROWS_INTO(ret, DELIVERIES_MOST, a, read_delivery), ret_count, err))
         return false;
     for (size_t i = 0; i < *ret_count; i++)
-        if (!has_state(&ret[i], err))
+        if (!delivery_has_state(&ret[i], err))
             return false;
     return true;
 }
