@@ -61,8 +61,11 @@
 enum {
     QUEUE_WAITING_MOST = 512,      /* legs that wait in memory, per queue ... */
     QUEUE_SLOW_MOST = 16,          /* ... and per queue of a slow receiver */
-    QUEUE_CLAIM_MOST = 100,        /* tasks of one claim */
-    QUEUE_AHEAD_MOST = 32,         /* tasks claimed beyond the free slots */
+    QUEUE_CLAIM_MOST = 256,        /* tasks of one claim */
+    AHEAD_MOST = 256,              /* tasks claimed beyond the free slots, per system ... */
+    AHEAD_SLOW_MOST = 32,          /* ... and for one that is slow or has a rate ... */
+    AHEAD_SLOTS = 4,               /* ... and, for a fast one, per slot ... */
+    AHEAD_ALL_MOST = 512,          /* ... until so many wait in memory, of all systems */
     FAST_US = 50 * CLOCK_MS,       /* a receiver is fast if its sends take less on average ... */
     STILL_US = 200 * CLOCK_MS,     /* ... and one of them has ended within this time */
     OVERTAKEN_US = 60 * CLOCK_S,   /* a leg that has waited longer keeps its position */
@@ -376,6 +379,18 @@ static struct leg *empty_closed(struct dispatch *d, const struct system_live *s,
     return all;
 }
 
+/* How many legs of a system may wait in memory behind those in progress, claimed ahead so that a
+ * receiver does not wait for a claim.  For a fast one the next claim is made when no more than half
+ * of them are left: a claim is a commit, and should bring many. */
+static int64_t legs_ahead(const struct dispatch *d, const struct send_queue *l)
+{
+    int64_t slots = l->system->limit;
+
+    if (!l->fast || d->waiting_fast >= AHEAD_ALL_MOST)
+        return slots < AHEAD_SLOW_MOST ? slots : AHEAD_SLOW_MOST;
+    return slots < AHEAD_MOST / AHEAD_SLOTS ? slots * AHEAD_SLOTS : AHEAD_MOST;
+}
+
 static bool has_stored(const struct system_live *s)
 {
     for (const struct send_queue *l = s->queues; l != NULL; l = l->next_of_system)
@@ -428,8 +443,9 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
         ret->park = empty_closed(d, l->system, e, now);
     begin_more(d, l->system, now, ret);
     bool open = breaker_is_open(&e->breaker);
+    bool low = l->system->waiting == legs_ahead(d, l) / 2; /* it has just come to this: wake once */
     bool hungry =
-        (l->system->active < l->system->limit || (probed && !open)) && has_stored(l->system);
+        (l->system->active < l->system->limit || low || (probed && !open)) && has_stored(l->system);
     struct breaker b = e->breaker;
     int64_t pause = e->pause_until_us > now ? e->pause_until_us : 0;
     bool strange = breaker_why(e) == HELD_ENDPOINT;
@@ -536,9 +552,9 @@ static size_t room_of(struct dispatch *d, const struct send_queue *l, int64_t no
 {
     const struct system_live *s = l->system;
     const struct endpoint_live *e = l->endpoint;
-    int64_t ahead = s->limit < QUEUE_AHEAD_MOST ? s->limit : QUEUE_AHEAD_MOST;
+    int64_t ahead = legs_ahead(d, l);
     int64_t open = free_slots(d, l);
-    int64_t room = open + ahead - s->waiting;
+    int64_t room = l->fast && s->waiting > ahead / 2 ? 0 : open + ahead - s->waiting;
 
     int64_t memory = (int64_t)memory_of(l) - (int64_t)l->waiting;
     int64_t slots = open > 0 && s->limiter == NULL ? open : 0;

@@ -54,7 +54,7 @@
 #include "store/store.h"
 
 enum {
-    CLAIM_MOST = 256,
+    CLAIM_MOST = LOAD_MOST,
     WAKE_MOST = 500,
     QUEUES_MOST = 256,
     SLEEP_MOST_US = 1 * CLOCK_S,
@@ -127,7 +127,6 @@ static bool claimer_documents(struct road *r, struct outbox *out)
 {
     struct task tasks[CLAIM_MOST];
     size_t most = room(r);
-    struct flight *first = NULL, **end = &first;
 
     if (!atomic_load(&r->backlog) || atomic_load(&r->idle) || atomic_load(&r->draining) ||
         most == 0)
@@ -137,15 +136,8 @@ static bool claimer_documents(struct road *r, struct outbox *out)
 
     if (count == most || r->claim_failing)
         atomic_store(&r->backlog, true);
-    for (size_t i = 0; i < count; i++) {
-        struct flight *f = load_document(r, &tasks[i], out);
+    struct flight *first = load_documents(r, tasks, count, out);
 
-        if (f != NULL) {
-            *end = f;
-            end = &f->next;
-        }
-    }
-    *end = NULL;
     if (first != NULL)
         road_queue(r, first);
     send_flush(out);
@@ -168,8 +160,7 @@ static bool claimer_queues(struct road *r, struct outbox *out)
 
     if (count == most || r->claim_failing)
         dispatch_note_queue(r->dispatch, queue.queue);
-    for (size_t i = 0; i < count; i++)
-        load_delivery(r, &tasks[i], out);
+    load_deliveries(r, tasks, count, out);
     send_flush(out);
     return !r->claim_failing; /* other queues may have work; a store that fails has none */
 }

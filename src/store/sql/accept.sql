@@ -204,6 +204,15 @@ INSERT INTO payload_gone(seg, pos, state) SELECT -2, upload, 1 FROM gone ON CONF
 -- in:  $1 num int
 SELECT bytes FROM payload_@SLOT@ WHERE num = $1;
 
+-- name: payload_find
+-- only: postgresql
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+-- out: which, bytes
+SELECT u.at, p.bytes FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at)
+JOIN payload_@SLOT@ p ON p.num = @KEY(u.num)@;
+
 -- name: payload_today
 -- only: postgresql
 SELECT @NOW_US@ / 86400000000;

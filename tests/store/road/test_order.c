@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/auto.h"
+#include "one_delivery.h"
 #include "store/manual/operate.h"
-#include "store/road/delivery.h"
 #include "store/road/expire.h"
 #include "store/road/order.h"
 #include "store_test.h"
