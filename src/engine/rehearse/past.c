@@ -75,7 +75,8 @@ static void past_run(struct past *p, struct past_walk *w)
             return;
         }
     }
-    past_drop_unused(f);
+    if (!p->keeps_all)
+        past_drop_unused(f);
     if (ended || (f->settle.end == SETTLE_DEAD && f->dead != DEAD_PAYLOAD_MISSING &&
                   f->dead != DEAD_PAYLOAD_CORRUPT))
         return;
@@ -120,6 +121,7 @@ bool past_walk_with(struct past *p, struct plan *plan, bool given, struct past_w
     struct past_walk w = { .flight = f };
 
     f->dry = true;
+    f->until_us = p->until_us;
     flight_fill(f, p->doc);
     f->plan = plan_ref(plan);
     f->config = plan->version;

@@ -31,6 +31,8 @@ struct past {
     const struct document *doc;
     struct arena *arena;            /* for the names of batches */
     struct plan *plan;              /* that it ran with, or is compared with; a reference */
+    bool keeps_all;                 /* also what steps made that nobody would get */
+    int64_t until_us;               /* monotonic: no step begins later; 0: no limit */
     struct past_walk was;           /* with this plan; the caller frees its flight */
     char why[VERDICT_MESSAGE_MOST]; /* why it cannot be walked; empty: it can */
 };
