@@ -89,7 +89,7 @@ export const document = query<{ document: T.DocumentDetail | null }, { id: strin
     deliveries { id endpoint system state held heldWhy blockedBy attempts due status code message name updated
       answer { time attempt status contentType size kept } }
     timeline { time node stage what outcome duration attempt status config message }
-    stages { stage name time size sha256 }
+    stages { stage name time stored size sha256 }
     editOf { ${RELATIVE} } batch { ${RELATIVE} } parent { ${RELATIVE} }
     children(first: 20) { items { ${RELATIVE} } next }
     members(first: 20) { items { ${RELATIVE} } next }
@@ -101,13 +101,13 @@ export const payload = query<
   { id: string; stage: number; from: number; length: number }
 >(`query ($id: ID!, $stage: Int, $from: Long, $length: Int) {
   document(id: $id) {
-    payload(stage: $stage, as: base64, from: $from, length: $length) { stage size sha256 from bytes text truncated isText }
+    payload(stage: $stage, as: base64, from: $from, length: $length) { stage computedWith size sha256 from bytes text truncated isText }
   }
 }`);
 
 export const answer = query<{ document: { answer: T.Payload | null } | null }, { id: string; delivery: string }>(`query ($id: ID!, $delivery: String!) {
   document(id: $id) {
-    answer(delivery: $delivery, as: base64) { stage size sha256 from bytes text truncated isText }
+    answer(delivery: $delivery, as: base64) { stage computedWith size sha256 from bytes text truncated isText }
   }
 }`);
 

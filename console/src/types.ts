@@ -117,8 +117,9 @@ export interface Stage {
   stage: number;
   name: string;
   time: string;
-  size: number;
-  sha256: string;
+  stored: boolean;
+  size: number | null;
+  sha256: string | null;
 }
 
 export interface Relative {
@@ -152,6 +153,8 @@ export interface DocumentDetail extends DocumentRow {
 
 export interface Payload {
   stage: number | null;
+  /** The version with which it was computed again; null: as it was stored. */
+  computedWith: number | null;
   size: number;
   sha256: string;
   from: number;

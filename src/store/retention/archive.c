@@ -21,6 +21,7 @@
 #include "core/civil.h"
 #include "core/facts.h"
 #include "core/retain_rule.h"
+#include "core/stages.h"
 #include "core/state.h"
 #include "core/timeline.h"
 #include "store/kernel/reader.h"
@@ -230,13 +231,16 @@ static bool copy_piece(struct making *m, const struct document *d, const struct 
 static bool copy_pieces(struct making *m, const struct document *d, struct err *err)
 {
     struct timeline_reader r = timeline_read(d->timeline);
+    AUTO(arena_done) struct arena a = ARENA_INIT(STAGES_ARENA_MOST);
     struct timeline_line line;
-    int64_t stage = 0;
+    size_t count;
+    const struct stage *stages = stages_read(d->timeline, &a, &count);
     bool damaged;
 
-    while (timeline_next(&r, &line, &damaged)) {
-        stage += line.has_bytes && !line.is_answer;
-        if (line.has_bytes && !copy_piece(m, d, &line, stage, err))
+    for (int64_t at = 0; timeline_next(&r, &line, &damaged); at++) {
+        const struct stage *s = stages_of_line(stages, count, at);
+
+        if (line.has_bytes && !copy_piece(m, d, &line, s != NULL ? s->number : 0, err))
             return false;
     }
     return true;
