@@ -232,7 +232,7 @@ static bool tell_late(struct watchdog *l, struct str what, const struct overdue 
     bool found;
 
     if (!node_name(l->o.store, o->node, &a, &node, err) ||
-        !document_live(l->o.store, o->doc, &a, &d, &found, err))
+        !document_numbered(l->o.store, o->doc, &a, &d, &found, err))
         return false;
     log_event(LOG_WARN, "claim.overdue", kv_str("queue", what), kv_str("node", node),
               kv_int("count", o->count), kv_int("seconds", o->over_us / CLOCK_S),
