@@ -236,9 +236,9 @@ static void fill_op(struct accept_op *a, const struct record *r, const struct se
                              .taken_in = true };
 }
 
-static bool find_document(struct recovery *k, const struct lost *e, const struct record *r,
-                          const struct segment_about *about, size_t len, struct found *f,
-                          struct err *err)
+static bool document_of_entry(struct recovery *k, const struct lost *e, const struct record *r,
+                              const struct segment_about *about, size_t len, struct found *f,
+                              struct err *err)
 {
     struct accept_op *a = &f->doc;
 
@@ -283,7 +283,7 @@ static bool read_lost(struct recovery *k, const struct lost *e, struct arena *ar
     k->has_copies |= is_copy;
     if (is_copy != k->copies || (!is_copy && is_of_failed_group(k, &r)) || !is_lost(k, &r))
         return true;
-    return find_document(k, e, &r, &about, bytes.len, f, err);
+    return document_of_entry(k, e, &r, &about, bytes.len, f, err);
 }
 
 /* ---- taking in ---- */
