@@ -190,10 +190,11 @@ static bool is_lost(const struct recovery *k, const struct record *r)
     return r->commit >= k->from && (r->commit <= k->upto || r->key_until_us != 0);
 }
 
-/* Numbers are used again after a group that failed. */
-static bool is_of_failed_group(struct recovery *k, const struct record *r)
+/* Numbers are used again after a group that failed, and the page of the folder names its entries.
+ */
+static bool is_of_failed_group(struct recovery *k, const struct record *r, struct payload_ref place)
 {
-    if (r->num >= k->lowest) {
+    if (r->num >= k->lowest || told_is_refused(k->s->told, place)) {
         k->result->left_out++;
         return true;
     }
@@ -236,9 +237,9 @@ static void fill_op(struct accept_op *a, const struct record *r, const struct se
                              .taken_in = true };
 }
 
-static bool lost_document(struct recovery *k, const struct lost *e, const struct record *r,
-                          const struct segment_about *about, size_t len, struct found *f,
-                          struct err *err)
+static bool document_of_entry(struct recovery *k, const struct lost *e, const struct record *r,
+                              const struct segment_about *about, size_t len, struct found *f,
+                              struct err *err)
 {
     struct accept_op *a = &f->doc;
 
@@ -281,9 +282,9 @@ static bool read_lost(struct recovery *k, const struct lost *e, struct arena *ar
     bool is_copy = r.commit != e->commit; /* also one of an earlier program, without an origin */
 
     k->has_copies |= is_copy;
-    if (is_copy != k->copies || (!is_copy && is_of_failed_group(k, &r)) || !is_lost(k, &r))
+    if (is_copy != k->copies || (!is_copy && is_of_failed_group(k, &r, place)) || !is_lost(k, &r))
         return true;
-    return lost_document(k, e, &r, &about, bytes.len, f, err);
+    return document_of_entry(k, e, &r, &about, bytes.len, f, err);
 }
 
 /* ---- taking in ---- */

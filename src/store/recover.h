@@ -7,18 +7,18 @@
  *
  * Which entries.  Those of commits that the database does not have, by the number in the entry:
  * entries of documents that were purged since are of older commits.  Of these, entries up to the
- * last commit that was told; beyond it lies at most the group that was never answered, whose senders
- * send again: of it only documents with an idempotency key are taken in, because the repetition then
- * gets their id.
+ * last commit that was told; beyond it lies at most the group that was never answered, whose
+ * senders send again: of it only documents with an idempotency key are taken in, because the
+ * repetition then gets their id.
  *
- * Groups that failed.  A group whose COMMIT failed leaves entries, and its senders were answered
- * with an error; the next group has its commit number and draws the same document numbers.  So the
- * numbers of accepted documents grow from entry to entry, except behind a group that failed: from
- * the newest entry back, one whose number is not below all those already seen is left out.  Entries
- * of a process that was killed may keep lower numbers.  Nobody was answered, and a repetition with
- * the same key is newer: of several entries with one key the newest is taken in.  What remains is a
- * group that failed and behind which nothing was accepted before the database was lost: nothing
- * tells it from one that was answered, so it is taken in, and waits for a person as all the others.
+ * Groups that failed.  A group whose COMMIT failed leaves entries, its senders were answered with
+ * an error, and the next group has its commit number.  The page of the folder names such entries
+ * (kernel/told.h), as long as a power cut does not take the page.  Without it: the next group draws
+ * the same document numbers, so the numbers of accepted documents grow from entry to entry, except
+ * behind a group that failed; from the newest entry back, one whose number is not below all those
+ * already seen is left out.  Entries of a process that was killed are not in doubt by either.
+ * Nobody was answered, and a repetition with the same key is newer: of several entries with one key
+ * the newest is taken in.
  *
  * Copies.  Retention copies entries forward before it deletes a segment, and the rows of `moved`
  * that lead to the copies may be lost too.  A copy names its origin: a row is added again if the
