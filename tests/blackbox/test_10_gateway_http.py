@@ -48,7 +48,6 @@ def leftovers(node):
 
 
 @BOTH
-@pytest.mark.proves("IN2")
 def test_a_document_is_accepted_and_read_back(node):
     key, _ = node.add_key("orders")
     other, _ = node.add_key("bills")

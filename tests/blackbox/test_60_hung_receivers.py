@@ -201,7 +201,7 @@ def test_work_that_waits_for_a_thread_says_so(share, hung_node):
     assert in_time(node.stop) == 0
 
 
-@pytest.mark.proves("QC7")
+@pytest.mark.proves("QC7", "DM7")
 def test_a_system_gets_a_quarter_of_the_senders(share, hung_node):
     """Two systems that hang for minutes leave the others their threads."""
     node = hung_node(LONG)

@@ -24,7 +24,7 @@ struct ways;
 /* A queue of flights between threads. */
 struct flights {
     struct flight *first, **end;
-    size_t count;
+    _Atomic size_t count; /* read without the mutex, as an estimate */
 };
 
 /* Endpoints that recover after a start or a new plan, a few at a time (sender.h). */
