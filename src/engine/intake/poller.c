@@ -61,13 +61,13 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/log.h"
-#include "base/metrics.h"
 #include "base/require.h"
 #include "base/thread.h"
 #include "base/wait.h"
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "engine/intake/deposit.h"
+#include "engine/intake/poll_metrics.h"
 #include "engine/intake/polled.h"
 #include "engine/plan/folders.h"
 #include "engine/tally/mishaps.h"
@@ -133,9 +133,8 @@ struct duty {
 
     int64_t failures; /* in a row */
     char error[200];
-    _Atomic int64_t success_us; /* wall clock: the last successful poll, or the start */
-    struct metric last_success, errors, accepted, repeated;
-    char name[80], labels[128];
+    struct poll_metrics metrics;
+    char name[80];
 };
 
 struct poller {
@@ -156,38 +155,13 @@ static void post_done(struct crew_call *call);
 static void post_lost(struct crew_call *call, bool committed);
 static void post_back(struct crew_call *call);
 
-static int64_t read_last_success(void *arg)
-{
-    return (clock_wall_us() - atomic_load(&((struct duty *)arg)->success_us)) / CLOCK_S;
-}
-
 static struct duty *duty_new(struct poller *p, const char *name)
 {
     struct duty *d = NEW(struct duty);
 
     d->poller = p;
-    d->success_us = clock_wall_us();
     (void)snprintf(d->name, sizeof d->name, "%s", name);
-    (void)snprintf(d->labels, sizeof d->labels, "gateway=\"%s\"", name);
-    d->last_success = (struct metric){ .name = "waybill_gateway_last_success_seconds",
-                                       .help = "How long ago a look of the gateway went well.",
-                                       .labels = d->labels,
-                                       .type = METRIC_GAUGE,
-                                       .read = read_last_success,
-                                       .arg = d };
-    d->errors = (struct metric){ .name = "waybill_gateway_errors_total",
-                                 .help = "Looks of the gateway that failed.",
-                                 .labels = d->labels };
-    d->accepted = (struct metric){ .name = "waybill_documents_accepted_total",
-                                   .help = "Documents stored and acknowledged.",
-                                   .labels = d->labels };
-    d->repeated = (struct metric){ .name = "waybill_documents_repeated_total",
-                                   .help = "Requests answered by an earlier one with the same key.",
-                                   .labels = d->labels };
-    metrics_register(&d->last_success);
-    metrics_register(&d->errors);
-    metrics_register(&d->accepted);
-    metrics_register(&d->repeated);
+    poll_metrics_init(&d->metrics, d->name);
     return d;
 }
 
@@ -204,10 +178,7 @@ static void poller_post_free(struct post *o)
 
 static void duty_free(struct duty *d)
 {
-    metrics_forget(&d->last_success);
-    metrics_forget(&d->errors);
-    metrics_forget(&d->accepted);
-    metrics_forget(&d->repeated);
+    poll_metrics_done(&d->metrics);
     poller_post_free(d->post);
     config_unref(d->config);
     config_unref(d->fresh);
@@ -293,8 +264,8 @@ static struct depositor depositor_of(struct post *o, int64_t version)
                                .burst = o->gateway->burst,
                                .rate = &d->rate,
                                .rate_total = &d->rate_total,
-                               .accepted = &d->accepted,
-                               .repeated = &d->repeated,
+                               .accepted = &d->metrics.accepted,
+                               .repeated = &d->metrics.repeated,
                                .call = &o->call.call,
                                .closed = closed,
                                .hold = hold,
@@ -374,7 +345,7 @@ static void share_recovery(const struct post *o)
 /* With the mutex held.  Returns the failures in a row. */
 static int64_t count_failure(struct duty *d, const char *why)
 {
-    metric_add(&d->errors, 1);
+    metric_add(&d->metrics.errors, 1);
     (void)snprintf(d->error, sizeof d->error, "%s", why);
     return ++d->failures;
 }
@@ -415,7 +386,7 @@ static void note_success(struct post *o)
 {
     int64_t failures = forget_failures(o);
 
-    atomic_store(&o->duty->success_us, clock_wall_us());
+    atomic_store(&o->duty->metrics.success_us, clock_wall_us());
     if (failures > 0)
         log_event(LOG_INFO, "gateway.recover", kv_z("gateway", o->duty->name),
                   kv_int("failures", failures));
