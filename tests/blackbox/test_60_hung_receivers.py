@@ -267,3 +267,18 @@ def test_gateways_that_hang(share, hung_node):
     share.go_on(node)
     wait_for(node, "file taken", lambda: not (share.root / "in" / f"{STUCK}.txt").exists())
     wait_for(node, "document", lambda: "from far" in [f.read_text() for f in (node.folder / "outbox").glob("[!.]*")])
+
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("IN5")
+def test_a_slow_store_is_no_gateway_that_hangs(make_node, tmp_path):
+    """Only the silence of the folder counts, not the time that our own commits take."""
+    (tmp_path / "share" / "in").mkdir(parents=True)
+    node = make_node(config=GATEWAY.replace("SHARE", str(tmp_path / "share")).replace("timeout: 1s", "timeout: 300ms"),
+                     environment={"WAYBILL_FAULT": "group.begun:delay_ms:500"})
+    (node.folder / "inbox").mkdir()
+    node.start()
+    (tmp_path / "share" / "in" / "one.txt").write_text("from far")
+    wait_for(node, "file taken", lambda: not (tmp_path / "share" / "in" / "one.txt").exists())
+    node.stop()
+    assert "gateway.hang" not in [e["event"] for e in node.events]
