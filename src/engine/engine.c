@@ -418,8 +418,9 @@ void engine_stop(struct engine *e)
 {
     metrics_forget(&hanging_metric);
     crew_hurry(e->looks, LOOKS_STOP_US);
+    purger_hurry(e->purger);
     poller_stop(e->poller);
-    purger_stop(e->purger);
+    e->lost = purger_stop(e->purger);
     e->purger = NULL;
     if (e->intake != NULL)
         intake_stop(e->intake);
@@ -435,7 +436,7 @@ void engine_stop(struct engine *e)
     road_stop(e->road);
     alerts_stop(e->alerts);
     crew_hurry(e->senders, 0); /* after road_rest(), or the start has failed */
-    e->lost = crew_free(e->senders) + crew_free(e->looks) + patient_hanging();
+    e->lost += crew_free(e->senders) + crew_free(e->looks) + patient_hanging();
     e->senders = e->looks = NULL;
     pool_free(e->pool);
     e->pool = NULL;
