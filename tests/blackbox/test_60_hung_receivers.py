@@ -180,6 +180,29 @@ def test_receivers_that_hang(share, hung_node):
     assert len(files(share.root / "one")) == 11 and len(files(share.root / "two")) == 12
 
 
+@pytest.mark.proves("QC7")
+def test_a_probe_of_a_folder_that_hangs_answers(tmp_path, make_node):
+    """Also while calls hang in there already; the same without FUSE: tests/unit/base/test_patient.c."""
+    if why := fuse_share.missing():
+        pytest.skip(why)
+    share = FuseShare(tmp_path)
+    try:
+        node = make_node(config=CONFIG.replace("SHARE", str(share.path)).replace("TIMES", SHORT))
+        (node.folder / "inbox").mkdir()
+        node.start()
+        doc, = send(node, "hung1", 1)
+        node.await_state(doc, "delivered", look=state, seconds=SECONDS)
+        share.hang()
+        send(node, "hung1", 2)
+        node.wait_event("endpoint.hang", SECONDS, endpoint="hung1")
+        for _ in range(2):
+            done = in_time(lambda: node.cli("probe", "hung1"))
+            assert done.returncode == 1 and "does not answer" in done.stdout, done.stdout + done.stderr
+        assert in_time(node.stop) == 0
+    finally:
+        share.close()
+
+
 @pytest.mark.proves("XC3")
 def test_work_that_waits_for_a_thread_says_so(share, hung_node):
     """Five systems that hang take every thread: /readyz and an alert say it, and a stop is quick."""
