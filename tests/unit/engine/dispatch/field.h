@@ -74,7 +74,7 @@ struct field {
     struct leg parts[MANY];
     size_t used;
     struct rate_op *reserving;
-    int64_t row_ns;
+    struct rate_row row;
     int changed, hungry;
     bool here;
     bool open;
@@ -116,7 +116,7 @@ static void reserve(struct field *f)
     o->mono_us = clock_mono_us();
     o->now_ns = o->mono_us * 1000;
     o->piece = o->last;
-    o->granted = rate_reserve(&f->row_ns, &o->rule, o->now_ns, &o->piece, &o->wait_until_ns);
+    o->granted = rate_reserve(&f->row, &o->rule, o->now_ns, &o->piece, &o->wait_until_ns);
     o->op.done(&o->op);
 }
 
