@@ -31,7 +31,7 @@ static const char two_systems[] = "systems:\n"
 
 /* ---- a plan, and parts of it ---- */
 
-static bool make_endpoint(const struct settings *s, void **ret_self, struct err *err)
+static inline bool make_endpoint(const struct settings *s, void **ret_self, struct err *err)
 {
     static char self;
 
@@ -48,7 +48,7 @@ static const struct service_type *const services[] = { NULL };
 static const struct gateway_type *const gateways[] = { NULL };
 static const struct connectors connectors = { gateways, services, endpoints };
 
-static struct plan *plan_of(struct store *s, const char *text, int64_t version)
+static inline struct plan *plan_of(struct store *s, const char *text, int64_t version)
 {
     static const struct config_options options = { .connectors = &registry };
     struct config_report report = CONFIG_REPORT_INIT;
@@ -74,14 +74,14 @@ struct field {
     struct leg parts[MANY];
     size_t used;
     struct rate_op *reserving;
-    int64_t row_ns;
+    struct rate_row row;
     int changed, hungry;
     bool here;
     bool open;
 };
 
-static void on_changed(void *arg, int64_t endpoint, const struct breaker *b, int64_t pause_until_us,
-                       const char *why, bool here)
+static inline void on_changed(void *arg, int64_t endpoint, const struct breaker *b,
+                              int64_t pause_until_us, const char *why, bool here)
 {
     struct field *f = arg;
 
@@ -93,19 +93,19 @@ static void on_changed(void *arg, int64_t endpoint, const struct breaker *b, int
     f->open = breaker_is_open(b);
 }
 
-static void on_ready(void *arg, int64_t system)
+static inline void on_ready(void *arg, int64_t system)
 {
     (void)arg;
     (void)system;
 }
 
 /* The store gives a piece, whenever it is asked. */
-static void on_reserve(void *arg, struct rate_op *op)
+static inline void on_reserve(void *arg, struct rate_op *op)
 {
     ((struct field *)arg)->reserving = op;
 }
 
-static void reserve(struct field *f)
+static inline void reserve(struct field *f)
 {
     struct rate_op *o = f->reserving;
 
@@ -116,16 +116,16 @@ static void reserve(struct field *f)
     o->mono_us = clock_mono_us();
     o->now_ns = o->mono_us * 1000;
     o->piece = o->last;
-    o->granted = rate_reserve(&f->row_ns, &o->rule, o->now_ns, &o->piece, &o->wait_until_ns);
+    o->granted = rate_reserve(&f->row, &o->rule, o->now_ns, &o->piece, &o->wait_until_ns);
     o->op.done(&o->op);
 }
 
-static void on_hungry(void *arg)
+static inline void on_hungry(void *arg)
 {
     ((struct field *)arg)->hungry++;
 }
 
-static struct field *field_new(void)
+static inline struct field *field_new(void)
 {
     struct field *f = calloc(1, sizeof *f);
     struct err err = { 0 };
@@ -147,7 +147,7 @@ static struct field *field_new(void)
     return f;
 }
 
-static void field_free(struct field *f)
+static inline void field_free(struct field *f)
 {
     dispatch_free(f->dispatch);
     reserve(f);
@@ -161,7 +161,7 @@ static void field_free(struct field *f)
     free(f);
 }
 
-static int64_t word(struct field *f, enum name_kind kind, const char *name)
+static inline int64_t word(struct field *f, enum name_kind kind, const char *name)
 {
     int64_t id = 0;
 
@@ -169,7 +169,7 @@ static int64_t word(struct field *f, enum name_kind kind, const char *name)
     return id;
 }
 
-static struct leg *leg(struct field *f, const char *system, const char *endpoint)
+static inline struct leg *leg(struct field *f, const char *system, const char *endpoint)
 {
     struct leg *p = &f->parts[f->used++];
 
@@ -180,14 +180,14 @@ static struct leg *leg(struct field *f, const char *system, const char *endpoint
     return p;
 }
 
-static enum dispatch_answer offer(struct field *f, struct leg *p, unsigned *why)
+static inline enum dispatch_answer offer(struct field *f, struct leg *p, unsigned *why)
 {
     unsigned none;
 
     return dispatch_offer(f->dispatch, p, why != NULL ? why : &none);
 }
 
-static struct dispatch_next end(struct field *f, struct leg *p, enum verdict_kind kind)
+static inline struct dispatch_next end(struct field *f, struct leg *p, enum verdict_kind kind)
 {
     struct verdict v = { .kind = kind };
     struct dispatch_next next;
@@ -196,7 +196,7 @@ static struct dispatch_next end(struct field *f, struct leg *p, enum verdict_kin
     return next;
 }
 
-static size_t count(const struct leg *p)
+static inline size_t count(const struct leg *p)
 {
     size_t n = 0;
 

@@ -570,7 +570,7 @@ TEST(a_probe_needs_a_token_too)
     use_rates(f);
     for (int i = 0; i < 3; i++) {
         p[i] = leg(f, "hub", "one");
-        f->row_ns = 0;
+        f->row = (struct rate_row){ 0 };
         if (offer(f, p[i], NULL) == DISPATCH_WAIT) {
             struct dispatch_next next;
 
@@ -586,7 +586,7 @@ TEST(a_probe_needs_a_token_too)
     clock_sleep_us(120 * CLOCK_MS);
     dispatch_note_stored(f->dispatch, p[0]->row.system, p[0]->row.endpoint, 1001);
     p[0]->row.num = 7;
-    f->row_ns = INT64_MAX / 4;
+    f->row.next_ns = INT64_MAX / 4;
     while (dispatch_next_queue(f->dispatch, &turn)) { /* what is left of the piece */
         CHECK(turn.room == 1 && offer(f, p[0], NULL) == DISPATCH_BEGIN);
         (void)end(f, p[0], VERDICT_UNREACHED);
