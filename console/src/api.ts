@@ -6,9 +6,9 @@ import type * as T from "./types";
 
 const ROW = `id gateway sender receiver type state size name received updated error { code message }`;
 const RELATIVE = `id state received updated name type receiver`;
-const HOLD = `id system state from until reason owner made ended endedBy waiting drained`;
+const HOLD = `id system state from until reason owner made ended endedBy waiting sending drained`;
 const SYSTEM = `name title ids limits { concurrency rate } window { texts open changes broken } order inDoubt
-  holds { ${HOLD} } line held waiting retrying perHour drained windowFits`;
+  holds { ${HOLD} } line held waiting sending retrying perHour drained windowFits`;
 const PAUSES = `pauses { what reason by since everywhere }`;
 const PROBLEM = `line column message hint`;
 const RESULT = `id result message`;

@@ -299,6 +299,7 @@ export interface Hold {
   ended: string | null;
   endedBy: string | null;
   waiting: number;
+  sending: number;
   drained: string | null;
 }
 
@@ -320,6 +321,7 @@ export interface System {
   line: number;
   held: string[];
   waiting: number;
+  sending: number;
   retrying: number;
   perHour: number | null;
   drained: string | null;
