@@ -184,7 +184,7 @@ export const deadDiscard = query<{ bulk: T.Bulk }, BulkVars<T.DeadFilter>>(`muta
 /* ---- the flow ------------------------------------------------------------------------------- */
 
 export const endpoints = query<{ endpoints: T.Endpoint[] }>(`query {
-  endpoints { name kind system breaker since until pause active waiting broken }
+  endpoints { name kind system breaker since until pause active waiting broken failing }
 }`);
 
 export const flow = query<{ flow: T.FlowEdge[] }>(`query {
@@ -198,7 +198,7 @@ export const gateways = query<{ gateways: T.Gateway[] }>(`query {
 export const parts = query<{ gateways: T.Gateway[]; routes: T.Route[]; endpoints: T.Endpoint[]; systems: T.Page<T.System> }>(`query {
   gateways { name title kind auth path every accepted refused lastReceived broken line }
   routes { name title sender receiver type steps endpoints broken line }
-  endpoints { name kind system breaker since until pause active waiting broken }
+  endpoints { name kind system breaker since until pause active waiting broken failing }
   systems(first: 200) { items { name title held waiting } }
 }`);
 

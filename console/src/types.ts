@@ -243,6 +243,8 @@ export interface Endpoint {
   active: number;
   waiting: number;
   broken: string | null;
+  /** What nodes report of it. */
+  failing: string | null;
 }
 
 export interface Gateway {

@@ -147,6 +147,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
                                                           .area = o->area,
                                                           .senders = SENDERS,
                                                           .changed = endpoints_changed,
+                                                          .refusing = endpoints_refusing,
                                                           .hungry = on_hungry,
                                                           .allot = shared ? on_allot : NULL,
                                                           .arg = r });
