@@ -406,7 +406,7 @@ static void note_strange(struct endpoint_live *e, const struct verdict *v)
 static void tell_refusing(const struct dispatch *d, const struct endpoint_live *e,
                           enum refusing_change change, const char *why)
 {
-    if (change != REFUSING_SAME)
+    if (change != REFUSING_SAME && d->calls.refusing != NULL)
         d->calls.refusing(d->calls.arg, e->word, change == REFUSING_BEGAN ? why : NULL);
 }
 

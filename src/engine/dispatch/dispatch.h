@@ -43,7 +43,7 @@ struct dispatch_calls {
     void (*changed)(void *arg, int64_t endpoint, const struct breaker *breaker,
                     int64_t pause_until_us, const char *why, bool here);
     /* The endpoint answers and takes nothing (core/retry.h); why NULL: that has ended.  May run
-     * with the lock held. */
+     * with the lock held.  NULL: nobody is told. */
     void (*refusing)(void *arg, int64_t endpoint, const char *why);
     /* A queue with tasks in the store may have room.  Called often. */
     void (*hungry)(void *arg);

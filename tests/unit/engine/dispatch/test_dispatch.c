@@ -92,18 +92,10 @@ struct field {
     size_t used;
     struct rate_op *reserving;
     int64_t row_ns;
-    int changed, hungry, refusing;
+    int changed, hungry;
     bool here;
     bool open;
 };
-
-static void on_refusing(void *arg, int64_t endpoint, const char *why)
-{
-    struct field *f = arg;
-
-    (void)endpoint;
-    f->refusing += why != NULL ? 1 : -1;
-}
 
 static void on_changed(void *arg, int64_t endpoint, const struct breaker *b, int64_t pause_until_us,
                        const char *why, bool here)
@@ -165,7 +157,6 @@ static struct field *field_new(void)
         limiter_new(&(struct limiter_calls){ .ready = on_ready, .reserve = on_reserve, .arg = f });
     f->dispatch = dispatch_new(f->govern, &(struct dispatch_calls){ .limiter = f->limiter,
                                                                     .changed = on_changed,
-                                                                    .refusing = on_refusing,
                                                                     .hungry = on_hungry,
                                                                     .arg = f });
     dispatch_use(f->dispatch, f->plan);
@@ -371,27 +362,6 @@ TEST(an_open_breaker_sends_what_waits_in_memory_to_the_store)
     CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == HELD_ENDPOINT);
     (void)end(f, b, VERDICT_CREDENTIAL);
     CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == HELD_BREAKER);
-    field_free(f);
-}
-
-TEST(an_endpoint_that_answers_and_takes_nothing_is_told_once)
-{
-    struct field *f = field_new();
-
-    for (int i = 0; i < 12; i++) {
-        struct leg *a = leg(f, "hub", "one");
-
-        CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
-        (void)end(f, a, VERDICT_RETRY);
-    }
-    CHECK(f->refusing == 1 && !f->open);
-    dispatch_calm(f->dispatch); /* the last attempt was a moment ago */
-    CHECK(f->refusing == 1);
-    struct leg *b = leg(f, "hub", "one");
-
-    CHECK(offer(f, b, NULL) == DISPATCH_BEGIN);
-    (void)end(f, b, VERDICT_DELIVERED);
-    CHECK(f->refusing == 0);
     field_free(f);
 }
 
