@@ -6,9 +6,9 @@ import type * as T from "./types";
 
 const ROW = `id gateway sender receiver type state size name received updated error { code message }`;
 const RELATIVE = `id state received updated name type receiver`;
-const HOLD = `id system state from until reason owner made ended endedBy waiting drained`;
+const HOLD = `id system state from until reason owner made ended endedBy waiting sending drained`;
 const SYSTEM = `name title ids limits { concurrency rate } window { texts open changes broken } order inDoubt
-  holds { ${HOLD} } line held waiting retrying perHour drained windowFits`;
+  holds { ${HOLD} } line held waiting sending retrying perHour drained windowFits`;
 const PAUSES = `pauses { what reason by since everywhere }`;
 const PROBLEM = `line column message hint`;
 const RESULT = `id result message`;
@@ -184,7 +184,7 @@ export const deadDiscard = query<{ bulk: T.Bulk }, BulkVars<T.DeadFilter>>(`muta
 /* ---- the flow ------------------------------------------------------------------------------- */
 
 export const endpoints = query<{ endpoints: T.Endpoint[] }>(`query {
-  endpoints { name kind system breaker since until pause active waiting broken }
+  endpoints { name kind system breaker since until pause active waiting broken failing }
 }`);
 
 export const flow = query<{ flow: T.FlowEdge[] }>(`query {
@@ -198,7 +198,7 @@ export const gateways = query<{ gateways: T.Gateway[] }>(`query {
 export const parts = query<{ gateways: T.Gateway[]; routes: T.Route[]; endpoints: T.Endpoint[]; systems: T.Page<T.System> }>(`query {
   gateways { name title kind auth path every accepted refused lastReceived broken line }
   routes { name title sender receiver type steps endpoints broken line }
-  endpoints { name kind system breaker since until pause active waiting broken }
+  endpoints { name kind system breaker since until pause active waiting broken failing }
   systems(first: 200) { items { name title held waiting } }
 }`);
 

@@ -243,6 +243,8 @@ export interface Endpoint {
   active: number;
   waiting: number;
   broken: string | null;
+  /** What nodes report of it. */
+  failing: string | null;
 }
 
 export interface Gateway {
@@ -299,6 +301,7 @@ export interface Hold {
   ended: string | null;
   endedBy: string | null;
   waiting: number;
+  sending: number;
   drained: string | null;
 }
 
@@ -320,6 +323,7 @@ export interface System {
   line: number;
   held: string[];
   waiting: number;
+  sending: number;
   retrying: number;
   perHour: number | null;
   drained: string | null;

@@ -41,6 +41,7 @@ struct send_queue;
 struct payload_reader;
 struct road;
 struct store;
+struct walking_place;
 struct ways;
 
 enum { FLIGHT_VARIANTS_MOST = 8, FLIGHT_TRACE = 56 };
@@ -133,6 +134,7 @@ struct flight {
     struct buf timeline, stages; /* new lines; and the same in short, for the log */
     int64_t began_us;            /* monotonic */
     struct pool_job job;         /* walks a large document */
+    struct walking_place *place; /* where its walk is shown (road/walking.h); NULL: nowhere */
     int64_t counted;             /* its bytes in road.bytes */
     bool was_born;               /* claimed at birth */
     bool recovered;              /* it may have been sent before a crash */

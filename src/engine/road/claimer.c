@@ -287,6 +287,7 @@ void *claimer_main(void *road)
             if (clock_mono_us() - looked_us > LOOK_US) {
                 claimer_look(r);
                 claimer_allot(r);
+                dispatch_calm(r->dispatch);
                 looked_us = clock_mono_us();
             }
             claimer_begin_due(r, &out);

@@ -10,6 +10,7 @@
 #include "engine/road/outbox.h"
 #include "engine/road/road.h"
 #include "engine/road/suspects.h"
+#include "engine/road/walking.h"
 
 enum { ROAD_WORKERS_MOST = 16, ROAD_PLANS_MOST = 8 };
 
@@ -48,6 +49,7 @@ struct road {
     struct ordering *order;
     struct keeping *keeping;
     struct suspects suspects;
+    struct walking_place walking[RECORDER_SLOTS]; /* by the slot of the task's code */
 
     pthread_rwlock_t plan_lock;
     struct plan *plan;                   /* in force */

@@ -52,6 +52,7 @@
 #include "engine/road/join.h"
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
+#include "engine/road/walking.h"
 #include "engine/tally/ways.h"
 #include "store/road/accept.h"
 #include "store/store.h"
@@ -390,6 +391,7 @@ static bool reroute(struct flight *f, const struct plan_step *s, const struct va
     find_search(f, &source);
     if (!known)
         return false;
+    walking_show(f);
     note_step(f, s, from);
     return true;
 }
@@ -490,6 +492,8 @@ bool walk(struct flight *f)
     fault_point_on(ROAD_WALK, buf_view(&f->variants[0].buf));
     bool found = walk_find_facts(f);
 
+    if (found)
+        walking_show(f);
     fault_point_on(ROAD_ROUTE, buf_view(&f->variants[0].buf));
     if (found && walk_find_way(f) && f->leg_count == 0) {
         if (f->settle.end != SETTLE_JOIN)
