@@ -128,9 +128,9 @@ def declared(rest, groups, where):
     columns = []
     for part in split_top(text):
         if part[:1] == "@" and part[1:-1] in groups:
-            if columns:
-                fail(where, "a group of columns stands first in `out:`, for its numbers begin at 0")
-            columns = [(group, name) for group, name, _ in groups[part[1:-1]]]
+            if columns not in ([], [(None, "which")]):
+                fail(where, "a group of columns stands first in `out:`, or behind `which` (rows.h: row_found)")
+            columns += [(group, name) for group, name, _ in groups[part[1:-1]]]
         elif re.fullmatch(r"[a-z]\w*", part):
             columns.append((None, part))
         else:

@@ -21,8 +21,8 @@
  * Invariants
  *   (1) u <= t <= u + (burst - 1) * T for everything that begins.
  *   (2) A slot t of a piece satisfies t + T <= until.
- *   (3) Pieces are disjoint: a piece begins at or after the `until` of the piece before it, except
- *       after the clock of the store was set back (see below).
+ *   (3) Pieces are disjoint in elapsed time: a piece begins at or after the `until` of the piece
+ *       before it.
  *   (4) No piece is longer than longest(): max(RATE_PIECE_NS, T) + RATE_SLACK_NS.
  *
  * Why the limit holds: by (2) and (3) any two slots are at least T apart, on whichever nodes.  By
@@ -31,13 +31,16 @@
  *
  * Clocks.  A reservation uses the clock of the store.  A take uses the store's clock as of the
  * reservation plus the monotonic time since; a node whose clock is off by e begins up to e / T
- * more.  By (4) a row lies at most (burst - 1) * T + longest() ahead of the clock.  A row further
- * ahead than (burst - 1) * T + 2 * longest() shows that the clock was set back, or that a slower
- * rule left the row.  The next piece then begins at now + (burst - 1) * T + longest(): behind
- * everything that may still be reserved, in elapsed time.  So nobody waits for the clock to catch
- * up, and no slot is used twice.  The row is then up to two longest() ahead, which is why the limit
- * has two of them: the repair is not repeated.  (A second step back within that time may overlap
- * with one piece.)  A smaller step back is waited out.
+ * more.  The row keeps what the clock showed at the last request.  A clock that shows less now was
+ * set back since, and the row moves back with it: what was reserved lay `next - seen` ahead then,
+ * so in elapsed time it lies no further ahead now.  So nobody waits for the clock to catch up, and
+ * no slot is used twice, however often the clock is set back.  A step back that is smaller than the
+ * time since the last request is not seen, and waited out.
+ *   By (4) a row lies at most (burst - 1) * T + longest() ahead of the clock.  One that is further
+ * ahead than (burst - 1) * T + 2 * longest() was left by a slower rule, or by a version that did
+ * not keep what the clock showed.  The next piece then begins at now + (burst - 1) * T + longest().
+ * The row is then up to two longest() ahead, which is why the limit has two of them: the repair is
+ * not repeated.
  *
  * Crashes.  Before the commit of a reservation nothing was granted.  After it the row has moved: if
  * the node dies, or does not learn that the commit succeeded, the piece is lost and its slots stay
@@ -139,10 +142,13 @@ static int64_t slack_of(const struct rate_piece *last, const struct rate_rule *r
     return slack < RATE_SLACK_NS ? slack : RATE_SLACK_NS;
 }
 
-bool rate_reserve(int64_t *row_next_ns, const struct rate_rule *r, int64_t now_ns,
+bool rate_reserve(struct rate_row *row, const struct rate_rule *r, int64_t now_ns,
                   struct rate_piece *piece, int64_t *ret_wait_until_ns)
 {
-    int64_t a = later(*row_next_ns, now_ns), ahead = ahead_of(r);
+    if (row->seen_ns > now_ns) /* the clock was set back */
+        row->next_ns -= row->seen_ns - now_ns;
+    row->seen_ns = now_ns;
+    int64_t a = later(row->next_ns, now_ns), ahead = ahead_of(r);
     int64_t slack = slack_of(piece, r), times = (RATE_PIECE_NS - slack) / r->interval_ns;
 
     if (a - now_ns > ahead + 2 * longest(r)) {
@@ -154,6 +160,6 @@ bool rate_reserve(int64_t *row_next_ns, const struct rate_rule *r, int64_t now_n
     *piece = (struct rate_piece){ .next_ns = a,
                                   .until_ns = a + later(times, 1) * r->interval_ns + slack,
                                   .fresh = true };
-    *row_next_ns = piece->until_ns;
+    row->next_ns = piece->until_ns;
     return true;
 }

@@ -65,8 +65,14 @@ enum rate_answer {
 enum rate_answer rate_take(struct rate_piece *piece, const struct rate_rule *r, int64_t now_ns,
                            int64_t *ret_wait_until_ns);
 
+/* The schedule of a system, as the store has it; all zero: nothing was reserved yet. */
+struct rate_row {
+    int64_t next_ns; /* the first slot that is not reserved, by the clock ... */
+    int64_t seen_ns; /* ... that showed this at the last request; 0: not known */
+};
+
 /* Runs in the transaction that holds the lock on the row.  *piece is the last piece of this node
- * and becomes the new one; *row_next_ns moves to its end.  False: no piece may be reserved before
- * *ret_wait_until_ns, and row and piece are unchanged. */
-bool rate_reserve(int64_t *row_next_ns, const struct rate_rule *r, int64_t now_ns,
+ * and becomes the new one; row->next_ns moves to its end.  False: no piece may be reserved before
+ * *ret_wait_until_ns, and the piece is unchanged.  The row is to be stored in both cases. */
+bool rate_reserve(struct rate_row *row, const struct rate_rule *r, int64_t now_ns,
                   struct rate_piece *piece, int64_t *ret_wait_until_ns);

@@ -3,7 +3,8 @@
 They must be ready within 10 s (none waits for anything but its turn under the rate; a thousand
 of them, spread over all, are looked at), the first one must arrive within 2 s, their system's rate must never be exceeded in
 any window, and the other systems must not feel it, as in fair.py: the same load is
-offered to them with and without the release, in turns, each on a fresh node.
+offered to them with and without the release, in turns, each on a fresh node.  How fast a backlog is
+drained where no rate limits it stands in drain.py, which runs first.
 """
 
 import json
@@ -13,9 +14,10 @@ import threading
 import time
 from collections import namedtuple
 
+from bench.drain import drain, hold_back
 from bench.fair import (CONCURRENCY, CONNECTIONS, LOAD, P99_FACTOR_MOST, P99_MOST_MS, SHARE_LEAST,
                         UNSENT_MOST, capacity)
-from bench.measure import median, say, wrk
+from bench.measure import median, say
 from bench.road import SYSTEMS, Receiver, product
 from rig.node import GATEWAY, Api
 from rig.process import RigError, run
@@ -29,10 +31,11 @@ RATE, BURST = 4000, 400
 # What bunches up between the first byte of a send and its arrival, on a busy machine.
 JITTER_S = 0.05
 READY_MOST_S, FIRST_MOST_S = 10, 2
-FILL_SECONDS_MOST, DRAIN_SECONDS_MOST = 300, 120
+DRAIN_SECONDS_MOST = 120
 
 
 def release(bench, store):
+    drain(bench, store)
     documents, seconds, turns = (3_000, 4, 1) if bench.quick else (DOCUMENTS, 10, 3)
     rate = int(capacity(bench, store, 2 if bench.quick else 5) * LOAD)
     say(f"offering {rate}/s to {len(OTHERS)} systems")
@@ -94,21 +97,8 @@ def one_run(bench, store, rate, seconds, documents):
 
 
 def fill(pipe, documents):
-    """Documents for a system that is held, through the product's own doors."""
-    hold = json.loads(pipe.node.cli("hold", "add", HELD, "--until", "2h", "--reason", "a benchmark",
-                                    "--json").splitlines()[0])["id"]
-    until = time.monotonic() + FILL_SECONDS_MOST
-    meter = pipe.meter()
-    while (have := meter()["accepted"]) < documents:
-        if time.monotonic() > until:
-            raise RigError(f"only {have:.0f} documents after {FILL_SECONDS_MOST} s")
-        wrk("orders", pipe.port, 1 if documents - have < 30_000 else 3, "none", to=HELD)
-    # Each of them has been walked and waits in its lane.
-    while meter()["outcomes"] < have:
-        if time.monotonic() > until:
-            raise RigError("not all of them came to wait")
-        time.sleep(0.05)
-    return Hold(str(hold), every(pipe.node, documents // SAMPLE))
+    hold, _ = hold_back(pipe, documents, HELD)
+    return Hold(hold, every(pipe.node, documents // SAMPLE))
 
 
 def end_hold(pipe, receiver, hold):

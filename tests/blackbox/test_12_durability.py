@@ -332,7 +332,7 @@ def test_a_payload_that_is_wrong_in_postgresql_is_told(node, postgres):
     table = "payload_" + postgres.sql("SELECT max(pos) FROM doc WHERE seg = -1", database)
     postgres.sql(f"UPDATE {table} SET bytes = 'payload-x' WHERE bytes = 'payload-0'", database)
     postgres.sql(f"DELETE FROM {table} WHERE bytes = 'payload-1'", database)
-    postgres.sql("DELETE FROM payload_piece WHERE piece = 0", database)
+    postgres.sql(f"DELETE FROM {table.replace('payload_', 'payload_piece_')} WHERE piece = 0", database)
     for ident, code in ((ids[0], "payload_corrupt"), (ids[1], "payload_missing"),
                         (large, "payload_missing")):
         got = payload_answer(node, ident)

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from wire import Wire, head
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from rig.receiver import Receiver  # noqa: E402
@@ -83,6 +85,24 @@ def test_a_node_is_drained_and_resumed(node, receiver):
     assert [n["drain"] for n in told(node.cli("node", "ls", "--json")) if n["state"] == "alive"] == [None]
     assert node.cli("node", "drain", "nowhere").returncode == NO
     assert node.cli("node", "drain").returncode == USAGE
+
+
+def test_a_node_is_not_drained_while_an_upload_is_read(node, receiver):
+    """What was admitted before is read to its end and stored; only then the node may be stopped."""
+    node.cli("secret", "add", "token", stdin="one")
+    with Wire(node) as w:
+        w.send(head("/in/in", "Content-Length: 4", "Expect: 100-continue"))
+        assert w.answer().status == 100
+        w.send("{ ")
+        got = node.cli("node", "drain", "north", "--for", "4")
+        assert got.returncode == NO and "still works" in got.stderr, got.stdout
+        assert [n["drain"] for n in told(node.cli("node", "ls", "--json"))] == ["draining"]
+        w.send(" }")
+        answer = w.answer()
+    assert answer.status == 202
+    assert node.cli("node", "drain", "north").returncode == DONE
+    assert node.cli("node", "resume", "north").returncode == DONE
+    node.await_state(json.loads(answer.body)["document"], "delivered", look=state)
 
 
 @pytest.mark.stores("postgres")

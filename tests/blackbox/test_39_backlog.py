@@ -1,10 +1,18 @@
-"""What piles up: the log of the SQLite database while another program reads it."""
+"""What piles up: the log of the SQLite database while another program reads it; documents behind a hold."""
 import contextlib
+import json
+import pathlib
+import re
 import sqlite3
+import sys
 
 import pytest
 
-from wire import wait_until
+from wire import at_once, wait_until
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.receiver import Receiver  # noqa: E402
 
 MIB = 1 << 20
 MOST = 10 * MIB  # above the size at which the log is moved
@@ -58,3 +66,61 @@ def test_a_large_log_shrinks_when_the_reader_has_gone(node):
         shell.execute("SELECT count(*) FROM doc").fetchone()
         send_until(node, lambda _: log_bytes(node) > 18 * MIB)
     send_until(node, lambda _: log_bytes(node) <= 17 * MIB)
+
+
+# ---- documents behind a hold --------------------------------------------------------------------
+
+HELD = 400
+HELD_CONFIG = """\
+systems:
+  hub: {{ limits: {{ concurrency: 64 }} }}
+gateways:
+  in: {{ kind: http, auth: none, extract: {{ receiver: "json:/to" }} }}
+endpoints:
+  api: {{ kind: http, url: "{url}/in", timeout: 30s }}
+routes:
+  - {{ name: all, do: [ {{ deliver: api }} ] }}
+"""
+
+
+@pytest.fixture
+def postgres(own_postgres):
+    """Its log is told to show statements."""
+    return own_postgres
+
+
+@contextlib.contextmanager
+def told_statements(server):
+    """The statements that the server runs meanwhile, as lines of its log."""
+    said = []
+    server.sql("ALTER SYSTEM SET log_min_duration_statement = 0")
+    server.sql("SELECT pg_reload_conf()")
+    wait_until(lambda: server.sql("SHOW log_min_duration_statement").strip() == "0", PATIENCE, "the setting")
+    before = pathlib.Path(server.log_path).stat().st_size
+    try:
+        yield said
+    finally:
+        with open(server.log_path, "rb") as log:
+            log.seek(before)
+            said += log.read().decode(errors="replace").splitlines()
+        server.sql("ALTER SYSTEM RESET log_min_duration_statement")
+        server.sql("SELECT pg_reload_conf()")
+
+
+@pytest.mark.stores("postgres")
+def test_a_backlog_is_read_many_documents_at_a_time(make_node, postgres):
+    """Behind a hold documents wait in the store.  When it ends, what a claim brings is read together: one trip to the
+    server for each document would make draining several times slower than accepting."""
+    with Receiver() as receiver:
+        node = make_node(config=HELD_CONFIG.format(url=receiver.url("")))
+        node.start()
+        placed = json.loads(node.cli("hold", "add", "hub", "--until", "1h", "--reason", "a backlog", "--json").stdout)
+        at_once(8, lambda _: [node.accept("in", json.dumps({"to": "hub"})) for _ in range(HELD // 8)])
+        wait_until(lambda: node.metrics()['waybill_deliveries_total{outcome="parked"}'] >= HELD, PATIENCE, "what waits")
+        with told_statements(postgres) as said:
+            assert node.cli("hold", "end", placed["hold"]["id"]).returncode == 0
+            receiver.wait_for(HELD, PATIENCE)
+        assert len(set(receiver.keys())) == HELD
+        for what in (r"FROM .*\bdelivery v\b", r"\bpayload_\d+"):
+            reads = [line for line in said if re.search(rf"execute .*: SELECT .*{what}", line)]
+            assert 0 < len(reads) < HELD / 4, reads[:3]

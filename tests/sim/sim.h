@@ -93,7 +93,7 @@ struct store {
     struct document docs[DOCS];
     struct delivery deliveries[DELIVERIES_MOST]; /* document * CHILDREN + child */
     int order[DELIVERIES_MOST], order_count;     /* those that are not over, by (seq, child) */
-    int64_t rate_next_ns[SYSTEMS];
+    struct rate_row rate[SYSTEMS];
     struct hold holds[HOLDS_MOST];
     int hold_count;
     bool paused[NODES_MOST];

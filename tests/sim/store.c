@@ -337,7 +337,7 @@ static void apply_settle(struct world *w, struct op *op)
 static void apply_reserve(struct world *w, struct op *op)
 {
     const struct rate_rule *rule = &w->systems[op->system].rate;
-    int64_t *row = &w->store.rate_next_ns[op->system], next = *row;
+    struct rate_row *row = &w->store.rate[op->system], next = *row;
 
     op->clock_us = w->node_count == 1 ? w->now_us + w->nodes[0].boot_off_us : w->now_us;
     op->ok = rate_reserve(&next, rule, op->clock_us * 1000, &op->piece, &op->wait_until_ns);

@@ -61,11 +61,15 @@
 enum {
     QUEUE_WAITING_MOST = 512,      /* legs that wait in memory, per queue ... */
     QUEUE_SLOW_MOST = 16,          /* ... and per queue of a slow receiver */
-    QUEUE_CLAIM_MOST = 100,        /* tasks of one claim */
-    QUEUE_AHEAD_MOST = 32,         /* tasks claimed beyond the free slots */
+    QUEUE_CLAIM_MOST = 256,        /* tasks of one claim */
+    AHEAD_MOST = 256,              /* tasks claimed beyond the free slots, per system ... */
+    AHEAD_SLOW_MOST = 32,          /* ... and for one that is slow or has a rate ... */
+    AHEAD_SLOTS = 4,               /* ... and, for a fast one, per slot ... */
+    AHEAD_ALL_MOST = 512,          /* ... until so many wait in memory, of all systems */
     FAST_US = 50 * CLOCK_MS,       /* a receiver is fast if its sends take less on average ... */
     STILL_US = 200 * CLOCK_MS,     /* ... and one of them has ended within this time */
     OVERTAKEN_US = 60 * CLOCK_S,   /* a leg that has waited longer keeps its position */
+    CALM_US = 60 * CLOCK_S,        /* added to the longest time between two attempts */
     PACED_MOST_US = 600 * CLOCK_S, /* the longest wait in memory for a token */
     SENDERS_PART = 4,              /* a system gets this part of the senders */
     LOST_MOST = 16,                /* senders that may be lost in one endpoint */
@@ -376,6 +380,18 @@ static struct leg *empty_closed(struct dispatch *d, const struct system_live *s,
     return all;
 }
 
+/* How many legs of a system may wait in memory behind those in progress, claimed ahead so that a
+ * receiver does not wait for a claim.  For a fast one the next claim is made when no more than half
+ * of them are left: a claim is a commit, and should bring many. */
+static int64_t legs_ahead(const struct dispatch *d, const struct send_queue *l)
+{
+    int64_t slots = l->system->limit;
+
+    if (!l->fast || d->waiting_fast >= AHEAD_ALL_MOST)
+        return slots < AHEAD_SLOW_MOST ? slots : AHEAD_SLOW_MOST;
+    return slots < AHEAD_MOST / AHEAD_SLOTS ? slots * AHEAD_SLOTS : AHEAD_MOST;
+}
+
 static bool has_stored(const struct system_live *s)
 {
     for (const struct send_queue *l = s->queues; l != NULL; l = l->next_of_system)
@@ -402,6 +418,30 @@ static void note_strange(struct endpoint_live *e, const struct verdict *v)
         e->strange[0] = '\0';
 }
 
+static void tell_refusing(const struct dispatch *d, const struct endpoint_live *e,
+                          enum refusing_change change, const char *why)
+{
+    if (change != REFUSING_SAME && d->calls.refusing != NULL)
+        d->calls.refusing(d->calls.arg, e->word, change == REFUSING_BEGAN ? why : NULL);
+}
+
+/* The longest time between two attempts while something waits for it. */
+static int64_t patience_us(const struct endpoint_live *e)
+{
+    return e->plan != NULL ? e->plan->retry.most_us + e->plan->timeout_us + CALM_US : 0;
+}
+
+void dispatch_calm(struct dispatch *d)
+{
+    int64_t now = clock_wall_us();
+
+    (void)pthread_mutex_lock(&d->mutex);
+    for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next)
+        if (e->pause_until_us <= now)
+            tell_refusing(d, e, refusing_calm(&e->refusing, now - patience_us(e)), NULL);
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
 bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
                     struct dispatch_next *ret)
 {
@@ -416,6 +456,7 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
     note_time(d, l, p->began_us);
     bool changed = judge_breaker(e, p, v, now);
     bool probed = p->probe;
+    enum refusing_change refusing = refusing_judge(&e->refusing, &e->rule, v, now);
 
     note_strange(e, v);
 
@@ -428,8 +469,9 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
         ret->park = empty_closed(d, l->system, e, now);
     begin_more(d, l->system, now, ret);
     bool open = breaker_is_open(&e->breaker);
+    bool low = l->system->waiting == legs_ahead(d, l) / 2; /* it has just come to this: wake once */
     bool hungry =
-        (l->system->active < l->system->limit || (probed && !open)) && has_stored(l->system);
+        (l->system->active < l->system->limit || low || (probed && !open)) && has_stored(l->system);
     struct breaker b = e->breaker;
     int64_t pause = e->pause_until_us > now ? e->pause_until_us : 0;
     bool strange = breaker_why(e) == HELD_ENDPOINT;
@@ -437,6 +479,7 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
     (void)pthread_mutex_unlock(&d->mutex);
     if (changed || (probed && open))
         d->calls.changed(d->calls.arg, e->word, &b, pause, v->message, strange);
+    tell_refusing(d, e, refusing, v->message);
     if (hungry)
         d->calls.hungry(d->calls.arg);
     return open;
@@ -536,9 +579,9 @@ static size_t room_of(struct dispatch *d, const struct send_queue *l, int64_t no
 {
     const struct system_live *s = l->system;
     const struct endpoint_live *e = l->endpoint;
-    int64_t ahead = s->limit < QUEUE_AHEAD_MOST ? s->limit : QUEUE_AHEAD_MOST;
+    int64_t ahead = legs_ahead(d, l);
     int64_t open = free_slots(d, l);
-    int64_t room = open + ahead - s->waiting;
+    int64_t room = l->fast && s->waiting > ahead / 2 ? 0 : open + ahead - s->waiting;
 
     int64_t memory = (int64_t)memory_of(l) - (int64_t)l->waiting;
     int64_t slots = open > 0 && s->limiter == NULL ? open : 0;

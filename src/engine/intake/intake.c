@@ -239,10 +239,15 @@ static void free_lane(struct intake_loop *lane)
     }
 }
 
+bool intake_is_empty(struct intake *in)
+{
+    return atomic_load(&in->open) == 0;
+}
+
 void intake_stop(struct intake *in)
 {
     intake_note_stopping(in);
-    while (atomic_load(&in->open) > 0)
+    while (!intake_is_empty(in))
         clock_sleep_us(1000);
     for (size_t i = 0; i < in->options.loop_count; i++)
         post_hook(&in->lanes[i], false);

@@ -54,6 +54,8 @@ void intake_note_store(struct intake *in, const char *why_not, bool space);
 /* An operator paused the intake: refuse as well. */
 void intake_note_paused(struct intake *in, bool paused);
 void intake_note_stopping(struct intake *in);
+/* No arrival that was admitted is still being read or stored. */
+bool intake_is_empty(struct intake *in);
 
 /* Why no document can be accepted, not even a person's, or NULL; *ret_space: the disk is full. */
 const char *intake_shut_why(struct intake *in, bool *ret_space);

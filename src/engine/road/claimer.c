@@ -54,8 +54,7 @@
 #include "store/store.h"
 
 enum {
-    LEASE_S = 3600, /* informative only: see until_us in task.h */
-    CLAIM_MOST = 256,
+    CLAIM_MOST = LOAD_MOST,
     WAKE_MOST = 500,
     QUEUES_MOST = 256,
     SLEEP_MOST_US = 1 * CLOCK_S,
@@ -112,7 +111,7 @@ static size_t claim(struct road *r, int64_t queue, size_t most, struct task *tas
     struct err err = { 0 };
     size_t count = 0;
 
-    if (!task_claim(r->store, queue, most, (int64_t)LEASE_S * CLOCK_S, tasks, &count, &err)) {
+    if (!task_claim(r->store, queue, most, task_lease_us(), tasks, &count, &err)) {
         if (!r->claim_failing)
             log_event(LOG_WARN, "task.claim", kv_z("why", err.text));
         r->claim_failing = true;
@@ -128,7 +127,6 @@ static bool claimer_documents(struct road *r, struct outbox *out)
 {
     struct task tasks[CLAIM_MOST];
     size_t most = room(r);
-    struct flight *first = NULL, **end = &first;
 
     if (!atomic_load(&r->backlog) || atomic_load(&r->idle) || atomic_load(&r->draining) ||
         most == 0)
@@ -138,15 +136,8 @@ static bool claimer_documents(struct road *r, struct outbox *out)
 
     if (count == most || r->claim_failing)
         atomic_store(&r->backlog, true);
-    for (size_t i = 0; i < count; i++) {
-        struct flight *f = load_document(r, &tasks[i], out);
+    struct flight *first = load_documents(r, tasks, count, out);
 
-        if (f != NULL) {
-            *end = f;
-            end = &f->next;
-        }
-    }
-    *end = NULL;
     if (first != NULL)
         road_queue(r, first);
     send_flush(out);
@@ -169,8 +160,7 @@ static bool claimer_queues(struct road *r, struct outbox *out)
 
     if (count == most || r->claim_failing)
         dispatch_note_queue(r->dispatch, queue.queue);
-    for (size_t i = 0; i < count; i++)
-        load_delivery(r, &tasks[i], out);
+    load_deliveries(r, tasks, count, out);
     send_flush(out);
     return !r->claim_failing; /* other queues may have work; a store that fails has none */
 }
@@ -297,6 +287,7 @@ void *claimer_main(void *road)
             if (clock_mono_us() - looked_us > LOOK_US) {
                 claimer_look(r);
                 claimer_allot(r);
+                dispatch_calm(r->dispatch);
                 looked_us = clock_mono_us();
             }
             claimer_begin_due(r, &out);

@@ -1,8 +1,10 @@
 #include "engine/road/load.h"
 
+#include "base/auto.h"
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/log.h"
+#include "base/require.h"
 #include "engine/flight/bytes.h"
 #include "engine/plan/plan.h"
 #include "engine/road/doubt.h"
@@ -12,8 +14,11 @@
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
 #include "engine/road/work.h"
+#include "store/payload/payload_fetch.h"
 #include "store/search/document.h"
 #include "store/store.h"
+
+enum { LOAD_ARENA_MOST = 1 << 20 };
 
 void load_give_back(struct flight *f)
 {
@@ -134,107 +139,230 @@ static void walk_large(struct pool_job *job)
     (void)pthread_mutex_unlock(&r->stock->large);
 }
 
-struct flight *load_document(struct road *r, const struct task *t, struct outbox *out)
+/* ---- many at once ---- */
+
+static struct flight *flight_of(struct road *r, const struct task *t)
 {
     struct flight *f = flight_new(r->stock);
-    struct document d;
-    struct err err = { 0 };
-    bool found;
 
     f->settle.task = *t;
-    if (!document_live(r->store, t->id, &f->arena, &d, &found, &err)) {
-        release(f, &err);
-        return NULL;
+    return f;
+}
+
+/* Brings the small payloads of these flights (NULL: none) into memory; the others are read one by
+ * one by road_load_bytes(), which also says what is the matter with a missing one. */
+static void fetch_bytes(struct road *r, struct flight **flights, size_t count)
+{
+    struct payload_fetch wanted[LOAD_MOST];
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (flights[i] != NULL)
+            wanted[n++] = (struct payload_fetch){ .source = flights[i]->variants[0].source,
+                                                  .to = &flights[i]->variants[0].buf };
+    payload_fetch(r->store, wanted, n);
+}
+
+typedef bool load_some(struct road *r, struct flight **flights, size_t count, struct outbox *out,
+                       struct err *err);
+
+/* Rows are read together.  One that cannot be read is found by reading each alone, so that the
+ * others are not given back with it. */
+static void load_all(struct road *r, struct flight **flights, size_t count, load_some *load,
+                     struct outbox *out)
+{
+    struct err err = { 0 };
+
+    if (count == 0 || load(r, flights, count, out, &err))
+        return;
+    bool alone = count > 1 && err.kind == ERR_PERMANENT;
+
+    for (size_t i = 0; i < count; i++) {
+        struct err own = err;
+
+        if (alone) {
+            own = (struct err){ 0 };
+            if (load(r, &flights[i], 1, out, &own))
+                continue;
+        }
+        release(flights[i], &own);
+        flights[i] = NULL;
     }
-    if (!found) {
+}
+
+/* ---- documents ---- */
+
+/* False: the flight was handed on. */
+static bool fill_document(struct flight *f, const struct document_look *look)
+{
+    const struct document *d = &look->document;
+    struct err err = { 0 };
+
+    if (!look->found) {
         drop_task(f);
-        return NULL;
+        return false;
     }
-    flight_fill(f, &d);
-    f->past = d.timeline;
+    flight_fill(f, d);
+    f->past = d->timeline;
     if (!load_plan(f, &err)) {
         release(f, &err);
-        return NULL;
+        return false;
     }
     note_recovered(f);
     /* A member of a batch with `join: each` has the batch as its route, the document of a batch has
      * it as its gateway.  The first counts if both are set. */
-    f->batch = plan_batch_find(f->plan, d.route);
+    f->batch = plan_batch_find(f->plan, d->route);
     if (f->batch == NULL)
-        f->batch = plan_batch_find(f->plan, d.gateway);
+        f->batch = plan_batch_find(f->plan, d->gateway);
     f->has_facts =
-        f->batch != NULL || d.sender != 0 || d.receiver != 0 || d.type != 0 || d.facts.len > 0;
+        f->batch != NULL || d->sender != 0 || d->receiver != 0 || d->type != 0 || d->facts.len > 0;
     if (f->has_facts) /* a retry from the router (operate.h), or out of a batch */
-        flight_begin_again(f, &d);
-    if (!road_load_bytes(f, &f->variants[0], &err)) {
-        load_failed(f, &err, out);
-        return NULL;
-    }
-    if (f->source.size <= SEGMENT_PAYLOAD_MOST)
-        return f;
-    f->job = (struct pool_job){ .run = walk_large };
-    pool_submit(r->pool, &f->job);
-    return NULL;
+        flight_begin_again(f, d);
+    return true;
 }
 
-void load_delivery(struct road *r, const struct task *t, struct outbox *out)
+/* False: the flight was handed on. */
+static bool load_its_bytes(struct flight *f, struct outbox *out)
 {
-    struct document d;
-    struct delivery v;
     struct err err = { 0 };
-    bool found = false;
 
-    if (t->attempts == 1 && keep_go(r, t)) {
-        (void)atomic_fetch_sub(&r->flights, 1); /* the kept flight is counted already */
-        return;
+    if (!road_load_bytes(f, &f->variants[0], &err)) {
+        load_failed(f, &err, out);
+        return false;
     }
-    struct flight *f = flight_new(r->stock);
+    if (f->source.size <= SEGMENT_PAYLOAD_MOST)
+        return true;
+    f->job = (struct pool_job){ .run = walk_large };
+    pool_submit(f->road->pool, &f->job);
+    return false;
+}
 
-    f->settle.task = *t;
-    if (!delivery_get(r->store, t->id, &f->arena, &v, &err)) {
-        if (err.kind != ERR_NONE)
-            release(f, &err);
-        else
-            drop_task(f);
-        return;
-    }
-    if (v.state != DELIVERY_READY && v.state != DELIVERY_RETRYING) {
+static bool load_some_documents(struct road *r, struct flight **flights, size_t count,
+                                struct outbox *out, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(LOAD_ARENA_MOST);
+    struct document_look *looks = ARENA_ARRAY(&a, struct document_look, count);
+
+    for (size_t i = 0; i < count; i++)
+        looks[i] = (struct document_look){ .num = flights[i]->settle.task.id,
+                                           .arena = &flights[i]->arena };
+    if (!document_find(r->store, looks, count, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!fill_document(flights[i], &looks[i]))
+            flights[i] = NULL;
+    fetch_bytes(r, flights, count);
+    for (size_t i = 0; i < count; i++)
+        if (flights[i] != NULL && !load_its_bytes(flights[i], out))
+            flights[i] = NULL;
+    return true;
+}
+
+struct flight *load_documents(struct road *r, const struct task *tasks, size_t count,
+                              struct outbox *out)
+{
+    struct flight *flights[LOAD_MOST], *first = NULL, **end = &first;
+
+    require(count <= LOAD_MOST);
+    for (size_t i = 0; i < count; i++)
+        flights[i] = flight_of(r, &tasks[i]);
+    load_all(r, flights, count, load_some_documents, out);
+    for (size_t i = 0; i < count; i++)
+        if (flights[i] != NULL) {
+            *end = flights[i];
+            end = &flights[i]->next;
+        }
+    *end = NULL;
+    return first;
+}
+
+/* ---- deliveries ---- */
+
+/* False: the flight was handed on. */
+static bool fill_delivery(struct flight *f, const struct delivery_look *look,
+                          const struct document_look *of, struct outbox *out)
+{
+    const struct delivery *v = &look->delivery;
+    struct err err = { 0 };
+
+    if (!look->found || !of->found ||
+        (v->state != DELIVERY_READY && v->state != DELIVERY_RETRYING)) {
         drop_task(f); /* a delivery that has ended is never sent */
-        return;
+        return false;
     }
-    if (!document_live(r->store, v.doc, &f->arena, &d, &found, &err)) {
-        release(f, &err);
-        return;
-    }
-    if (!found) {
-        drop_task(f);
-        return;
-    }
-    flight_fill(f, &d);
-    flight_fill_facts(f, &d);
-    f->past = d.timeline;
-    struct leg *p = flight_add_stored(f, &v);
+    flight_fill(f, &of->document);
+    flight_fill_facts(f, &of->document);
+    f->past = of->document.timeline;
+    struct leg *p = flight_add_stored(f, v);
 
     p->variant = &f->variants[0];
-    if (v.has_bytes)
-        f->variants[0].source = v.bytes;
+    if (v->has_bytes)
+        f->variants[0].source = v->bytes;
     if (!load_plan(f, &err)) {
         release(f, &err);
-        return;
+        return false;
     }
-    const struct plan_system *system = plan_system_find(f->plan, v.system);
+    const struct plan_system *system = plan_system_find(f->plan, v->system);
 
     p->in_doubt = system != NULL ? system->in_doubt : DOUBT_HOLD;
-    if (p->in_doubt == DOUBT_RESEND || v.intent_us != 0)
+    if (p->in_doubt == DOUBT_RESEND || v->intent_us != 0)
         note_recovered(f);
     f->settle.end = SETTLE_DELIVERIES;
-    if (v.intent_us != 0 && doubt_settle(f, p, out))
-        return;
-    if (!road_load_bytes(f, p->variant, &err)) {
-        load_failed(f, &err, out);
-        return;
+    return v->intent_us == 0 || !doubt_settle(f, p, out);
+}
+
+static bool find_deliveries(struct road *r, struct flight **flights, size_t count,
+                            struct delivery_look *looks, struct document_look *of, struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        looks[i] = (struct delivery_look){ .num = flights[i]->settle.task.id,
+                                           .arena = &flights[i]->arena };
+    if (!delivery_find(r->store, looks, count, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        of[i] = (struct document_look){ .num = looks[i].found ? looks[i].delivery.doc : 0,
+                                        .arena = &flights[i]->arena };
+    return document_find(r->store, of, count, err);
+}
+
+static bool load_some_deliveries(struct road *r, struct flight **flights, size_t count,
+                                 struct outbox *out, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(LOAD_ARENA_MOST);
+    struct delivery_look *looks = ARENA_ARRAY(&a, struct delivery_look, count);
+    struct document_look *of = ARENA_ARRAY(&a, struct document_look, count);
+
+    if (!find_deliveries(r, flights, count, looks, of, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!fill_delivery(flights[i], &looks[i], &of[i], out))
+            flights[i] = NULL;
+    fetch_bytes(r, flights, count);
+    for (size_t i = 0; i < count; i++) {
+        struct err unread = { 0 };
+
+        if (flights[i] == NULL)
+            continue;
+        if (road_load_bytes(flights[i], &flights[i]->variants[0], &unread))
+            send_legs(flights[i], out);
+        else
+            load_failed(flights[i], &unread, out);
     }
-    send_legs(f, out);
+    return true;
+}
+
+void load_deliveries(struct road *r, const struct task *tasks, size_t count, struct outbox *out)
+{
+    struct flight *flights[LOAD_MOST];
+    size_t n = 0;
+
+    require(count <= LOAD_MOST);
+    for (size_t i = 0; i < count; i++)
+        if (tasks[i].attempts == 1 && keep_go(r, &tasks[i]))
+            (void)atomic_fetch_sub(&r->flights, 1); /* the kept flight is counted already */
+        else
+            flights[n++] = flight_of(r, &tasks[i]);
+    load_all(r, flights, n, load_some_deliveries, out);
 }
 
 void load_claimed(struct flight *f, struct outbox *out)
@@ -243,5 +371,5 @@ void load_claimed(struct flight *f, struct outbox *out)
     struct task t = f->settle.task;
 
     flight_free(f); /* not road_gone(): the loaded flight takes over its count */
-    load_delivery(r, &t, out);
+    load_deliveries(r, &t, 1, out);
 }

@@ -75,7 +75,7 @@ bool keep_wants(struct flight *f)
            atomic_load_explicit(slow_of(k, lane), memory_order_relaxed) != lane;
 }
 
-/* Bring the flight into the state in which load_delivery() would have loaded it. */
+/* Bring the flight into the state in which load_deliveries() would have loaded it. */
 static void carry_on(struct flight *f, const struct task *t)
 {
     struct leg *p = f->legs[0];

@@ -209,14 +209,16 @@ static bool read_pauses(struct controls *w, struct err *err)
     return true;
 }
 
-/* Notes in the store that this node, which is to be drained, has nothing left.  It must be found
- * empty twice: a claim that was under way may still bring something. */
+/* Notes in the store that this node, which is to be drained, has nothing left: nothing in flight,
+ * and no upload that was admitted before and is still being read.  It must be found empty twice: a
+ * claim that was under way may still bring something. */
 static bool note_drained(struct controls *w, struct err *err)
 {
     unsigned paused = w->paused;
     bool was_empty = w->empty;
 
-    w->empty = (paused >> PAUSE_DRAIN & 1) != 0 && road_is_empty(w->o.road);
+    w->empty = (paused >> PAUSE_DRAIN & 1) != 0 && intake_is_empty(w->o.intake) &&
+               road_is_empty(w->o.road);
     if (!w->empty || !was_empty || (paused >> PAUSE_DRAINED & 1) != 0)
         return true;
     return pause_put(w->o.store, store_node(w->o.store), 1u << PAUSE_DRAINED, STR(""), STR("node"),

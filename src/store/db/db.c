@@ -161,17 +161,17 @@ bool db_next(struct db_rows *rows, bool *ret_row, struct err *err)
 
 bool db_is_null(struct db_rows *rows, int column)
 {
-    return rows->db->driver->is_null(rows, column);
+    return rows->db->driver->is_null(rows, rows->first + column);
 }
 
 int64_t db_get_int(struct db_rows *rows, int column)
 {
-    return rows->db->driver->get_int(rows, column);
+    return rows->db->driver->get_int(rows, rows->first + column);
 }
 
 struct str db_get_str(struct db_rows *rows, int column)
 {
-    return rows->db->driver->get_str(rows, column);
+    return rows->db->driver->get_str(rows, rows->first + column);
 }
 
 void db_rows_done(struct db_rows *rows)

@@ -87,6 +87,7 @@ struct db_rows {
     struct db *db;
     void *state;
     int row;      /* PostgreSQL: the current one */
+    int first;    /* columns are counted from this one (rows.h: row_found) */
     bool damaged; /* a value of the current row cannot be: the next db_next() fails (rows.h) */
 };
 

@@ -95,6 +95,13 @@ bool rows_ints(struct db *db, enum sql_id id, struct db_args args, int64_t *ret,
                         ret_count, err);
 }
 
+void row_found(struct db_rows *row, rows_read *read, struct arena *a, void *to)
+{
+    row->first = 1;
+    read(row, a, to);
+    row->first = 0;
+}
+
 struct str row_text(struct db_rows *row, int column, struct arena *a)
 {
     return arena_copy(a, db_get_str(row, column));

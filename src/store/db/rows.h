@@ -49,6 +49,9 @@ typedef bool rows_visit(void *arg, struct db_rows *row, struct err *err);
 bool rows_each(struct db *db, enum sql_id id, int64_t slot, struct db_args args, rows_visit *visit,
                void *arg, struct err *err);
 
+/* Reads a row that db_find() found, in which a group of columns stands behind `which`. */
+void row_found(struct db_rows *row, rows_read *read, struct arena *a, void *to);
+
 /* One column, converted.  An id or digest of another size is zero, and the row is damaged. */
 struct str row_text(struct db_rows *row, int column, struct arena *a);
 struct id row_id(struct db_rows *row, int column);

@@ -6,20 +6,37 @@
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
+/* What the other nodes of a system have, and how many of them come first. */
+struct others {
+    int64_t held, before;
+};
+
+static void read_others(struct db_rows *row, struct arena *a, void *to)
+{
+    (void)a;
+    *(struct others *)to = (struct others){ .held = db_get_int(row, ALLOT_OTHERS_HELD),
+                                            .before = db_get_int(row, ALLOT_OTHERS_BEFORE) };
+}
+
 static bool allot_one(struct writer *w, struct allot_op *o, struct err *err)
 {
     struct db_value system = db_int(o->system), node = db_int(store_node(w->store));
-    int64_t others, room;
+    struct others others = { 0 };
+    int64_t turn;
+    bool there;
 
-    if (!db_run(w->db, SQL_ALLOT_LOCK, DB_ARGS(system), NULL, err) ||
-        !db_one_int(w->db, SQL_ALLOT_OTHERS, DB_ARGS(system, node), 0, &others, err))
+    if (!db_one_int(w->db, SQL_ALLOT_LOCK, DB_ARGS(system), 0, &turn, err) ||
+        !rows_one(w->db, SQL_ALLOT_OTHERS, DB_NO_SLOT, DB_ARGS(system, node), read_others, NULL,
+                  &others, &there, err))
         return false;
-    room = o->upto < o->most - others ? o->upto : o->most - others;
+    int64_t room = o->most - others.held - others.before; /* one slot for each that comes first */
+
+    room = o->upto < room ? o->upto : room;
     o->granted = room > o->keep ? room : o->keep;
-    return db_run(
-        w->db, SQL_ALLOT_PUT,
-        DB_ARGS(system, node, db_int(o->granted), db_int(o->wants && o->granted < o->most)), NULL,
-        err);
+    return db_run(w->db, SQL_ALLOT_PUT,
+                  DB_ARGS(system, node, db_int(o->granted),
+                          db_int(o->wants && o->granted < o->most), db_int(turn)),
+                  NULL, err);
 }
 
 static int allot_by_system(const void *a, const void *b)
@@ -49,7 +66,8 @@ static void read_allotted(struct db_rows *row, struct arena *a, void *to)
     (void)a;
     *(struct allotted *)to = (struct allotted){ .system = db_get_int(row, ALLOT_ALL_SYSTEM),
                                                 .total = db_get_int(row, ALLOT_ALL_TOTAL),
-                                                .wanting = db_get_int(row, ALLOT_ALL_WANTING) };
+                                                .wanting = db_get_int(row, ALLOT_ALL_WANTING),
+                                                .waiting = db_get_int(row, ALLOT_ALL_WAITING) };
 }
 
 bool allot_list(struct store *s, struct allotted *ret, size_t most, size_t *ret_count,

@@ -5,6 +5,10 @@
  * nodes stays within the concurrency.  A node keeps what it has until another one wants it: one
  * that is alone asks once for each system, and its deliveries cost nothing more.
  *
+ * Nodes that want slots and have none wait in line: a free slot is not given to a node that has
+ * some, or came later, as long as there are no more free ones than nodes that come first.  So slots
+ * that nodes give back in turn go round.
+ *
  * What a node holds is free again when the node was declared dead, as its claims are: until then
  * its sends may be under way.
  *
@@ -42,7 +46,8 @@ extern const struct store_verb allot_verb;
 struct allotted {
     int64_t system;
     int64_t total;   /* by live nodes */
-    int64_t wanting; /* other nodes that want more */
+    int64_t wanting; /* other nodes that want more ... */
+    int64_t waiting; /* ... and of these, those that have none */
 };
 enum { ALLOTTED_MOST = 4096 };
 bool allot_list(struct store *s, struct allotted *ret, size_t most, size_t *ret_count,

@@ -6,18 +6,19 @@
  *
  * Method.  The generic cell rate algorithm (core/rate.h): a system has one timeline of theoretical
  * times, one interval apart.  Its row in rate_bucket has next_ns, the first time that is not
- * reserved.  A node reserves a piece [next, until) in one commit and then hands out the times of
- * its piece from memory (engine/dispatch/limiter.c).  A reservation
+ * reserved, and seen_ns, what the store's clock showed then.  A node reserves a piece [next, until)
+ * in one commit and then hands out the times of its piece from memory (engine/dispatch/limiter.c).
+ * A reservation
  *
  *   1. locks the row, which is created if it is missing;
  *   2. reads the store's clock, then the monotonic clock of the node;
  *   3. lets rate_reserve() decide: a piece, or the time at which to ask again;
- *   4. writes next_ns;
+ *   4. writes the row;
  *   5. reports the piece to the limiter, after the commit.
  *
  * Invariants
- *   (1) The pieces of a system are disjoint while the store's clock does not go back: next_ns is
- *       read and raised under the lock of its row.
+ *   (1) The pieces of a system are disjoint, also if the store's clock goes back: next_ns and
+ *       seen_ns are read and written under the lock of their row.
  *   (2) A piece is used only after its reservation is committed (op.ok).
  *   (3) A transaction locks rows in the order of systems.  The writer calls run() once per group,
  *       with all its reservations, so sorting them there suffices, and nodes cannot deadlock.
@@ -26,15 +27,13 @@
  *
  * Why it is right.  A crash before the commit leaves the row as it was, and nobody has the piece.
  * A crash behind the commit, or a lost answer to it, loses the piece: the system gets less than
- * its rate for the length of a piece, never more.  An operation that is not granted writes next_ns
- * back unchanged.
+ * its rate for the length of a piece, never more.
  *
  * Clocks.  The store's clock is read under the lock, so waiting for the lock does not make it
  * stale.  The monotonic clock is read after it: the limiter's idea of the store's time is late by
  * the time of that answer, so it sends late rather than early.  If the store's clock goes back, the
- * row lies further ahead than the rule allows; rate_reserve() then lets the next piece begin where
- * it would if the burst and a longest piece had just been reserved.  So a system waits for about a
- * piece and not until the clock is back where it was.
+ * row goes back with it.  So a system waits for about a piece and not until the clock is back where
+ * it was.
  */
 #include "store/govern/rate.h"
 
@@ -42,20 +41,32 @@
 
 #include "base/clock.h"
 #include "base/container_of.h"
+#include "store/db/rows.h"
 #include "store/kernel/store_state.h"
+
+static void rate_read_row(struct db_rows *row, struct arena *a, void *to)
+{
+    (void)a;
+    *(struct rate_row *)to = (struct rate_row){ .next_ns = db_get_int(row, RATE_LOCK_NEXT_NS),
+                                                .seen_ns = db_get_int(row, RATE_LOCK_SEEN_NS) };
+}
 
 static bool govern_rate_reserve(struct writer *w, struct rate_op *o, struct err *err)
 {
-    int64_t next, now_us;
+    struct rate_row row = { 0 };
+    int64_t now_us;
+    bool there;
 
-    if (!db_one_int(w->db, SQL_RATE_LOCK, DB_ARGS(db_int(o->system)), 0, &next, err) ||
+    if (!rows_one(w->db, SQL_RATE_LOCK, DB_NO_SLOT, DB_ARGS(db_int(o->system)), rate_read_row, NULL,
+                  &row, &there, err) ||
         !db_one_int(w->db, SQL_RATE_NOW, DB_NO_ARGS, 0, &now_us, err))
         return false;
     o->mono_us = clock_mono_us();
     o->now_ns = now_us * 1000;
     o->piece = o->last;
-    o->granted = rate_reserve(&next, &o->rule, o->now_ns, &o->piece, &o->wait_until_ns);
-    return db_run(w->db, SQL_RATE_PUT, DB_ARGS(db_int(o->system), db_int(next)), NULL, err);
+    o->granted = rate_reserve(&row, &o->rule, o->now_ns, &o->piece, &o->wait_until_ns);
+    return db_run(w->db, SQL_RATE_PUT,
+                  DB_ARGS(db_int(o->system), db_int(row.next_ns), db_int(row.seen_ns)), NULL, err);
 }
 
 static int rate_by_system(const void *a, const void *b)

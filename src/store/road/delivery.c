@@ -1,5 +1,6 @@
 #include "store/road/delivery.h"
 
+#include "base/auto.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
@@ -42,34 +43,45 @@ static void read_delivery(struct db_rows *row, struct arena *a, void *to)
         d->bytes = delivery_bytes_of(row);
 }
 
-static bool read_deliveries(struct store *s, enum sql_id id, struct db_args args, size_t most,
-                            struct arena *a, struct delivery *ret, size_t *ret_count,
-                            struct err *err)
+static bool delivery_has_state(const struct delivery *d, struct err *err)
 {
-    size_t n;
-
-    if (!store_collect(s, id, args, ROWS_INTO(ret, most, a, read_delivery), &n, err))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned)ret[i].state >= DELIVERY_STATES)
-            return err_set(err, ERR_PERMANENT, 0, "delivery %lld is in no state (%d)",
-                           (long long)ret[i].num, (int)ret[i].state);
-    *ret_count = n;
-    return true;
+    return (unsigned)d->state < DELIVERY_STATES ||
+           err_set(err, ERR_PERMANENT, 0, "delivery %lld is in no state (%d)", (long long)d->num,
+                   (int)d->state);
 }
 
-bool delivery_get(struct store *s, int64_t num, struct arena *a, struct delivery *ret,
-                  struct err *err)
+static bool delivery_found(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
 {
-    size_t n;
+    struct delivery_look *l = (struct delivery_look *)arg + at;
 
-    return read_deliveries(s, SQL_DELIVERY_GET, DB_ARGS(db_int(num)), 1, a, ret, &n, err) && n == 1;
+    (void)slot;
+    row_found(row, read_delivery, l->arena, &l->delivery);
+    l->found = true;
+    return delivery_has_state(&l->delivery, err);
+}
+
+bool delivery_find(struct store *s, struct delivery_look *looks, size_t count, struct err *err)
+{
+    AUTO(reader_back) struct reader r = reader_take(s, err);
+    AUTO(arena_done) struct arena a = ARENA_INIT(count * sizeof(struct db_value) + 1024);
+    struct db_value *nums = ARENA_ARRAY(&a, struct db_value, count);
+
+    for (size_t i = 0; i < count; i++) {
+        nums[i] = db_int(looks[i].num);
+        looks[i].found = false;
+    }
+    return r.db != NULL && db_find(r.db, SQL_DELIVERY_FIND, DB_NO_SLOT, 1, nums, 1, count,
+                                   delivery_found, looks, err);
 }
 
 bool delivery_of_document(struct store *s, int64_t doc, struct arena *a, struct delivery *ret,
                           size_t *ret_count, struct err *err)
 {
-    return read_deliveries(s, SQL_DELIVERY_OF_DOCUMENT,
-                           DB_ARGS(db_int(doc), db_int(DELIVERIES_MOST)), DELIVERIES_MOST, a, ret,
-                           ret_count, err);
+    if (!store_collect(s, SQL_DELIVERY_OF_DOCUMENT, DB_ARGS(db_int(doc), db_int(DELIVERIES_MOST)),
+                       ROWS_INTO(ret, DELIVERIES_MOST, a, read_delivery), ret_count, err))
+        return false;
+    for (size_t i = 0; i < *ret_count; i++)
+        if (!delivery_has_state(&ret[i], err))
+            return false;
+    return true;
 }

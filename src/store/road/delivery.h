@@ -32,9 +32,16 @@ struct delivery {
 
 enum { DELIVERIES_MOST = 64 };
 
-/* False with ERR_NONE: there is no such delivery. */
-bool delivery_get(struct store *s, int64_t num, struct arena *a, struct delivery *ret,
-                  struct err *err);
+/* Reads several deliveries at once. */
+struct delivery_look {
+    int64_t num;
+    struct arena *arena; /* for its texts */
+
+    bool found; /* the answer */
+    struct delivery delivery;
+};
+bool delivery_find(struct store *s, struct delivery_look *looks, size_t count, struct err *err);
+
 /* The deliveries of a document, up to DELIVERIES_MOST, by number. */
 bool delivery_of_document(struct store *s, int64_t doc, struct arena *a, struct delivery *ret,
                           size_t *ret_count, struct err *err);

@@ -165,11 +165,35 @@ bool document_get(struct store *s, const struct id *id, struct arena *a, struct 
            id_eq(&ret->source.id, id);
 }
 
-bool document_live(struct store *s, int64_t num, struct arena *a, struct document *ret,
-                   bool *ret_found, struct err *err)
+static void read_row(struct db_rows *row, struct arena *a, void *to)
 {
-    return store_one(s, SQL_DOC_GET, DB_ARGS(db_int(num)), document_read_live, a, ret, ret_found,
-                     err);
+    *(struct document *)to = search_document_of(row, a);
+}
+
+static bool document_found(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct document_look *l = (struct document_look *)arg + at;
+
+    (void)slot;
+    (void)err;
+    row_found(row, read_row, l->arena, &l->document);
+    l->document.seq = db_get_int(row, DOC_FIND_SEQ);
+    l->found = true;
+    return true;
+}
+
+bool document_find(struct store *s, struct document_look *looks, size_t count, struct err *err)
+{
+    AUTO(reader_back) struct reader r = reader_take(s, err);
+    AUTO(arena_done) struct arena a = ARENA_INIT(count * sizeof(struct db_value) + 1024);
+    struct db_value *nums = ARENA_ARRAY(&a, struct db_value, count);
+
+    for (size_t i = 0; i < count; i++) {
+        nums[i] = db_int(looks[i].num);
+        looks[i].found = false;
+    }
+    return r.db != NULL &&
+           db_find(r.db, SQL_DOC_FIND, DB_NO_SLOT, 1, nums, 1, count, document_found, looks, err);
 }
 
 bool document_in_scope(const struct document_scope *scope, int64_t sender, int64_t receiver)

@@ -43,9 +43,16 @@ bool document_get(struct store *s, const struct id *id, struct arena *a, struct 
 bool document_numbered(struct store *s, int64_t num, struct arena *a, struct document *ret,
                        bool *ret_found, struct err *err);
 
-/* Live documents only. */
-bool document_live(struct store *s, int64_t num, struct arena *a, struct document *ret,
-                   bool *ret_found, struct err *err);
+/* Reads the rows of several live documents at once, without what their deliveries tell: `is`,
+ * `state`, `code`, `message` and `updated_us`. */
+struct document_look {
+    int64_t num;
+    struct arena *arena; /* for its texts */
+
+    bool found; /* the answer */
+    struct document document;
+};
+bool document_find(struct store *s, struct document_look *looks, size_t count, struct err *err);
 
 /* Documents whose sender or receiver is one of these systems. */
 struct document_scope {

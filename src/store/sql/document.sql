@@ -31,6 +31,20 @@ LEFT JOIN LATERAL (SELECT v.code, v.message FROM delivery v WHERE v.doc = d.num 
     AND v.state NOT IN (5, 7) ORDER BY v.state = 6 DESC, v.num LIMIT 1) w ON true
 WHERE d.num = $1;
 
+-- name: doc_find
+-- in:  $1 num int
+-- batch
+-- out: which, @doc@, seq
+-- What the rows of live documents have, without the states of their deliveries.
+SELECT 1, @doc@, seq FROM doc WHERE num = $1;
+
+-- name: doc_find
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+SELECT u.at, @d.doc@, d.seq FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at)
+JOIN doc d ON d.num = @KEY(u.num)@;
+
 -- name: done_get
 -- in:  $1 num int
 -- out: @done@

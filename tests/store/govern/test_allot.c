@@ -45,6 +45,49 @@ TEST(postgres_two_nodes_never_hold_more_than_there_are)
     store_close(b);
 }
 
+/* More nodes than slots, all busy: whoever gives its slot back is last in line. */
+TEST(postgres_slots_go_round)
+{
+    enum { NODES = 3 };
+    struct home h = fresh_home(), beside[NODES - 1];
+    struct store *s[NODES] = { open_store(&h) };
+    struct allot_op o = { .system = SYSTEM, .most = 1, .upto = 1, .wants = true };
+    struct err err = { 0 };
+    int had[NODES] = { 0 };
+
+    for (int i = 1; i < NODES; i++) {
+        beside[i - 1] = home_beside(&h);
+        s[i] = open_store(&beside[i - 1]);
+    }
+    for (int i = 0; i < NODES; i++) {
+        CHECK(s[i] != NULL && writers_call(store_writers(s[i]), &allot_verb, &o.op, &err));
+        CHECK(o.granted == (i == 0));
+    }
+    for (int turn = 0; turn < 2 * NODES; turn++) {
+        int holder = turn % NODES;
+
+        had[holder]++;
+        /* The first node asks first, always. */
+        for (int i = 0; i < NODES; i++) {
+            o = (struct allot_op){ .system = SYSTEM, .most = 1, .upto = 1, .wants = true };
+            o.keep = i == holder;
+            CHECK(writers_call(store_writers(s[i]), &allot_verb, &o.op, &err));
+            CHECK(o.granted == (i == holder));
+        }
+        CHECK(seen_by(s[holder]).waiting == NODES - 1 && seen_by(s[holder]).total == 1);
+        o = (struct allot_op){ .system = SYSTEM, .most = 1, .wants = true }; /* its turn is over */
+        CHECK(writers_call(store_writers(s[holder]), &allot_verb, &o.op, &err) && o.granted == 0);
+        for (int i = 0; i < NODES; i++) { /* also who has just given it back */
+            o = (struct allot_op){ .system = SYSTEM, .most = 1, .upto = 1, .wants = true };
+            CHECK(writers_call(store_writers(s[i]), &allot_verb, &o.op, &err));
+            CHECK(o.granted == (i == (holder + 1) % NODES));
+        }
+    }
+    CHECK(had[0] == 2 && had[1] == 2 && had[2] == 2);
+    for (int i = 0; i < NODES; i++)
+        store_close(s[i]);
+}
+
 TEST(postgres_a_lower_limit_takes_nothing_away_that_is_in_use)
 {
     struct home h = fresh_home();

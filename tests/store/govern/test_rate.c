@@ -82,6 +82,28 @@ TEST(a_time_of_another_clock_does_not_strand_a_system)
     store_close(s);
 }
 
+/* The clock of the store is set back twice: the row goes back with it, each time, and what was
+ * given before is not given again.  (The row is told instead that the clock had shown more.) */
+TEST(a_clock_that_is_set_back_twice_gives_nothing_twice)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct rate_rule rule = rate_rule(5, 60 * (int64_t)CLOCK_S, 1);
+    struct rate_op o;
+
+    CHECK(s != NULL && ask_piece(s, &o, SYSTEM, rule, (struct rate_piece){ 0 }) && o.granted);
+    int64_t until = o.piece.until_ns;
+
+    for (int i = 0; i < 2; i++) {
+        CHECK(tell(&h, "UPDATE rate_bucket SET next_ns = next_ns + 3600000000000, "
+                       "seen_ns = seen_ns + 3600000000000"));
+        CHECK(ask_piece(s, &o, SYSTEM, rule, (struct rate_piece){ 0 }) && !o.granted);
+        CHECK(o.wait_until_ns >= until); /* in elapsed time, which this test's clock shows */
+        CHECK(o.wait_until_ns - o.now_ns <= rule.interval_ns + RATE_PIECE_NS + RATE_SLACK_NS);
+    }
+    store_close(s);
+}
+
 /* ---- many who ask ---- */
 
 enum { ASKERS = 4, TURNS = 40 };

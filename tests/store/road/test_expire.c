@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/auto.h"
-#include "store/road/delivery.h"
+#include "one_delivery.h"
 #include "store_test.h"
 
 enum { PARTS = 4, T = 1000 };

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/auto.h"
+#include "one_delivery.h"
 #include "store/kernel/node.h"
-#include "store/road/delivery.h"
 #include "store/road/intent.h"
 #include "store/road/rescue.h"
 #include "store_test.h"

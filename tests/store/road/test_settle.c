@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/auto.h"
+#include "one_delivery.h"
 #include "store/road/claims.h"
-#include "store/road/delivery.h"
 #include "store/road/done.h"
 #include "store_test.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/auto.h"
-#include "store/road/delivery.h"
+#include "one_delivery.h"
 #include "store/road/done.h"
 #include "store_test.h"
 

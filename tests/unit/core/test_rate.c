@@ -67,11 +67,12 @@ TEST(rate_piece_is_empty_at_first_and_reserved)
 {
     struct rate_rule r = rate_rule(10, s / 1000, 3);
     struct rate_piece p = { 0 };
-    int64_t row = 0, wait = 0;
+    struct rate_row row = { 0 };
+    int64_t wait = 0;
 
     CHECK(rate_take(&p, &r, start, &wait) == RATE_RESERVE);
     CHECK(rate_reserve(&row, &r, start, &p, &wait));
-    CHECK(p.next_ns == start && p.until_ns == start + 200 * ms && row == p.until_ns);
+    CHECK(p.next_ns == start && p.until_ns == start + 200 * ms && row.next_ns == p.until_ns);
     CHECK(rate_take(&p, &r, start, &wait) == RATE_GO);
     CHECK(rate_take(&p, &r, start, &wait) == RATE_GO);
     CHECK(rate_take(&p, &r, start, &wait) == RATE_RESERVE);
@@ -82,7 +83,7 @@ TEST(rate_piece_is_empty_at_first_and_reserved)
     CHECK(rate_take(&p, &r, start + 100 * ms - 1, &wait) == RATE_WAIT);
     CHECK(rate_take(&p, &r, start + 100 * ms, &wait) == RATE_GO);
     CHECK(!rate_reserve(&row, &r, start + 100 * ms, &p, &wait) && wait == start + 200 * ms);
-    CHECK(row == start + 400 * ms && p.until_ns == row);
+    CHECK(row.next_ns == start + 400 * ms && p.until_ns == row.next_ns);
     CHECK(rate_reserve(&row, &r, start + 200 * ms, &p, &wait));
 }
 
@@ -90,7 +91,8 @@ TEST(rate_piece_that_the_clock_has_passed_is_worthless)
 {
     struct rate_rule r = rate_rule(10, s / 1000, 1);
     struct rate_piece p = { 0 };
-    int64_t row = 0, wait = 0;
+    struct rate_row row = { 0 };
+    int64_t wait = 0;
 
     CHECK(rate_reserve(&row, &r, start, &p, &wait));
     CHECK(rate_take(&p, &r, start + 100 * ms + 1, &wait) == RATE_RESERVE);
@@ -103,18 +105,19 @@ TEST(rate_clock_that_goes_back_gives_nothing_twice)
 {
     struct rate_rule r = rate_rule(4, s / 1000, 2);
     struct rate_piece p = { 0 }, other = { 0 };
-    int64_t row = 0, wait = 0, back = start - 3600 * s;
+    struct rate_row row = { 0 };
+    int64_t wait = 0, back = start - 3600 * s;
 
     CHECK(rate_reserve(&row, &r, start, &p, &wait));
     CHECK(rate_take(&p, &r, start, &wait) == RATE_GO);
     CHECK(!rate_reserve(&row, &r, start - 100 * ms, &other, &wait)); /* a little: wait */
-    CHECK(wait == row - 250 * ms);
-    CHECK(rate_reserve(&row, &r, back, &other, &wait));
-    CHECK(other.next_ns == back + 1500 * ms); /* the burst, a piece, its slack */
-    CHECK(row == other.until_ns);
-    CHECK(!rate_reserve(&row, &r, back, &p, &wait)); /* not once more */
-    CHECK(rate_take(&other, &r, back, &wait) == RATE_WAIT && wait == back + 1250 * ms);
-    CHECK(rate_take(&other, &r, wait, &wait) == RATE_GO);
+    CHECK(wait == row.next_ns - 250 * ms);
+    CHECK(!rate_reserve(&row, &r, back, &other, &wait) && wait == back + 250 * ms);
+    CHECK(rate_reserve(&row, &r, wait, &other, &wait));
+    CHECK(other.next_ns == back + 500 * ms); /* behind the first piece */
+    CHECK(row.next_ns == other.until_ns);
+    CHECK(!rate_reserve(&row, &r, back + 250 * ms, &p, &wait)); /* not once more */
+    CHECK(rate_take(&other, &r, back + 250 * ms, &wait) == RATE_GO);
     CHECK(rate_take(&p, &r, back, &wait) == RATE_RESERVE); /* a piece of another time */
 }
 
@@ -132,13 +135,14 @@ TEST(rate_extremes_stay_in_bounds)
         for (size_t k = 0; k < 5; k++) {
             struct rate_rule r = rate_rule(rates[i].count, rates[i].per_us, bursts[k]);
             struct rate_piece p = { 0 };
-            int64_t row = 0, wait = 0, now = start;
+            struct rate_row row = { 0 };
+            int64_t wait = 0, now = start;
 
             for (int n = 0; n < 3000; n++) {
                 enum rate_answer a = rate_take(&p, &r, now, &wait);
 
                 if (a == RATE_RESERVE && rate_reserve(&row, &r, now, &p, &wait)) {
-                    CHECK(row > now && p.until_ns - p.next_ns >= r.interval_ns);
+                    CHECK(row.next_ns > now && p.until_ns - p.next_ns >= r.interval_ns);
                     CHECK(rate_take(&p, &r, now, &wait) == RATE_GO);
                 } else if (a != RATE_GO) {
                     CHECK(wait > now && wait - now <= r.interval_ns + RATE_SLACK_NS);
@@ -154,7 +158,8 @@ enum { BEGUN_MOST = 4000, NODES = 4 };
 
 struct field {
     struct rate_rule rule;
-    int64_t row, begun[BEGUN_MOST];
+    struct rate_row row;
+    int64_t begun[BEGUN_MOST];
     size_t count;
     struct rate_piece piece[NODES];
     int64_t ready_ns[NODES]; /* the answer to its reservation is there */
@@ -207,6 +212,40 @@ TEST(rate_of_many_nodes_keeps_the_bound)
                 now += (int64_t)(next_chance(&chance) % (uint64_t)(2 * s));
             step(&f, node, now, (int64_t)(next_chance(&chance) % (uint64_t)(5 * ms)));
             now += (int64_t)(next_chance(&chance) % (uint64_t)ms);
+        }
+        CHECK(f.count > 5);
+        CHECK(is_kept(&f));
+    }
+}
+
+/* The clock of the store is set back again and again, by much and by little.  Each node goes on
+ * with the time of its reservation, so nothing may begin that elapsed time does not allow. */
+TEST(rate_of_many_nodes_keeps_the_bound_whenever_the_clock_is_set_back)
+{
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        uint64_t chance = seed;
+        struct field f = { .rule = rate_rule(1 + next_chance(&chance) % 200, s / 1000,
+                                             1 + next_chance(&chance) % 20) };
+        int64_t off[NODES] = { 0 }, back = 0;
+
+        for (int64_t now = start; f.count < BEGUN_MOST && now < start + 20 * s;
+             now += (int64_t)(next_chance(&chance) % (uint64_t)ms)) {
+            size_t node = next_chance(&chance) % NODES;
+            int64_t wait;
+
+            if (next_chance(&chance) % 1500 == 0)
+                back += (int64_t)(next_chance(&chance) % (uint64_t)(20 * s));
+            switch (rate_take(&f.piece[node], &f.rule, now - off[node], &wait)) {
+            case RATE_GO:
+                f.begun[f.count++] = now;
+                break;
+            case RATE_RESERVE:
+                if (rate_reserve(&f.row, &f.rule, now - back, &f.piece[node], &wait))
+                    off[node] = back;
+                break;
+            case RATE_WAIT:
+                break;
+            }
         }
         CHECK(f.count > 5);
         CHECK(is_kept(&f));

@@ -1,32 +1,7 @@
 /* Which delivery may begin now.  A real plan of a small configuration; nothing is sent. */
 #include "engine/dispatch/dispatch.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
-
-#include "app/registry.h"
-#include "base/auto.h"
-#include "base/clock.h"
-#include "engine/dispatch/govern.h"
-#include "engine/dispatch/limiter.h"
-#include "folder.h"
-#include "store/open.h"
-#include "store/store.h"
-#include "test.h"
-
-enum { MEMORY = 512 /* parts that a lane keeps in memory */, MANY = 1200 };
-
-static const char two_systems[] = "systems:\n"
-                                  "  hub: { limits: { concurrency: 2 } }\n"
-                                  "  shop: { limits: { concurrency: 2 } }\n"
-                                  "gateways: { in: { kind: http } }\n"
-                                  "endpoints:\n"
-                                  "  one: { kind: http, url: \"http://x/\", system: hub, breaker: "
-                                  "{ failures: 3, wait: 100ms } }\n"
-                                  "  two: { kind: http, url: \"http://x/\", system: hub }\n"
-                                  "  far: { kind: http, url: \"http://x/\", system: shop }\n"
-                                  "routes:\n"
-                                  "  - { name: all, do: [ { deliver: [one, two, far] } ] }\n";
+#include "engine/dispatch/field.h"
 
 static const char without_one[] =
     "systems: { hub: { limits: { concurrency: 2 } }, shop: {} }\n"
@@ -45,182 +20,6 @@ static const char with_rates[] = "systems:\n"
                                  "  far: { kind: http, url: \"http://x/\", system: shop }\n"
                                  "routes:\n"
                                  "  - { name: all, do: [ { deliver: [one, far] } ] }\n";
-
-/* ---- a plan, and parts of it ---- */
-
-static bool make_endpoint(const struct settings *s, void **ret_self, struct err *err)
-{
-    static char self;
-
-    (void)s;
-    (void)err;
-    *ret_self = &self;
-    return true;
-}
-
-static const struct endpoint_type any_endpoint = { .kind = { .name = "http" },
-                                                   .make = make_endpoint };
-static const struct endpoint_type *const endpoints[] = { &any_endpoint, NULL };
-static const struct service_type *const services[] = { NULL };
-static const struct gateway_type *const gateways[] = { NULL };
-static const struct connectors connectors = { gateways, services, endpoints };
-
-static struct plan *plan_of(struct store *s, const char *text, int64_t version)
-{
-    static const struct config_options options = { .connectors = &registry };
-    struct config_report report = CONFIG_REPORT_INIT;
-    struct config *c = config_load(str_of(text), "test", &options, &report);
-    struct plan *p = NULL;
-    struct err err = { 0 };
-
-    if (c == NULL || !plan_build(c, version, &connectors, s, NULL, &p, &err))
-        (void)printf("# %s\n", c == NULL ? report.problems.items[0].message : err.text);
-    config_unref(c);
-    config_report_done(&report);
-    return p;
-}
-
-struct field {
-    struct folder folder;
-    struct store *store;
-    struct plan *plan;
-    struct govern *govern;
-    struct limiter *limiter; /* without a thread */
-    struct dispatch *dispatch;
-    struct flight flight;
-    struct leg parts[MANY];
-    size_t used;
-    struct rate_op *reserving;
-    int64_t row_ns;
-    int changed, hungry;
-    bool here;
-    bool open;
-};
-
-static void on_changed(void *arg, int64_t endpoint, const struct breaker *b, int64_t pause_until_us,
-                       const char *why, bool here)
-{
-    struct field *f = arg;
-
-    f->here = here;
-    (void)endpoint;
-    (void)pause_until_us;
-    (void)why;
-    f->changed++;
-    f->open = breaker_is_open(b);
-}
-
-static void on_ready(void *arg, int64_t system)
-{
-    (void)arg;
-    (void)system;
-}
-
-/* The store gives a piece, whenever it is asked. */
-static void on_reserve(void *arg, struct rate_op *op)
-{
-    ((struct field *)arg)->reserving = op;
-}
-
-static void reserve(struct field *f)
-{
-    struct rate_op *o = f->reserving;
-
-    if (o == NULL)
-        return;
-    f->reserving = NULL;
-    o->op.ok = true;
-    o->mono_us = clock_mono_us();
-    o->now_ns = o->mono_us * 1000;
-    o->piece = o->last;
-    o->granted = rate_reserve(&f->row_ns, &o->rule, o->now_ns, &o->piece, &o->wait_until_ns);
-    o->op.done(&o->op);
-}
-
-static void on_hungry(void *arg)
-{
-    ((struct field *)arg)->hungry++;
-}
-
-static struct field *field_new(void)
-{
-    struct field *f = calloc(1, sizeof *f);
-    struct err err = { 0 };
-
-    f->folder = folder_make();
-    if (!store_open(&(struct store_options){ .data = f->folder.path, .area = "internal" },
-                    &f->store, &err))
-        (void)printf("# %s\n", err.text);
-    f->plan = plan_of(f->store, two_systems, 1);
-    f->govern = govern_new();
-    f->limiter =
-        limiter_new(&(struct limiter_calls){ .ready = on_ready, .reserve = on_reserve, .arg = f });
-    f->dispatch = dispatch_new(f->govern, &(struct dispatch_calls){ .limiter = f->limiter,
-                                                                    .changed = on_changed,
-                                                                    .hungry = on_hungry,
-                                                                    .arg = f });
-    dispatch_use(f->dispatch, f->plan);
-    f->flight.plan = f->plan;
-    return f;
-}
-
-static void field_free(struct field *f)
-{
-    dispatch_free(f->dispatch);
-    reserve(f);
-    limiter_free(f->limiter);
-    govern_free(f->govern);
-    for (size_t i = 0; i < f->used; i++)
-        plan_unref(f->parts[i].plan);
-    plan_unref(f->plan);
-    store_close(f->store);
-    folder_done(&f->folder);
-    free(f);
-}
-
-static int64_t word(struct field *f, enum name_kind kind, const char *name)
-{
-    int64_t id = 0;
-
-    (void)name_find(f->store, kind, str_of(name), &id);
-    return id;
-}
-
-static struct leg *leg(struct field *f, const char *system, const char *endpoint)
-{
-    struct leg *p = &f->parts[f->used++];
-
-    p->flight = &f->flight;
-    p->row.system = word(f, NAME_SYSTEM, system);
-    p->row.endpoint = word(f, NAME_ENDPOINT, endpoint);
-    p->began_us = clock_mono_us();
-    return p;
-}
-
-static enum dispatch_answer offer(struct field *f, struct leg *p, unsigned *why)
-{
-    unsigned none;
-
-    return dispatch_offer(f->dispatch, p, why != NULL ? why : &none);
-}
-
-static struct dispatch_next end(struct field *f, struct leg *p, enum verdict_kind kind)
-{
-    struct verdict v = { .kind = kind };
-    struct dispatch_next next;
-
-    (void)dispatch_ended(f->dispatch, p, &v, &next);
-    return next;
-}
-
-static size_t count(const struct leg *p)
-{
-    size_t n = 0;
-
-    for (; p != NULL; p = p->next)
-        n++;
-    return n;
-}
 
 /* ---- turns ---- */
 
@@ -296,6 +95,35 @@ TEST(what_is_in_the_store_is_not_overtaken)
     dispatch_note_empty(f->dispatch, 1001);
     CHECK(!dispatch_next_queue(f->dispatch, &turn));
     CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    field_free(f);
+}
+
+/* Tasks are claimed ahead of the free slots, and again when half of those are used up: the receiver
+ * does not wait for a claim, and a claim brings many. */
+TEST(a_fast_receiver_has_the_next_deliveries_in_memory)
+{
+    enum { SLOTS = 2, AHEAD = 4 * SLOTS };
+    struct field *f = field_new();
+    struct leg *sent[SLOTS + AHEAD];
+    struct queue_turn turn;
+
+    for (int i = 0; i < SLOTS + AHEAD; i++) {
+        sent[i] = leg(f, "hub", "one");
+        sent[i]->row.num = i + 1;
+    }
+    dispatch_note_stored(f->dispatch, sent[0]->row.system, sent[0]->row.endpoint, 1001);
+    CHECK(dispatch_next_queue(f->dispatch, &turn) && turn.room == SLOTS + AHEAD);
+    for (int i = 0; i < SLOTS + AHEAD; i++)
+        CHECK(offer(f, sent[i], NULL) == (i < SLOTS ? DISPATCH_BEGIN : DISPATCH_WAIT));
+    for (int i = 0, hungry = f->hungry; i < AHEAD; i++) {
+        bool half = i + 1 == AHEAD / 2;
+
+        CHECK(dispatch_next_queue(f->dispatch, &turn) == (i >= AHEAD / 2));
+        CHECK(end(f, sent[i], VERDICT_DELIVERED).begin == sent[SLOTS + i]);
+        CHECK(f->hungry == hungry + half);
+        hungry = f->hungry;
+    }
+    CHECK(dispatch_next_queue(f->dispatch, &turn) && turn.room == AHEAD);
     field_free(f);
 }
 
@@ -742,7 +570,7 @@ TEST(a_probe_needs_a_token_too)
     use_rates(f);
     for (int i = 0; i < 3; i++) {
         p[i] = leg(f, "hub", "one");
-        f->row_ns = 0;
+        f->row = (struct rate_row){ 0 };
         if (offer(f, p[i], NULL) == DISPATCH_WAIT) {
             struct dispatch_next next;
 
@@ -758,7 +586,7 @@ TEST(a_probe_needs_a_token_too)
     clock_sleep_us(120 * CLOCK_MS);
     dispatch_note_stored(f->dispatch, p[0]->row.system, p[0]->row.endpoint, 1001);
     p[0]->row.num = 7;
-    f->row_ns = INT64_MAX / 4;
+    f->row.next_ns = INT64_MAX / 4;
     while (dispatch_next_queue(f->dispatch, &turn)) { /* what is left of the piece */
         CHECK(turn.room == 1 && offer(f, p[0], NULL) == DISPATCH_BEGIN);
         (void)end(f, p[0], VERDICT_UNREACHED);

@@ -11,8 +11,8 @@ enum { HUB = 7, SHOP = 8 };
 struct field {
     struct limiter *limiter;
     pthread_mutex_t mutex;
-    struct rate_op *op; /* under way */
-    int64_t row_ns;     /* of the store */
+    struct rate_op *op;  /* under way */
+    struct rate_row row; /* of the store */
     int asked, told;
     bool answers; /* at once, on a thread of its own */
 };
@@ -29,7 +29,7 @@ static void answer(struct field *f, bool ok)
     o->now_ns = clock_wall_us() * 1000;
     o->piece = o->last;
     if (ok)
-        o->granted = rate_reserve(&f->row_ns, &o->rule, o->now_ns, &o->piece, &o->wait_until_ns);
+        o->granted = rate_reserve(&f->row, &o->rule, o->now_ns, &o->piece, &o->wait_until_ns);
     o->op.done(&o->op);
 }
 
@@ -191,7 +191,7 @@ TEST(a_rate_is_kept_and_reached)
 /* A rule whose next time may be used for a minute, when the row lies so far ahead. */
 static struct rate_rule long_rule(struct field *f, int64_t further_us)
 {
-    f->row_ns = (clock_wall_us() + 60 * CLOCK_S + further_us) * 1000;
+    f->row.next_ns = (clock_wall_us() + 60 * CLOCK_S + further_us) * 1000;
     return rate_rule(1, CLOCK_S, 61);
 }
 
