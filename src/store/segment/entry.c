@@ -38,6 +38,11 @@ uint64_t entry_check(uint64_t h, const char *bytes, size_t len)
     return h ^ h >> 32;
 }
 
+bool entry_is_room(const char *bytes, size_t len)
+{
+    return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
+}
+
 static uint64_t header_check(const char *h, size_t len)
 {
     return entry_check(UINT64_C(0x9e3779b97f4a7c15), h, len);

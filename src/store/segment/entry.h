@@ -31,6 +31,8 @@ uint64_t entry_get_u64(const char *at);
 
 /* Detects torn and damaged entries; it is no protection against forgery. */
 uint64_t entry_check(uint64_t h, const char *bytes, size_t len);
+/* Zeros are room that was never written to. */
+bool entry_is_room(const char *bytes, size_t len);
 
 void entry_make(char h[static ENTRY_HEADER], int64_t seg, int64_t commit,
                 const struct segment_payload *p, size_t record_len);

@@ -237,8 +237,7 @@ static bool rest_is_zero(struct segments *s, int64_t from, bool *ret, struct err
 
         if (!file_read_at(s->fd, s->stage, n, at, err))
             return false;
-        for (size_t i = 0; *ret && i < n; i++)
-            *ret = s->stage[i] == 0;
+        *ret = entry_is_room(s->stage, n);
     }
     return true;
 }

@@ -13,7 +13,7 @@
 #include "store/segment/entry.h"
 #include "store/segment/segment.h"
 
-enum { BLOCK = 1 << 20 };
+enum { BLOCK = 1 << 20, PAGE = 4096 };
 
 int64_t segment_of_name(struct str name)
 {
@@ -171,6 +171,17 @@ static bool bytes_at(struct scan *s, int64_t pos, const char **ret, size_t *ret_
     return true;
 }
 
+/* Where the next entry may begin, when none does at `pos`.  A segment that was just begun is room
+ * and nothing else: that is passed over a page at a time. */
+static int64_t next_place(const struct scan *s, int64_t pos)
+{
+    int64_t next = pos + 8, end = s->at + (int64_t)s->len;
+
+    while (next + PAGE <= end && entry_is_room(s->block + (next - s->at), PAGE))
+        next += PAGE;
+    return next;
+}
+
 static bool scan_all(struct scan *s, void (*found)(void *arg, const struct segment_entry *e),
                      void *arg, bool *ret_whole, struct err *err)
 {
@@ -185,7 +196,7 @@ static bool scan_all(struct scan *s, void (*found)(void *arg, const struct segme
             return false;
         if (!entry_parse(h, room, s->seg, &head)) {
             gap = true;
-            pos += 8;
+            pos = next_place(s, pos);
             continue;
         }
         *ret_whole = *ret_whole && !gap;
