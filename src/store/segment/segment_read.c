@@ -173,7 +173,7 @@ static bool bytes_at(struct scan *s, int64_t pos, const char **ret, size_t *ret_
 
 /* Where the next entry may begin, when none does at `pos`.  A segment that was just begun is room
  * and nothing else: that is passed over a page at a time. */
-static int64_t next_place(const struct scan *s, int64_t pos)
+static int64_t scan_next_place(const struct scan *s, int64_t pos)
 {
     int64_t next = pos + 8, end = s->at + (int64_t)s->len;
 
@@ -196,7 +196,7 @@ static bool scan_all(struct scan *s, void (*found)(void *arg, const struct segme
             return false;
         if (!entry_parse(h, room, s->seg, &head)) {
             gap = true;
-            pos = next_place(s, pos);
+            pos = scan_next_place(s, pos);
             continue;
         }
         *ret_whole = *ret_whole && !gap;
