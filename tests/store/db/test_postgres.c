@@ -55,7 +55,8 @@ static bool go_back(const struct home *h, const char *version)
     return tell(h, sql) &&
            tell(h, "DROP TABLE IF EXISTS aloft, folder, node_name, allot, chart, chart_count, "
                    "failing; DROP INDEX IF EXISTS delivery_retrying; "
-                   "ALTER TABLE IF EXISTS payload_0 RENAME TO payload");
+                   "ALTER TABLE IF EXISTS payload_0 RENAME TO payload; "
+                   "ALTER TABLE IF EXISTS payload_piece_0 RENAME TO payload_piece");
 }
 
 /* Also those that an older program made. */
@@ -114,6 +115,8 @@ TEST(postgres_every_statement_can_be_prepared)
     CHECK(tell(&h, "CREATE TABLE done_1000000 AS SELECT * FROM done_1"));
     CHECK(tell(&h, "CREATE TABLE payload_1 (LIKE payload_0 INCLUDING ALL)"));
     CHECK(tell(&h, "CREATE TABLE payload_old_1 (LIKE payload_0 INCLUDING ALL)"));
+    CHECK(tell(&h, "CREATE TABLE payload_piece_1 (LIKE payload_piece_0 INCLUDING ALL)"));
+    CHECK(tell(&h, "CREATE TABLE payload_piece_old_1 (LIKE payload_piece_0 INCLUDING ALL)"));
     for (int i = 0; i < SQL_COUNT; i++) {
         const char *text = sql_postgresql[i].text;
 

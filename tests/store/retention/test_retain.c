@@ -302,7 +302,8 @@ TEST(postgres_space_of_payloads_comes_back_with_the_table_of_their_day)
     static struct accept_op many[MANY], few[FEW];
     struct home h = fresh_home();
     struct store *s = open_store(&h);
-    struct str body = str_mem(calloc(1, BODY), BODY);
+    char *zeros = calloc(1, BODY);
+    struct str body = str_mem(zeros, BODY);
     struct err err = { 0 };
     int64_t bytes;
 
@@ -319,6 +320,7 @@ TEST(postgres_space_of_payloads_comes_back_with_the_table_of_their_day)
     CHECK(ask(&h, "SELECT count(*) FROM part WHERE family = 4 AND slot = 5") == 0);
     CHECK(ended_docs(s, few, 1, body, 9) && payload_is(s, &few[0], body)); /* today's */
     store_close(s);
+    free(zeros);
 }
 
 static bool use_piece_day(const struct home *h, struct store *s, int64_t day)
@@ -360,7 +362,8 @@ TEST(postgres_space_of_large_payloads_comes_back_with_the_table_of_their_day)
     static struct accept_op many[MANY], kept;
     struct home h = fresh_home();
     struct store *s = open_store(&h);
-    struct str body = str_mem(calloc(1, SIZE), SIZE);
+    char *bytes = calloc(1, SIZE);
+    struct str body = str_mem(bytes, SIZE);
     struct retain_bytes sum;
     struct err err = { 0 };
 
@@ -380,6 +383,7 @@ TEST(postgres_space_of_large_payloads_comes_back_with_the_table_of_their_day)
                    "1)")); /* its table went with its last piece */
     CHECK(clean(s, &sum) && ask(&h, "SELECT count(*) FROM payload_gone") == 0);
     store_close(s);
+    free(bytes);
 }
 
 /* Tables with few rows, most of which are needed, come before one that is empty. */
@@ -405,7 +409,8 @@ TEST(postgres_payloads_of_before_there_were_days_are_read_after_an_upgrade)
     enum { SIZE = 2 << 20 };
     struct home h = fresh_home();
     struct store *s = open_store(&h);
-    struct str body = str_mem(calloc(1, SIZE), SIZE);
+    char *bytes = calloc(1, SIZE);
+    struct str body = str_mem(bytes, SIZE);
     struct accept_op op = doc_of(STR("old")), large;
 
     CHECK(s != NULL && accept_doc(s, &op) && op.place.pos == 0);
@@ -419,6 +424,7 @@ TEST(postgres_payloads_of_before_there_were_days_are_read_after_an_upgrade)
     s = open_store(&h);
     CHECK(s != NULL && payload_is(s, &op, STR("old")) && payload_is(s, &large, body));
     store_close(s);
+    free(bytes);
 }
 
 TEST(postgres_uploads_that_nobody_took_go_some_pieces_at_a_time)
