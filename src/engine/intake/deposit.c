@@ -53,13 +53,6 @@ static struct str deposit_keep_text(struct deposit *d, struct str s)
     return (struct str){ at, s.len };
 }
 
-/* A poll that was given up uses nothing of the node any more, which may be gone. */
-static bool is_wanted(const struct depositor *o, struct err *err)
-{
-    return !call_is_given_up(o->call) ||
-           err_set(err, ERR_TRANSIENT, 0, "the look was given up, because it hung");
-}
-
 /* ---- admission ---- */
 
 static bool deposit_admit(struct depositor *o, struct err *err)
@@ -86,8 +79,7 @@ static bool open_deposit(void *arg, struct str name, struct str ctype, struct de
 
     if (name.len + ctype.len > TEXTS_MOST)
         return err_set(err, ERR_PERMANENT, 0, "its name is too long");
-    call_pause(o->call);
-    bool admitted = is_wanted(o, err) && deposit_admit(o, err);
+    bool admitted = call_own_begin(o->call, err) && deposit_admit(o, err);
 
     call_alive(o->call);
     if (!admitted)
@@ -127,8 +119,6 @@ static bool to_upload(struct deposit *d, struct str bytes, struct err *err)
 
 static bool keep_bytes(struct deposit *d, struct str bytes, struct err *err)
 {
-    if (!is_wanted(d->owner, err))
-        return false;
     d->size += (int64_t)bytes.len;
     if (d->size > d->owner->size_most)
         return err_set(err, ERR_PERMANENT, 0, "it is larger than limits.size of the gateway");
@@ -140,8 +130,7 @@ static bool keep_bytes(struct deposit *d, struct str bytes, struct err *err)
 
 static bool put(struct deposit *d, struct str bytes, struct err *err)
 {
-    call_pause(d->owner->call);
-    bool ok = keep_bytes(d, bytes, err);
+    bool ok = call_own_begin(d->owner->call, err) && keep_bytes(d, bytes, err);
 
     call_alive(d->owner->call);
     return ok;
@@ -235,8 +224,7 @@ static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *r
     o->has_key = true;
     o->key = deposit_key_digest(owner->word, key);
     o->key_period_us = DEPOSIT_KEY_PERIOD_US;
-    call_pause(owner->call);
-    if (!is_wanted(owner, err) || !finish_body(d, err)) {
+    if (!call_own_begin(owner->call, err) || !finish_body(d, err)) {
         deposit_end(d);
         call_alive(owner->call);
         return false;
@@ -268,8 +256,7 @@ static bool seen(void *arg, struct str key, bool *ret, struct err *err)
     const struct depositor *o = arg;
     struct sha256 sha = deposit_key_digest(o->word, key);
 
-    call_pause(o->call);
-    bool ok = is_wanted(o, err) && ledger_seen(o->store, o->word, &sha, ret, err);
+    bool ok = call_own_begin(o->call, err) && ledger_seen(o->store, o->word, &sha, ret, err);
 
     call_alive(o->call);
     return ok;
@@ -280,8 +267,7 @@ static bool note_seen(void *arg, struct str key, struct err *err)
     const struct depositor *o = arg;
     struct sha256 sha = deposit_key_digest(o->word, key);
 
-    call_pause(o->call);
-    bool ok = is_wanted(o, err) && ledger_note(o->store, o->word, &sha, err);
+    bool ok = call_own_begin(o->call, err) && ledger_note(o->store, o->word, &sha, err);
 
     call_alive(o->call);
     return ok;

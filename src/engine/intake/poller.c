@@ -213,15 +213,13 @@ static bool poller_is_stopping(void *arg)
 
 static bool poller_take_turn(struct post *o, bool *ret_ours, struct err *err)
 {
-    if (!call_own_begin(&o->call.call, err))
+    if (!poll_turn(o->duty->poller->o.store, o->depositor.word, LEASE_US, ret_ours, err))
         return false;
-    bool ok = poll_turn(o->duty->poller->o.store, o->depositor.word, LEASE_US, ret_ours, err);
-
-    call_alive(&o->call.call);
-    o->held_us = ok ? clock_mono_us() : o->held_us;
-    return ok;
+    o->held_us = clock_mono_us();
+    return true;
 }
 
+/* Asked by the depositor, within what is our own (deposit.c). */
 static bool hold(void *arg, struct err *err)
 {
     struct post *o = arg;
@@ -441,6 +439,14 @@ static bool poller_prepare(struct post *o, struct err *err)
     return ok;
 }
 
+static bool poller_begin_turn(struct post *o, bool *ret_ours, struct err *err)
+{
+    bool ok = call_own_begin(&o->call.call, err) && poller_take_turn(o, ret_ours, err);
+
+    call_alive(&o->call.call);
+    return ok;
+}
+
 /* A poll that was given up meanwhile ends wherever it notices: what it would use may be gone. */
 static enum look_result poller_look(struct post *o)
 {
@@ -449,7 +455,7 @@ static enum look_result poller_look(struct post *o)
     if (closed(o) != NULL)
         return skip(o, WAIT_US); /* the node reports the reason itself */
     if (!poller_prepare(o, &o->err) || (o->self == NULL && !poller_set_up(o, &o->err)) ||
-        !poller_take_turn(o, &ours, &o->err))
+        !poller_begin_turn(o, &ours, &o->err))
         return LOOK_FAILED;
     if (!ours)
         return LOOK_ELSEWHERE;

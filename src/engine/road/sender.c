@@ -55,9 +55,8 @@ static bool next_piece(void *arg, struct str *ret, struct err *err)
     struct outing *o = arg;
     struct store *s = o->road->store;
 
-    if (call_is_given_up(&o->call.call))
-        return err_set(err, ERR_TRANSIENT, 0, "the call was given up");
-    call_pause(&o->call.call);
+    if (!call_own_begin(&o->call.call, err))
+        return false;
     bool ok = (o->reader != NULL || payload_open(s, &o->source, &o->reader, err)) &&
               payload_next(o->reader, ret, err);
 
