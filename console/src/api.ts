@@ -6,9 +6,9 @@ import type * as T from "./types";
 
 const ROW = `id gateway sender receiver type state size name received updated error { code message }`;
 const RELATIVE = `id state received updated name type receiver`;
-const HOLD = `id system state from until reason owner made ended endedBy waiting drained`;
+const HOLD = `id system state from until reason owner made ended endedBy waiting sending drained`;
 const SYSTEM = `name title ids limits { concurrency rate } window { texts open changes broken } order inDoubt
-  holds { ${HOLD} } line held waiting retrying perHour drained windowFits`;
+  holds { ${HOLD} } line held waiting sending retrying perHour drained windowFits`;
 const PAUSES = `pauses { what reason by since everywhere }`;
 const PROBLEM = `line column message hint`;
 const RESULT = `id result message`;
@@ -89,7 +89,7 @@ export const document = query<{ document: T.DocumentDetail | null }, { id: strin
     deliveries { id endpoint system state held heldWhy blockedBy attempts due status code message name updated
       answer { time attempt status contentType size kept } }
     timeline { time node stage what outcome duration attempt status config message }
-    stages { stage name time size sha256 }
+    stages { stage name time stored size sha256 }
     editOf { ${RELATIVE} } batch { ${RELATIVE} } parent { ${RELATIVE} }
     children(first: 20) { items { ${RELATIVE} } next }
     members(first: 20) { items { ${RELATIVE} } next }
@@ -101,13 +101,13 @@ export const payload = query<
   { id: string; stage: number; from: number; length: number }
 >(`query ($id: ID!, $stage: Int, $from: Long, $length: Int) {
   document(id: $id) {
-    payload(stage: $stage, as: base64, from: $from, length: $length) { stage size sha256 from bytes text truncated isText }
+    payload(stage: $stage, as: base64, from: $from, length: $length) { stage computedWith size sha256 from bytes text truncated isText }
   }
 }`);
 
 export const answer = query<{ document: { answer: T.Payload | null } | null }, { id: string; delivery: string }>(`query ($id: ID!, $delivery: String!) {
   document(id: $id) {
-    answer(delivery: $delivery, as: base64) { stage size sha256 from bytes text truncated isText }
+    answer(delivery: $delivery, as: base64) { stage computedWith size sha256 from bytes text truncated isText }
   }
 }`);
 
@@ -184,7 +184,7 @@ export const deadDiscard = query<{ bulk: T.Bulk }, BulkVars<T.DeadFilter>>(`muta
 /* ---- the flow ------------------------------------------------------------------------------- */
 
 export const endpoints = query<{ endpoints: T.Endpoint[] }>(`query {
-  endpoints { name kind system breaker since until pause active waiting broken }
+  endpoints { name kind system breaker since until pause active waiting broken failing }
 }`);
 
 export const flow = query<{ flow: T.FlowEdge[] }>(`query {
@@ -198,7 +198,7 @@ export const gateways = query<{ gateways: T.Gateway[] }>(`query {
 export const parts = query<{ gateways: T.Gateway[]; routes: T.Route[]; endpoints: T.Endpoint[]; systems: T.Page<T.System> }>(`query {
   gateways { name title kind auth path every accepted refused lastReceived broken line }
   routes { name title sender receiver type steps endpoints broken line }
-  endpoints { name kind system breaker since until pause active waiting broken }
+  endpoints { name kind system breaker since until pause active waiting broken failing }
   systems(first: 200) { items { name title held waiting } }
 }`);
 

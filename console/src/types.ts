@@ -117,8 +117,9 @@ export interface Stage {
   stage: number;
   name: string;
   time: string;
-  size: number;
-  sha256: string;
+  stored: boolean;
+  size: number | null;
+  sha256: string | null;
 }
 
 export interface Relative {
@@ -152,6 +153,8 @@ export interface DocumentDetail extends DocumentRow {
 
 export interface Payload {
   stage: number | null;
+  /** The version with which it was computed again; null: as it was stored. */
+  computedWith: number | null;
   size: number;
   sha256: string;
   from: number;
@@ -240,6 +243,8 @@ export interface Endpoint {
   active: number;
   waiting: number;
   broken: string | null;
+  /** What nodes report of it. */
+  failing: string | null;
 }
 
 export interface Gateway {
@@ -296,6 +301,7 @@ export interface Hold {
   ended: string | null;
   endedBy: string | null;
   waiting: number;
+  sending: number;
   drained: string | null;
 }
 
@@ -317,6 +323,7 @@ export interface System {
   line: number;
   held: string[];
   waiting: number;
+  sending: number;
   retrying: number;
   perHour: number | null;
   drained: string | null;

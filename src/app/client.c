@@ -556,6 +556,14 @@ bool client_get(struct client *c, const char *path, const char *to)
     return close(fd) == 0 || transfer_fail(&t, "cannot write", to, strerror(errno));
 }
 
+const char *client_field(struct client *c, const char *name)
+{
+    struct curl_header *field;
+
+    return curl_easy_header(c->curl, name, 0, CURLH_HEADER, -1, &field) == CURLHE_OK ? field->value
+                                                                                     : NULL;
+}
+
 char *client_escape(struct client *c, const char *name)
 {
     char *escaped = curl_easy_escape(c->curl, name, 0);

@@ -52,6 +52,9 @@ bool client_post(struct client *c, const struct client_upload *up, json_t **ret_
  * answer; after a failure an incomplete file is removed. */
 bool client_get(struct client *c, const char *path, const char *to);
 
+/* A header field of the last answer, lent until the next request; NULL: it has none. */
+const char *client_field(struct client *c, const char *name);
+
 /* The name percent-encoded, as one segment of a path; free() it. */
 char *client_escape(struct client *c, const char *name);
 

@@ -214,7 +214,14 @@ static int run_payload(const struct args *a)
         path = arena_printf(&arena, "%s?answer=%s", path, of);
     }
 
-    return client_get(&c, path, args_text(a, "o")) ? EXIT_DONE : c.exit_code;
+    if (!client_get(&c, path, args_text(a, "o")))
+        return c.exit_code;
+    const char *computed = client_field(&c, "Waybill-Computed");
+
+    if (computed != NULL)
+        (void)fprintf(stderr, "waybill: stage %lld was not stored: computed again, with %s\n",
+                      (long long)stage, computed);
+    return EXIT_DONE;
 }
 
 /* Changes the documents named by operands, or those that match the filter; both is an error. */
@@ -333,7 +340,7 @@ static const struct arg_option payload_options[] = {
     { .name = "stage",
       .kind = ARG_NUMBER,
       .value = "N",
-      .help = "bytes that a step made; `docs trace` has the numbers" },
+      .help = "bytes after the N-th step, as `docs trace` counts" },
     { .name = "answer",
       .kind = ARG_TEXT,
       .value = "ENDPOINT",

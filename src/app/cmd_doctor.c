@@ -11,6 +11,7 @@
 #include "app/print.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/id.h"
 #include "store/db/pg_lineage.h"
 #include "store/open.h"
 #include "store/store.h"
@@ -94,29 +95,108 @@ static bool is_on_postgresql(const char *data)
            faccessat(fd, PG_LINEAGE_FILE, F_OK, 0) == 0;
 }
 
-/* For a stopped node: opens the store as `serve` does, runs the checks and closes it. */
-static int look_at_folder(const struct args *a, const char *data)
+/* ---- what the database lost ---- */
+
+enum { NAMED_MOST = 1000 }; /* of each, the others are counted */
+
+/* What was taken in again, and what could not be. */
+struct recovered {
+    json_t *taken, *unread;
+    int64_t taken_count, unread_count;
+};
+
+static void note_lost(void *arg, const struct store_lost *l)
+{
+    struct recovered *r = arg;
+    char id[ID_TEXT];
+    int64_t *count = l->why == NULL ? &r->taken_count : &r->unread_count;
+
+    (void)id_text(l->id, id);
+    if (++*count > NAMED_MOST)
+        return;
+    if (l->why == NULL)
+        (void)json_array_append_new(r->taken, json_string(id));
+    else
+        (void)json_array_append_new(r->unread, json_pack("{s:s, s:I, s:I, s:s}", "id", id,
+                                                         "segment", (json_int_t)l->seg, "position",
+                                                         (json_int_t)l->pos, "why", l->why));
+}
+
+static void print_recovered(const struct recovered *r)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(r->taken, i, one)(void)
+        printf("taken in again   %s\n", json_string_value(one));
+    if (r->taken_count > NAMED_MOST)
+        (void)printf("and %lld more\n", (long long)(r->taken_count - NAMED_MOST));
+    json_array_foreach(r->unread, i, one)
+    {
+        (void)printf("could not be     %s  %lld.seg at %lld: ", member_text(one, "id"),
+                     (long long)json_integer_value(json_object_get(one, "segment")),
+                     (long long)json_integer_value(json_object_get(one, "position")));
+        print_text(stdout, member_text(one, "why"));
+        (void)fputc('\n', stdout);
+    }
+    if (r->unread_count > NAMED_MOST)
+        (void)printf("and %lld more\n", (long long)(r->unread_count - NAMED_MOST));
+}
+
+/* The first line of the report. */
+static void add_recovery(json_t *checks, const struct recovered *r)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(400);
+
+    if (r->taken_count == 0 && r->unread_count == 0)
+        buf_printf(&text, "nothing was to be taken in again");
+    else
+        buf_printf(&text,
+                   "%lld documents were taken in again from their payload segments, %lld entries "
+                   "could not be read; nothing is sent until `waybill node release`",
+                   (long long)r->taken_count, (long long)r->unread_count);
+    (void)json_array_append_new(checks, json_pack("{s:s, s:b, s:s, s:I, s:O, s:O}", "name",
+                                                  "recovery", "ok", r->unread_count == 0, "message",
+                                                  text.ptr, "count", (json_int_t)r->taken_count,
+                                                  "taken_in", r->taken, "unread", r->unread));
+}
+
+/* ---- a stopped node ---- */
+
+static int folder_report(const struct args *a, const struct doctor_report *report,
+                         const struct recovered *r)
+{
+    json_auto_t *checks = json_array();
+
+    if (args_flag(a, "recover")) {
+        add_recovery(checks, r);
+        if (!args_flag(a, "json"))
+            print_recovered(r);
+    }
+    for (size_t i = 0; i < report->count; i++)
+        (void)json_array_append_new(
+            checks, json_pack("{s:s, s:b, s:s, s:I}", "name", report->checks[i].name, "ok",
+                              report->checks[i].ok, "message", report->checks[i].message, "count",
+                              (json_int_t)report->checks[i].count));
+    return print_report(a, checks, report->ok);
+}
+
+/* Opens the store as `serve` does, runs the checks and closes it. */
+static int look_into_store(const struct args *a, const char *data, struct recovered *r)
 {
     struct store_options o = { .data = data,
                                .url = args_text(a, "store"),
                                .area = "internal",
                                .queue_most = 16,
-                               .damaged = true };
+                               .damaged = true,
+                               .lost = note_lost,
+                               .lost_arg = r,
+                               .leave_lost = !args_flag(a, "recover") };
     AUTO(arena_done) struct arena arena = ARENA_INIT(16 << 20);
-    json_auto_t *checks = json_array();
     struct doctor_report report;
     struct store *store;
     struct err err = { 0 };
 
-    if (access(data, F_OK) != 0) {
-        (void)fprintf(stderr, "waybill: data folder %s: %s\n", data, strerror(errno));
-        return EXIT_IO;
-    }
-    if (o.url == NULL && is_on_postgresql(data)) {
-        (void)fprintf(stderr, "waybill: the store of this node is on PostgreSQL: give its address "
-                              "with --store\n");
-        return EXIT_USAGE;
-    }
     if (!store_open(&o, &store, &err)) {
         (void)fprintf(stderr, "waybill: %s\n", err.text);
         return EXIT_NO;
@@ -128,12 +208,42 @@ static int look_at_folder(const struct args *a, const char *data)
         (void)fprintf(stderr, "waybill: %s\n", err.text);
         return EXIT_NO;
     }
-    for (size_t i = 0; i < report.count; i++)
-        (void)json_array_append_new(
-            checks, json_pack("{s:s, s:b, s:s, s:I}", "name", report.checks[i].name, "ok",
-                              report.checks[i].ok, "message", report.checks[i].message, "count",
-                              (json_int_t)report.checks[i].count));
-    return print_report(a, checks, report.ok);
+    return folder_report(a, &report, r);
+}
+
+static int look_at_folder(const struct args *a, const char *data)
+{
+    if (access(data, F_OK) != 0) {
+        (void)fprintf(stderr, "waybill: data folder %s: %s\n", data, strerror(errno));
+        return EXIT_IO;
+    }
+    if (args_text(a, "store") == NULL && is_on_postgresql(data)) {
+        (void)fprintf(stderr, "waybill: the store of this node is on PostgreSQL: give its address "
+                              "with --store\n");
+        return EXIT_USAGE;
+    }
+    json_auto_t *taken = json_array(), *unread = json_array();
+
+    return look_into_store(a, data, &(struct recovered){ .taken = taken, .unread = unread });
+}
+
+/* False: printed what is wrong. */
+static bool options_fit(const struct args *a)
+{
+    bool folder = args_text(a, "data") != NULL;
+
+    if (!folder && args_text(a, "store") != NULL)
+        (void)fprintf(stderr,
+                      "waybill: --store needs --data: the data folder of the stopped node\n");
+    else if (!folder && args_flag(a, "recover"))
+        (void)fprintf(stderr, "waybill: --recover needs --data: the data folder of the stopped "
+                              "node; one that runs has taken in what it could at its start\n");
+    else if (args_flag(a, "recover") && args_text(a, "store") != NULL)
+        (void)fprintf(stderr, "waybill: --recover is for a store on SQLite: on PostgreSQL payloads "
+                              "are lost with the commits of the database\n");
+    else
+        return true;
+    return false;
 }
 
 static int run_doctor(const struct args *a)
@@ -141,11 +251,8 @@ static int run_doctor(const struct args *a)
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
 
-    if (args_text(a, "data") == NULL && args_text(a, "store") != NULL) {
-        (void)fprintf(stderr,
-                      "waybill: --store needs --data: the data folder of the stopped node\n");
+    if (!options_fit(a))
         return EXIT_USAGE;
-    }
     if (args_text(a, "data") != NULL)
         return look_at_folder(a, args_text(a, "data"));
     if (!client_open(&c, a))
@@ -177,6 +284,9 @@ static const struct arg_option options[] = {
     { .name = "deep",
       .kind = ARG_FLAG,
       .help = "also read what steps changed, what was sent, and kept answers" },
+    { .name = "recover",
+      .kind = ARG_FLAG,
+      .help = "with --data: take in again what an older database lost" },
     { 0 },
 };
 
@@ -186,13 +296,20 @@ const struct verb cmd_doctor = {
     .about = "Asks a running node, which goes on working; with --data it looks at the store\n"
              "of a node that is stopped, with --store on PostgreSQL.  Each check is one line\n"
              "with ok or FAIL; a line that failed says what is wrong and what to do.  The exit\n"
-             "status is 1 when a check failed.\n",
+             "status is 1 when a check failed.\n\n"
+             "A database that went back in time (an older file put back, a lost log) lacks\n"
+             "documents that were acknowledged; the payload segments may still have them.\n"
+             "Without --recover that is reported; with it they are taken in again, as a start\n"
+             "of the node does, and each document is listed.  Nothing is sent until\n"
+             "`waybill node release`.\n",
     .example = "waybill doctor\nwaybill doctor --deep --data ./data\n"
-               "waybill doctor --data ./data --store postgres://waybill@db/waybill\n",
-    .forms = (const struct arg_form[]){ { .usage = "[--deep] [--data DIR [--store URL]]",
-                                          .summary = "check the store of a node",
-                                          .options = options,
-                                          .common = FORM_NODE | FORM_JSON,
-                                          .run = run_doctor },
-                                        { 0 } },
+               "waybill doctor --data ./data --store postgres://waybill@db/waybill\n"
+               "waybill doctor --recover --data ./data\n",
+    .forms =
+        (const struct arg_form[]){ { .usage = "[--deep] [--data DIR [--store URL] [--recover]]",
+                                     .summary = "check the store of a node",
+                                     .options = options,
+                                     .common = FORM_NODE | FORM_JSON,
+                                     .run = run_doctor },
+                                   { 0 } },
 };

@@ -440,6 +440,14 @@ static void say_first(struct node *n)
         (void)fprintf(stderr, "\nNobody can log in yet.  Make the first user:\n  %s\n\n", link);
 }
 
+/* The store is closed; a thread that hangs could wake up in exit(). */
+static int leave(int code, size_t hanging)
+{
+    if (hanging > 0)
+        _exit(code);
+    return code;
+}
+
 static int serve(struct node *n)
 {
     struct err err = { 0 };
@@ -449,12 +457,15 @@ static int serve(struct node *n)
     log_set_level(log_levels[n->config->node.log]);
     log_start(STDERR_FILENO);
     if (!cmd_serve_start(n, &err)) {
-        (void)cmd_serve_stop(n);
+        size_t hang = cmd_serve_stop(n);
+
         log_stop();
-        return err.kind == ERR_NONE
-                   ? EXIT_DONE
-                   : cmd_serve_say("the node did not start", &err,
-                                   err.kind == ERR_TRANSIENT ? EXIT_UNREACHABLE : EXIT_NO);
+        int code = err.kind == ERR_NONE
+                       ? EXIT_DONE
+                       : cmd_serve_say("the node did not start", &err,
+                                       err.kind == ERR_TRANSIENT ? EXIT_UNREACHABLE : EXIT_NO);
+
+        return leave(code, hang);
     }
     say_first(n);
     say_ready(n);
@@ -471,9 +482,7 @@ static int serve(struct node *n)
 
     log_event(LOG_INFO, "node.stopped", kv_int("hanging", (int64_t)lost));
     log_stop();
-    if (lost > 0)
-        _exit(EXIT_DONE); /* the store is closed; what hangs could wake up in exit() */
-    return EXIT_DONE;
+    return leave(EXIT_DONE, lost);
 }
 
 int cmd_serve(int argc, char **argv)

@@ -211,7 +211,7 @@ static void put_details(const json_t *e, struct buf *to)
 {
     const json_t *bytes = json_object_get(e, "bytes");
     int64_t attempt = member_number(e, "attempt"), status = member_number(e, "status");
-    int64_t config = member_number(e, "config");
+    int64_t config = member_number(e, "config"), step = member_number(e, "step");
     const char *message = member_text(e, "message");
     char size[PRINT_SHORT];
 
@@ -225,6 +225,8 @@ static void put_details(const json_t *e, struct buf *to)
         buf_printf(to, "%sstage %lld, %s", to->len > 0 ? ", " : "",
                    (long long)member_number(bytes, "stage"),
                    print_size(member_number(bytes, "size"), size));
+    else if (step != 0)
+        buf_printf(to, "%sstage %lld", to->len > 0 ? ", " : "", (long long)step);
     if (message != NULL && *message != '\0')
         buf_printf(to, "%s%s", to->len > 0 ? ": " : "", message);
 }

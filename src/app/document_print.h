@@ -11,8 +11,8 @@
     " deliveries { id endpoint system state held heldWhy blockedBy attempts due status code " \
     "message name"                                                                            \
     " updated answer { time attempt status contentType size kept sha256 } }"
-#define DOCUMENT_TIMELINE                                                             \
-    " timeline { time node stage what outcome duration attempt status config message" \
+#define DOCUMENT_TIMELINE                                                                  \
+    " timeline { time node stage what outcome duration attempt status config step message" \
     " bytes { stage size sha256 } }"
 
 /* Prints state, facts, deliveries with their reasons, and the remedy of a dead letter. */

@@ -82,3 +82,12 @@ bool patient_call(void (*run)(void *arg), void (*drop)(void *arg), void *arg, in
         drop(arg);
     return ended;
 }
+
+size_t patient_hanging(void)
+{
+    (void)pthread_mutex_lock(&mutex);
+    size_t n = hanging;
+
+    (void)pthread_mutex_unlock(&mutex);
+    return n;
+}

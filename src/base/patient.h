@@ -13,6 +13,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { PATIENT_MOST = 16 };
@@ -20,3 +21,6 @@ enum { PATIENT_MOST = 16 };
 /* Runs run(arg) and waits up to patience_us.  True: it has returned, and arg is the caller's again.
  * False: it hangs, or too many others do; drop(arg) is called when it returns, or at once. */
 bool patient_call(void (*run)(void *arg), void (*drop)(void *arg), void *arg, int64_t patience_us);
+
+/* How many calls hang now.  A process that ends meanwhile does so by _exit(): they may wake up. */
+size_t patient_hanging(void);

@@ -18,6 +18,13 @@ void call_pause(struct call *c)
         atomic_store_explicit(&c->alive_us, CALL_PAUSED_US, memory_order_relaxed);
 }
 
+bool call_own_begin(struct call *c, struct err *err)
+{
+    call_pause(c);
+    return !call_is_given_up(c) ||
+           err_set(err, ERR_TRANSIENT, 0, "it was given up, because it hung");
+}
+
 bool call_is_given_up(const struct call *c)
 {
     return c != NULL && (atomic_load(&c->marks) & MARK_GIVEN_UP) != 0;
@@ -25,7 +32,8 @@ bool call_is_given_up(const struct call *c)
 
 bool call_is_over(const struct call *c)
 {
-    return c != NULL && ((c->stop != NULL && atomic_load(c->stop)) || call_is_given_up(c));
+    /* In this order: `stop` may be gone with whoever gave the call up. */
+    return c != NULL && (call_is_given_up(c) || (c->stop != NULL && atomic_load(c->stop)));
 }
 
 bool call_commit(struct call *c)

@@ -26,6 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
+
 struct call {
     const _Atomic bool *stop; /* the node stops; NULL: it does not */
     _Atomic int64_t alive_us; /* the last sign of life; monotonic */
@@ -36,6 +38,8 @@ struct call {
 void call_alive(struct call *c);
 /* What follows is our own, such as a commit: until the next call_alive() silence does not count. */
 void call_pause(struct call *c);
+/* The same, unless the call was given up: then what is our own may be gone.  False with err set. */
+bool call_own_begin(struct call *c, struct err *err);
 bool call_is_over(const struct call *c);
 bool call_commit(struct call *c); /* false: it was given up */
 

@@ -180,3 +180,35 @@ bool breaker_judge(struct breaker *b, const struct breaker_rule *rule, const str
     }
     return breaker_success(b);
 }
+
+/* ---- answers, and nothing taken ---- */
+
+static enum refusing_change refusing_end(struct refusing *r)
+{
+    bool was = r->is;
+
+    *r = (struct refusing){ 0 };
+    return was ? REFUSING_ENDED : REFUSING_SAME;
+}
+
+enum refusing_change refusing_judge(struct refusing *r, const struct breaker_rule *rule,
+                                    const struct verdict *v, int64_t now_us)
+{
+    bool put_off = v->kind == VERDICT_RETRY || (v->kind == VERDICT_DOUBT && v->status != 0);
+
+    if (v->kind == VERDICT_FAILED)
+        return REFUSING_SAME; /* says nothing about the endpoint */
+    if (!put_off || v->hung)
+        return refusing_end(r);
+    r->count = plus(r->count, 1);
+    r->last_us = now_us;
+    if (r->is || r->count < rule->failures)
+        return REFUSING_SAME;
+    r->is = true;
+    return REFUSING_BEGAN;
+}
+
+enum refusing_change refusing_calm(struct refusing *r, int64_t since_us)
+{
+    return r->last_us < since_us ? refusing_end(r) : REFUSING_SAME;
+}

@@ -9,6 +9,11 @@
  * an answer closes the breaker, a failure keeps it open for longer (doubled, up to ten times
  * `wait`).
  *
+ * An endpoint that answers and takes nothing is *refusing*: `failures` attempts in a row were put
+ * off (503, 500 ...), and none was decided.  Its breaker stays closed, because a receiver may put
+ * off one document and take the next; each delivery waits by its own schedule.  But people are
+ * told.
+ *
  * Threads: pure; time and chance are arguments.
  */
 #pragma once
@@ -53,3 +58,17 @@ void breaker_probe_lost(struct breaker *b);
  * breaker changed between open and closed. */
 bool breaker_judge(struct breaker *b, const struct breaker_rule *rule, const struct verdict *v,
                    bool probe, int64_t now_us, uint64_t chance);
+
+struct refusing {
+    int64_t count, last_us; /* attempts in a row that were put off, and the last of them */
+    bool is;                /* it is refusing */
+};
+
+enum refusing_change { REFUSING_SAME, REFUSING_BEGAN, REFUSING_ENDED };
+
+/* Counts the verdict of an attempt.  It ends with one that is decided, delivered or rejected, and
+ * where the breaker takes over. */
+enum refusing_change refusing_judge(struct refusing *r, const struct breaker_rule *rule,
+                                    const struct verdict *v, int64_t now_us);
+/* Ends it when the last attempt was before `since_us`: nothing waits for the endpoint any more. */
+enum refusing_change refusing_calm(struct refusing *r, int64_t since_us);

@@ -65,11 +65,12 @@ struct timeline_line {
     int64_t node;
     enum timeline_stage stage;
     enum timeline_outcome outcome;
-    int64_t took_us;    /* -1: no duration */
-    int64_t attempt;    /* of a delivery, from 1; else 0 */
-    int64_t status;     /* of the receiver's answer; 0: none */
-    int64_t config;     /* the version of the configuration; 0: not recorded */
-    struct str what;    /* route, step or endpoint */
+    int64_t took_us; /* -1: no duration */
+    int64_t attempt; /* of a delivery, from 1; with the bytes of a step: which of its run, from 1;
+                        else 0 */
+    int64_t status;  /* of the receiver's answer; 0: none */
+    int64_t config;  /* the version of the configuration; 0: not recorded */
+    struct str what; /* route, step or endpoint */
     struct str message; /* may be empty */
 
     /* TIMELINE_DELIVERY; false in lines of programs that did not record it. */

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/patient.h"
 #include "base/require.h"
 #include "engine/batch/batcher.h"
 #include "engine/dispatch/govern.h"
@@ -417,8 +418,9 @@ void engine_stop(struct engine *e)
 {
     metrics_forget(&hanging_metric);
     crew_hurry(e->looks, LOOKS_STOP_US);
+    purger_hurry(e->purger);
     poller_stop(e->poller);
-    purger_stop(e->purger);
+    e->lost = purger_stop(e->purger);
     e->purger = NULL;
     if (e->intake != NULL)
         intake_stop(e->intake);
@@ -434,7 +436,7 @@ void engine_stop(struct engine *e)
     road_stop(e->road);
     alerts_stop(e->alerts);
     crew_hurry(e->senders, 0); /* after road_rest(), or the start has failed */
-    e->lost = crew_free(e->senders) + crew_free(e->looks);
+    e->lost += crew_free(e->senders) + crew_free(e->looks) + patient_hanging();
     e->senders = e->looks = NULL;
     pool_free(e->pool);
     e->pool = NULL;
@@ -445,6 +447,12 @@ void engine_stop(struct engine *e)
 
 void engine_free(struct engine *e)
 {
+    if (e->lost >
+        0) { /* a thread that hangs may wake up: what it could touch stays, until _exit() */
+        told_watch(e->store, NULL, NULL);
+        store_close(e->store);
+        return;
+    }
     metrics_forget(&syncs_metric);
     metrics_forget(&log_metric);
     live_free(e->live);

@@ -247,7 +247,7 @@ static bool find_gap(struct store *s, struct db *db, struct told_gap *ret, struc
     if (!db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &identity, err) ||
         !db_one_int(db, SQL_COMMIT_LAST, DB_NO_ARGS, 0, &commit, err))
         return false;
-    int64_t sure = segments_top(s->segments).commit - 1;
+    int64_t sure = segments_last_commit(s->segments) - 1;
 
     if ((store == 0 || store == identity) && sure > commit && sure - commit > ret->commits)
         ret->commits = sure - commit;
@@ -259,7 +259,7 @@ static bool register_node(struct store *s, struct db *db, struct err *err)
 {
     struct node_past past = { 0 };
     struct told_gap gap;
-    int64_t restores;
+    int64_t restores, commit = 0;
 
     if (!find_gap(s, db, &gap, err) || !db_begin(db, err))
         return false;
@@ -267,13 +267,16 @@ static bool register_node(struct store *s, struct db *db, struct err *err)
         (s->kind == DB_POSTGRESQL && past.node != 0 && !task_take_over(db, past.node, err)) ||
         !aloft_forget(db, err) || !node_forget(db, err) ||
         ((past.went_back || told_is_behind(&gap)) && !note_gap(s, db, &gap, err)) ||
-        !db_one_int(db, SQL_RESTORE_LAST, DB_NO_ARGS, 0, &restores, err) || !db_commit(db, err)) {
+        !db_one_int(db, SQL_RESTORE_LAST, DB_NO_ARGS, 0, &restores, err) ||
+        (s->kind == DB_SQLITE && !db_one_int(db, SQL_COMMIT_LAST, DB_NO_ARGS, 0, &commit, err)) ||
+        !db_commit(db, err)) {
         db_rollback(db);
         return err_context(err, "register this node");
     }
     s->identity = past.store;
     told_begin(s->told,
-               &(struct told_node){ .store = past.store, .node = s->node, .restores = restores });
+               &(struct told_node){ .store = past.store, .node = s->node, .restores = restores },
+               commit);
     return node_note_folder(s, &past, err);
 }
 
@@ -348,7 +351,14 @@ static bool take_in_lost(struct store *s, struct err *err)
 {
     struct recover_result r;
     struct err what = { 0 };
+    bool waits;
 
+    if (s->options.leave_lost) {
+        if (!recover_waits(s, &waits, err))
+            return false;
+        atomic_store(&s->recovering, waits);
+        return true;
+    }
     if (!recover_documents(s, &r, err))
         return false;
     if (r.taken_in == 0 && r.unread == 0)

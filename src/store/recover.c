@@ -15,6 +15,7 @@
 #include "store/kernel/told.h"
 #include "store/payload/payload.h"
 #include "store/road/accept.h"
+#include "store/segment/forward.h"
 #include "store/segment/record.h"
 
 enum { TAKE_MOST = 64, ARENA_MOST = 64 << 20 };
@@ -33,13 +34,54 @@ static bool recover_get(struct db *db, const char *name, int64_t *ret, struct er
     return db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(str_of(name))), 0, ret, err);
 }
 
+/* The highest numbers of the segments, of commits and documents. */
+struct top {
+    int64_t above; /* commits of the database */
+    int64_t commit, num;
+    bool older; /* an entry of a commit that the database has was found */
+};
+
+static void note_top(void *arg, const struct segment_entry *e)
+{
+    struct top *top = arg;
+
+    if (e->after_gap)
+        return;
+    top->older |= e->commit <= top->above;
+    if (e->commit > top->commit)
+        top->commit = e->commit;
+    if (id_row(&e->id) > top->num)
+        top->num = id_row(&e->id);
+}
+
+/* From the newest segment down.  Commits only grow, so the first segment with an older entry is the
+ * last that has lost ones; the newest may have copies alone, with the numbers of old documents. */
+static bool find_top(struct store *s, struct top *top, struct err *err)
+{
+    int64_t seg = INT64_MAX, bytes;
+    bool whole;
+
+    while (!top->older) {
+        if (!segment_below(s->payload_fd, seg, &seg, err))
+            return false;
+        if (seg == 0)
+            break;
+        if (!segment_scan(s->payload_fd, seg, note_top, top, &bytes, &whole, err))
+            return false;
+    }
+    return true;
+}
+
 bool recover_note(struct store *s, struct db *db, const struct told_gap *gap, struct err *err)
 {
-    struct segment_top top = segments_top(s->segments);
+    struct top top = { 0 };
     int64_t commit, from, upto, used;
 
     if (!db_one_int(db, SQL_COMMIT_LAST, DB_NO_ARGS, 0, &commit, err) ||
         !recover_get(db, "lost_from", &from, err) || !recover_get(db, "lost_upto", &upto, err))
+        return false;
+    top.above = commit;
+    if (!find_top(s, &top, err))
         return false;
     if (from == 0 || from > commit + 1) /* else an interrupted recovery goes on */
         from = commit + 1;
@@ -54,19 +96,39 @@ bool recover_note(struct store *s, struct db *db, const struct told_gap *gap, st
 /* ---- finding entries ---- */
 
 struct lost {
-    int64_t num, pos;
+    int64_t num, pos, commit;
     struct id id;
+    bool is_copy;
 };
 
 struct recovery {
     struct store *s;
     struct recover_result *result;
     int64_t from, upto; /* lost commits */
+    bool copies;        /* in this turn */
+    bool has_copies;
+    int64_t lowest; /* number of the accepted documents seen so far */
     int64_t seg;
-    struct lost *all; /* of this segment */
+    struct lost *all; /* of this segment, in order of position */
     size_t count, room;
     bool older; /* it has an entry of a commit before these */
 };
+
+/* why: NULL if the document was taken in. */
+static void say_lost(const struct recovery *k, const struct id *id, int64_t pos, const char *why)
+{
+    const struct store_options *o = &k->s->options;
+
+    if (o->lost != NULL)
+        o->lost(o->lost_arg,
+                &(struct store_lost){ .id = id, .seg = k->seg, .pos = pos, .why = why });
+}
+
+static void recover_unread(struct recovery *k, const struct id *id, int64_t pos, const char *why)
+{
+    k->result->unread++;
+    say_lost(k, id, pos, why);
+}
 
 static void recover_found(void *arg, const struct segment_entry *e)
 {
@@ -76,40 +138,33 @@ static void recover_found(void *arg, const struct segment_entry *e)
         k->older = true;
         return;
     }
-    if (!e->has_record)
+    if (!e->has_record && !e->is_copy)
         return;
     if (e->after_gap) {
-        k->result->unread++;
+        if (!k->copies)
+            recover_unread(k, &e->id, e->pos, "damage precedes it in its segment");
         return;
     }
     if (k->count == k->room) {
         k->room = k->room * 2 + 1024;
         k->all = xrealloc(k->all, k->room * sizeof *k->all);
     }
-    k->all[k->count++] = (struct lost){ .num = id_row(&e->id), .pos = e->pos, .id = e->id };
-}
-
-static int by_number_and_newest(const void *a, const void *b)
-{
-    const struct lost *x = a, *y = b;
-
-    if (x->num != y->num)
-        return x->num < y->num ? -1 : 1;
-    return x->pos > y->pos ? -1 : x->pos < y->pos;
-}
-
-static size_t keep_newest(struct lost *all, size_t count)
-{
-    size_t n = 0;
-
-    qsort(all, count, sizeof *all, by_number_and_newest);
-    for (size_t i = 0; i < count; i++)
-        if (n == 0 || all[n - 1].num != all[i].num)
-            all[n++] = all[i];
-    return n;
+    k->all[k->count++] = (struct lost){ .num = id_row(&e->id),
+                                        .pos = e->pos,
+                                        .commit = e->commit,
+                                        .id = e->id,
+                                        .is_copy = e->is_copy };
 }
 
 /* ---- reading one ---- */
+
+/* What an entry gives back. */
+struct found {
+    struct accept_op doc;
+    bool has_doc;
+    bool taken, repeated;             /* set by the writer */
+    struct payload_ref origin, place; /* origin.seg not 0: a copy, and where it is */
+};
 
 static bool has_large_file(struct store *s, const struct accept_op *a, struct err *err)
 {
@@ -129,11 +184,22 @@ static bool has_large_file(struct store *s, const struct accept_op *a, struct er
     return ok;
 }
 
-static bool is_ours(const struct recovery *k, const struct lost *e, const struct record *r,
-                    int64_t store)
+/* A commit that was told, or of which the senders with keys get their ids again. */
+static bool is_lost(const struct recovery *k, const struct record *r)
 {
-    return r->num == e->num && r->store == store && r->commit >= k->from &&
-           (r->commit <= k->upto || r->key_until_us != 0);
+    return r->commit >= k->from && (r->commit <= k->upto || r->key_until_us != 0);
+}
+
+/* Numbers are used again after a group that failed, and the page of the folder names its entries.
+ */
+static bool is_of_failed_group(struct recovery *k, const struct record *r, struct payload_ref place)
+{
+    if (r->num >= k->lowest || told_is_refused(k->s->told, place)) {
+        k->result->left_out++;
+        return true;
+    }
+    k->lowest = r->num;
+    return false;
 }
 
 /* Names and versions that the database lost with the document are added or replaced. */
@@ -171,56 +237,131 @@ static void fill_op(struct accept_op *a, const struct record *r, const struct se
                              .taken_in = true };
 }
 
-/* *ret false: this entry is not taken in. */
+static bool document_of_entry(struct recovery *k, const struct lost *e, const struct record *r,
+                              const struct segment_about *about, size_t len, struct found *f,
+                              struct err *err)
+{
+    struct accept_op *a = &f->doc;
+
+    fill_op(a, r, about, len);
+    a->id = e->id;
+    a->place = a->is_spooled ? (struct payload_ref){ .seg = PAYLOAD_IN_FILE, .pos = r->large }
+               : f->origin.seg != 0 ? f->origin /* `moved` leads to the copy */
+                                    : (struct payload_ref){ .seg = k->seg, .pos = e->pos };
+    f->has_doc =
+        (!a->is_spooled || has_large_file(k->s, a, err)) && put_back_names(k->s, r, a, err);
+    return f->has_doc;
+}
+
+/* The entry may give nothing back: in another turn, or not at all. */
 static bool read_lost(struct recovery *k, const struct lost *e, struct arena *arena,
-                      struct accept_op *a, bool *ret, struct err *err)
+                      struct found *f, struct err *err)
 {
     AUTO(buf_done) struct buf bytes = BUF_INIT(SEGMENT_PAYLOAD_MOST + 1);
-    AUTO(buf_done) struct buf record = BUF_INIT(SEGMENT_RECORD_MOST + 16);
+    AUTO(buf_done) struct buf record = BUF_INIT(SEGMENT_RECORD_MOST + 32);
     struct segment_about about = { .record = &record };
     struct payload_ref place = { .seg = k->seg, .pos = e->pos };
-    struct record r;
+    struct record r = { 0 };
 
-    *ret = false;
+    *f = (struct found){ 0 };
+    k->has_copies |= e->is_copy;
+    if (e->is_copy && !k->copies)
+        return true;
     if (!segment_read_entry(k->s->payload_fd, place, &e->id, &bytes, &about, err))
-        return err->kind == ERR_PERMANENT;
+        return false;
+    if (about.origin.seg != 0 && about.elsewhere == 0) {
+        f->origin = about.origin;
+        f->place = place;
+    }
+    if (about.origin.seg != 0 && record.len == 0)
+        return true; /* a copy of what a step made */
     if (!record_read(arena_copy(arena, buf_view(&record)), &r))
         return err_set(err, ERR_PERMANENT, 0, "the record is damaged");
-    if (!is_ours(k, e, &r, k->s->identity))
+    if (r.num != e->num || r.store != k->s->identity)
         return true;
-    fill_op(a, &r, &about, bytes.len);
-    a->id = e->id;
-    a->place =
-        a->is_spooled ? (struct payload_ref){ .seg = PAYLOAD_IN_FILE, .pos = r.large } : place;
-    if ((a->is_spooled && !has_large_file(k->s, a, err)) || !put_back_names(k->s, &r, a, err))
-        return false;
-    *ret = true;
-    return true;
+    bool is_copy = r.commit != e->commit; /* also one of an earlier program, without an origin */
+
+    k->has_copies |= is_copy;
+    if (is_copy != k->copies || (!is_copy && is_of_failed_group(k, &r, place)) || !is_lost(k, &r))
+        return true;
+    return document_of_entry(k, e, &r, &about, bytes.len, f, err);
 }
 
 /* ---- taking in ---- */
 
 struct take_op {
     struct store_op op;
-    struct accept_op docs[TAKE_MOST];
-    bool taken[TAKE_MOST];
+    struct store *store;
+    struct found found[TAKE_MOST];
     size_t count;
+    int64_t forwarded;
 };
+
+/* The newest document with a key has it; `before` are newer ones of this group. */
+static bool key_is_taken(struct writer *w, struct take_op *o, size_t at, bool *ret, struct err *err)
+{
+    struct accept_op *a = &o->found[at].doc;
+
+    *ret = false;
+    if (!a->has_key)
+        return true;
+    for (size_t i = 0; !*ret && i < at; i++)
+        *ret = o->found[i].taken && o->found[i].doc.has_key &&
+               digest_same(&o->found[i].doc.key, &a->key);
+    if (*ret)
+        return true;
+    if (!accept_known(w, a, err))
+        return false;
+    *ret = a->result != ACCEPT_STORED;
+    return true;
+}
+
+static bool choose_document(struct writer *w, struct take_op *o, size_t at, struct err *err)
+{
+    struct found *f = &o->found[at];
+    int64_t known;
+
+    f->taken = f->repeated = false;
+    if (!f->has_doc)
+        return true;
+    if (!db_one_int(w->db, SQL_DOC_KNOWN, DB_ARGS(db_int(f->doc.num)), 0, &known, err) ||
+        (known == 0 && !key_is_taken(w, o, at, &f->repeated, err)))
+        return false;
+    f->taken = known == 0 && !f->repeated;
+    return true;
+}
+
+/* From the newest copy back: the first one whose origin cannot be read otherwise counts. */
+static bool put_back_forward(struct writer *w, struct take_op *o, const struct found *f,
+                             struct err *err)
+{
+    struct payload_ref now = f->origin;
+
+    if (f->origin.seg == 0)
+        return true;
+    (void)forward_find(w->db, &now);
+    if (segment_exists(o->store->payload_fd, now.seg))
+        return true;
+    o->forwarded++;
+    return db_run(w->db, SQL_MOVED_ADD,
+                  DB_ARGS(db_int(f->origin.seg), db_int(f->origin.pos), db_int(f->place.seg),
+                          db_int(f->place.pos)),
+                  NULL, err);
+}
 
 static bool recover_take_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct take_op *o = container_of(ops[0], struct take_op, op);
     struct accept_op *fresh[TAKE_MOST];
-    int64_t known;
     size_t n = 0;
 
     (void)count;
+    o->forwarded = 0;
     for (size_t i = 0; i < o->count; i++) {
-        if (!db_one_int(w->db, SQL_DOC_KNOWN, DB_ARGS(db_int(o->docs[i].num)), 0, &known, err))
+        if (!choose_document(w, o, i, err) || !put_back_forward(w, o, &o->found[i], err))
             return false;
-        o->taken[i] = known == 0;
-        if (o->taken[i])
-            fresh[n++] = &o->docs[i];
+        if (o->found[i].taken)
+            fresh[n++] = &o->found[i].doc;
     }
     return accept_take_in(w, fresh, n, err);
 }
@@ -231,8 +372,8 @@ static void recover_take_committed(struct writer *w, struct store_op **ops, size
 
     (void)count;
     for (size_t i = 0; i < o->count; i++)
-        if (o->taken[i]) {
-            accept_stored(w, &o->docs[i]);
+        if (o->found[i].taken) {
+            accept_stored(w, &o->found[i].doc);
             w->accepted++;
         }
 }
@@ -243,32 +384,44 @@ static const struct store_verb take_verb = { .name = "take documents in again",
                                              .last = true,
                                              .committed = recover_take_committed };
 
-/* Takes in some, from *at on. */
-static bool take_some(struct recovery *k, size_t *at, struct take_op *o, struct err *err)
+static void count_taken(const struct recovery *k, const struct take_op *o)
+{
+    k->result->forwarded += o->forwarded;
+    for (size_t i = 0; i < o->count; i++) {
+        const struct found *f = &o->found[i];
+
+        k->result->taken_in += f->taken;
+        k->result->left_out += f->repeated;
+        if (f->taken)
+            say_lost(k, &f->doc.id, f->doc.place.pos, NULL);
+    }
+}
+
+/* Takes in some, from the last of *left back. */
+static bool take_some(struct recovery *k, size_t *left, struct take_op *o, struct err *err)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
 
     o->op = (struct store_op){ 0 };
-    for (o->count = 0; *at < k->count && o->count < TAKE_MOST; ++*at) {
-        bool wanted;
+    for (o->count = 0; *left > 0 && o->count < TAKE_MOST; --*left) {
+        const struct lost *e = &k->all[*left - 1];
+        struct found *f = &o->found[o->count];
 
-        if (read_lost(k, &k->all[*at], &arena, &o->docs[o->count], &wanted, err)) {
-            o->count += wanted;
-            k->result->unread += err->kind == ERR_PERMANENT;
+        if (read_lost(k, e, &arena, f, err)) {
+            o->count += f->has_doc || f->origin.seg != 0;
         } else if (err->kind == ERR_PERMANENT) {
-            k->result->unread++;
+            recover_unread(k, &e->id, e->pos, err->text);
+            *err = (struct err){ 0 };
         } else {
             return false;
         }
-        *err = (struct err){ 0 };
     }
     if (o->count == 0)
         return true;
     if (!writers_call(k->s->writers, &take_verb, &o->op, err))
         return err_context(err, "take in documents that the database lost");
     fault_point(RECOVER_TAKEN);
-    for (size_t i = 0; i < o->count; i++)
-        k->result->taken_in += o->taken[i];
+    count_taken(k, o);
     return true;
 }
 
@@ -281,29 +434,30 @@ static bool recover_segment(struct recovery *k, struct err *err)
     k->count = 0;
     if (!segment_scan(k->s->payload_fd, k->seg, recover_found, k, &bytes, &whole, err))
         return false;
-    k->count = keep_newest(k->all, k->count);
     o = NEW(struct take_op);
-    for (size_t at = 0; ok && at < k->count;)
-        ok = take_some(k, &at, o, err);
+    o->store = k->s;
+    for (size_t left = k->count; ok && left > 0;)
+        ok = take_some(k, &left, o, err);
     free(o);
     return ok;
 }
 
-/* From the newest segment down: of two entries with one number the later one is met first.  Commits
- * only grow, so the first segment with an older entry is the last that has lost ones. */
-static bool recover_all(struct recovery *k, struct err *err)
+/* From the newest entry back.  Commits only grow, so the first segment with an older entry is the
+ * last that has lost ones. */
+static bool recover_turn(struct recovery *k, bool copies, struct err *err)
 {
-    k->seg = INT64_MAX;
-    for (;;) {
+    k->copies = copies;
+    k->older = false;
+    k->lowest = k->seg = INT64_MAX;
+    while (!k->older) {
         if (!segment_below(k->s->payload_fd, k->seg, &k->seg, err))
             return false;
         if (k->seg == 0)
             return true;
         if (!recover_segment(k, err))
             return false;
-        if (k->older)
-            return true;
     }
+    return true;
 }
 
 /* ---- the end ---- */
@@ -339,6 +493,16 @@ static bool recover_end(struct store *s, const struct recover_result *r, struct 
     return writers_call(s->writers, &recover_end_verb, &o.op, err);
 }
 
+bool recover_waits(struct store *s, bool *ret, struct err *err)
+{
+    int64_t from;
+
+    if (!store_one_int(s, SQL_MARK_GET, DB_ARGS(db_text(STR("lost_from"))), 0, &from, err))
+        return false;
+    *ret = from != 0;
+    return true;
+}
+
 bool recover_documents(struct store *s, struct recover_result *ret, struct err *err)
 {
     struct recovery k = { .s = s, .result = ret };
@@ -352,7 +516,8 @@ bool recover_documents(struct store *s, struct recover_result *ret, struct err *
     if (k.from == 0)
         return true;
     atomic_store(&s->recovering, true);
-    bool ok = accept_keep_tables(s, KEYS_US, err) && recover_all(&k, err);
+    bool ok = accept_keep_tables(s, KEYS_US, err) && recover_turn(&k, false, err) &&
+              (!k.has_copies || recover_turn(&k, true, err));
 
     free(k.all);
     ok = ok && recover_end(s, ret, err);

@@ -27,11 +27,12 @@ STILL_SECONDS = 0.3     # a reference that delivers nothing for so long has deli
 EXTRACT = {"sender": '"json:/from"', "receiver": '"json:/to"', "type": '"json:/kind"'}
 
 
-def configuration(ports, concurrency=CONCURRENCY, endpoint=None, system=None, order=None):
+def configuration(ports, concurrency=CONCURRENCY, endpoint=None, system=None, order=None, files=None):
     """Ten systems, each with an endpoint on its port, and a route for each of 10 x 10 x 10.
 
     `endpoint` has more settings for some of them, as YAML: {"s9": "retry: { first: 12h }"}; `system`
-    has those of systems, in place of the usual ones, `order` more for all of them.
+    has those of systems, in place of the usual ones, `order` more for all of them; `files` has the
+    folders of systems that get files.
     """
     usual = f"limits: {{ concurrency: {concurrency} }}"
     lines = ["systems:"]
@@ -40,8 +41,9 @@ def configuration(ports, concurrency=CONCURRENCY, endpoint=None, system=None, or
     lines += ["types:", *(f"  {t}: {{}}" for t in TYPES), "endpoints:"]
     for system, port in zip(SYSTEMS, ports):
         more = (endpoint or {}).get(system)
-        lines.append(f"  to-{system}: {{ kind: http, system: {system}, "
-                     f"url: \"http://127.0.0.1:{port}/in\"{', ' + more if more else ''} }}")
+        place = (f'kind: file, path: "{files[system]}"' if system in (files or {}) else
+                 f'kind: http, url: "http://127.0.0.1:{port}/in"')
+        lines.append(f"  to-{system}: {{ {place}, system: {system}{', ' + more if more else ''} }}")
     lines.append("routes:")
     for sender in SYSTEMS:
         for receiver in SYSTEMS:

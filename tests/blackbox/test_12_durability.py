@@ -166,7 +166,7 @@ def test_a_write_that_fails_is_refused_and_leaves_nothing(make_node, fault, size
     assert sorted(a.status for a in answers) == [202] * 7 + [507]
     refused = [a for a in answers if a.status == 507][0]
     assert int(refused.headers["Retry-After"]) >= 1 and refused.json["error"]["code"] == "no_space"
-    assert len(node.documents()) == 7
+    assert len(node.documents()) == 7 and node.metrics()['waybill_documents_refused_total{gateway="open"}'] == 1
     wait_until(lambda: not [n for n in os.listdir(node.data / "large") if n.endswith(".part")])
     check_sound(node)
     node.kill()
@@ -332,7 +332,7 @@ def test_a_payload_that_is_wrong_in_postgresql_is_told(node, postgres):
     table = "payload_" + postgres.sql("SELECT max(pos) FROM doc WHERE seg = -1", database)
     postgres.sql(f"UPDATE {table} SET bytes = 'payload-x' WHERE bytes = 'payload-0'", database)
     postgres.sql(f"DELETE FROM {table} WHERE bytes = 'payload-1'", database)
-    postgres.sql("DELETE FROM payload_piece WHERE piece = 0", database)
+    postgres.sql(f"DELETE FROM {table.replace('payload_', 'payload_piece_')} WHERE piece = 0", database)
     for ident, code in ((ids[0], "payload_corrupt"), (ids[1], "payload_missing"),
                         (large, "payload_missing")):
         got = payload_answer(node, ident)

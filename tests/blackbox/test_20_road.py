@@ -110,7 +110,7 @@ def test_a_document_that_is_dropped_is_done(road):
     assert any("nobody wants it" in (t["message"] or "") for t in seen["timeline"])
 
 
-@pytest.mark.proves("RO3", "DL1")
+@pytest.mark.proves("RO3")
 @BOTH
 def test_no_route_is_a_dead_letter_that_names_the_triple(road):
     seen = await_state(road, send(road, document("invoice", region="south")), "dead")

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from running_node import Node
+from wire import wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -202,7 +203,7 @@ def test_retries_end(make_node, receiver):
 
 # ---- before the first byte ----------------------------------------------------------------------------
 
-@pytest.mark.proves("DE5", "DE19")
+@pytest.mark.proves("DE5")
 @pytest.mark.parametrize("kind,reason", [("good", None), ("wrong_name", "subject name"),
                                          ("expired", "expired"), ("self_signed", "self")])
 def test_certificates(make_node, tmp_path, kind, reason):
@@ -220,6 +221,56 @@ def test_certificates(make_node, tmp_path, kind, reason):
         _, one = await_delivery(node, doc, RETRY)
         assert reason in one["message"], one
         assert far.requests() == []
+
+
+EXPIRING = """\
+systems: {{ hub: {{}} }}
+gateways: {{ in: {{ kind: http, auth: none }} }}
+endpoints:
+  far: {{ kind: http, system: hub, url: "{url}", {tls} retry: {{ first: 10ms, most: 50ms }},
+         breaker: {{ failures: 2, wait: 300ms }} }}
+routes: [ {{ name: all, do: [ {{ deliver: far }} ] }} ]
+alerts: {{ receiver_failing: {{ after: 100ms }} }}
+"""
+
+
+def failing(node):
+    """What the alert about the endpoint says, or None."""
+    return next((a["message"] for a in node.graphql("{ alerts { code object message } }")["alerts"]
+                 if (a["code"], a["object"]) == ("receiver_failing", "far")), None)
+
+
+def is_held_and_told(node, doc, reason):
+    _, one = await_delivery(node, doc, HELD)
+    assert one["held"] == ["breaker"] and reason in one["message"], one
+    wait_until(lambda: failing(node), 30, "the alert")
+
+
+@pytest.mark.proves("DE19")
+def test_a_credential_that_expired_is_told_and_waited_for(make_node, receiver):
+    """One refusal is enough: the others of the endpoint would be refused as well."""
+    receiver.behave("/expired", "status", 401)
+    node = make_node(config=EXPIRING.format(url=receiver.url("/expired"), tls="").replace("failures: 2", "failures: 50"))
+    node.start()
+    doc = node.accept("in", "x")
+    is_held_and_told(node, doc, "401")
+    receiver.behave("/expired", "ok")  # a new one
+    await_delivery(node, doc, DELIVERED)
+    wait_until(lambda: failing(node) is None, 30, "the end of the alert")
+
+
+@pytest.mark.proves("DE19")
+def test_a_certificate_that_expired_is_told_and_waited_for(make_node, tmp_path):
+    with Receiver(tls="expired", folder=tmp_path / "tls") as far:
+        node = make_node(config=EXPIRING.format(url=far.url("/in"), tls=f"tls: {{ ca: {far.ca} }},"))
+        node.start()
+        doc = node.accept("in", "x")
+        is_held_and_told(node, doc, "expired")
+        assert far.requests() == []
+        port = far.port
+    with Receiver(port=port, tls="good", folder=tmp_path / "tls"):  # a new one
+        await_delivery(node, doc, DELIVERED)
+        wait_until(lambda: failing(node) is None, 30, "the end of the alert")
 
 
 @pytest.mark.proves("DE5")

@@ -1,10 +1,16 @@
 """PostgreSQL fails over: a primary with a standby, promotions, and servers that come back."""
+import pathlib
+import sys
 import threading
 
 import pytest
 import replicas
 from senders import Senders
 from wire import wait_until
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.receiver import Receiver  # noqa: E402
 
 CONFIG = """\
 gateways:
@@ -124,6 +130,69 @@ def test_an_old_primary_alone_is_not_used(node, pair):
     standby.start()
     node.await_ready(40, since=seen)
     assert len(node.documents()) == 2
+
+
+SENDING = """\
+systems: {{ hub: {{}} }}
+gateways:
+  open: {{ kind: http, auth: none, extract: {{ receiver: "json:/to" }} }}
+endpoints:
+  api: {{ kind: http, url: "{url}/in", retry: {{ first: 1h, most: 1h, for: 3d }} }}
+routes:
+  - {{ name: all, do: [ {{ deliver: api }} ] }}
+"""
+
+
+def ended_of(server):
+    """Documents that were sent, and whose end is noted."""
+    tables = server.sql("SELECT tablename FROM pg_tables WHERE tablename ~ '^done_[0-9]+$'", "orders").split()
+    return sum(int(server.sql(f"SELECT count(*) FROM {name}", "orders")) for name in tables)
+
+
+def waiting_restore(node):
+    """The restore that waits for a person, or None."""
+    found = node.graphql("{ restore { source waits } }")["restore"]
+    return found if found and found["waits"] else None
+
+
+def is_held(node, doc):
+    shown = node.show(doc, "deliveries { held }")["deliveries"]
+    return any("restore" in d["held"] for d in shown)
+
+
+@pytest.mark.proves("FO6", "FO14")
+@pytest.mark.parametrize("when", ["running", "stopped"])
+def test_an_asynchronous_standby_without_acknowledged_documents(make_node, pair, when):
+    """It is promoted: by the number of the last commit the node notices, and waits for a person."""
+    primary, standby = pair
+    with Receiver() as receiver:
+        node = make_node(config=SENDING.format(url=receiver.url("")))
+        node.start()
+        kept = [node.accept("open", b'{"to": "hub"}') for _ in range(5)]
+        receiver.wait_for(5)
+        wait_until(lambda: ended_of(standby) == 5, 20, "replication")
+        standby.stop()
+        for _ in range(5):
+            node.accept("open", b'{"to": "hub"}')
+        receiver.wait_for(10)
+        if when == "stopped":
+            assert node.stop() == 0
+        primary.kill_hard()
+        standby.start()
+        standby.promote()
+        if when == "stopped":
+            node.start()
+        await_ready(node)
+        wait_until(lambda: waiting_restore(node), 40, "the gap is noticed")
+        source = waiting_restore(node)["source"]
+        assert "lacks" in source and "with 5 documents" in source, source
+        assert sorted(node.documents()) == sorted(kept)
+        after = node.accept("open", b'{"to": "hub"}')
+        wait_until(lambda: is_held(node, after), 20, "it is held")
+        assert len(receiver.requests("/in")) == 10
+        assert node.cli("node", "release", "--in-flight", "resend").returncode == 0
+        receiver.wait_for(11)
+        assert waiting_restore(node) is None
 
 
 @pytest.mark.proves("FO4", "FO6")

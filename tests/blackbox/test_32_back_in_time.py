@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from rig.receiver import Receiver  # noqa: E402
 
-DONE = 0
+DONE, NO, USAGE = 0, 1, 2
 BEFORE, LOST = 20, 20
 LARGE = 1500000
 
@@ -148,6 +148,49 @@ def test_a_log_that_is_damaged_is_noticed(node, receiver, tmp_path, how):
     for doc in after:
         await_state(node, doc, "in_doubt")
     assert receiver.requests("/in") == []
+
+
+def damage(node, text):
+    """One byte of a payload that has this text."""
+    for segment in (node.data / "payload").glob("*.seg"):
+        data = bytearray(segment.read_bytes())
+        at = data.find(text)
+        if at >= 0:
+            data[at] ^= 1
+            segment.write_bytes(data)
+            return
+    raise AssertionError(f"no segment has {text}")
+
+
+@pytest.mark.proves("FO14")
+def test_doctor_takes_in_again_what_was_lost(node, receiver, tmp_path):
+    """Without --recover it only says so; with it, it tells what it took in and what it could not."""
+    before, after = lost_documents(node, receiver, tmp_path / "old")
+    put_back(node, tmp_path / "old")
+    damage(node, body(105))
+    found = node.cli("doctor", "--data", node.data)
+    assert found.returncode == NO and "FAIL  lost-documents" in found.stdout, found.stdout
+    assert f"with {LOST} documents" in found.stdout and "doctor --recover" in found.stdout
+    got = node.cli("doctor", "--recover", "--data", node.data, "--json")
+    assert got.returncode == NO, got.stdout + got.stderr
+    checks = {line["name"]: line for line in map(json.loads, got.stdout.splitlines())}
+    whole = [doc for doc in after if doc != after[5]]
+    assert sorted(checks["recovery"]["taken_in"]) == sorted(whole)
+    assert [one["id"] for one in checks["recovery"]["unread"]] == [after[5]]
+    assert "digest differs" in checks["recovery"]["unread"][0]["why"]
+    assert all(c["ok"] for name, c in checks.items() if name != "recovery"), checks
+    again = node.cli("doctor", "--recover", "--data", node.data)
+    assert again.returncode == DONE and "nothing was to be taken in again" in again.stdout, again.stdout
+    node.start()
+    assert [state(node, doc) for doc in before] == ["delivered"] * BEFORE
+    released(node, receiver, whole, LOST - 1)
+
+
+def test_doctor_recovers_a_stopped_store_only(node):
+    for args, word in ((["--recover"], "--data"),
+                       (["--recover", "--data", node.data, "--store", "postgres:///x"], "SQLite")):
+        got = node.cli("doctor", *args)
+        assert got.returncode == USAGE and word in got.stderr, got.stderr
 
 
 def test_a_young_database_without_its_log_is_refused(node):

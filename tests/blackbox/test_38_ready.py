@@ -50,19 +50,21 @@ def locked(node, postgres):
 
 
 @BOTH
-@pytest.mark.proves("XC5")
+@pytest.mark.proves("XC5", "IN1")
 def test_a_locked_database_is_not_ready(node, request):
-    """Also when nobody sends: a balancer asks before it does."""
+    """Also when nobody sends: a balancer asks before it does.  Of what is refused meanwhile nothing is stored."""
+    refused = 'waybill_documents_refused_total{gateway="open"}'
     await_ready(node)
     with locked(node, request.getfixturevalue("postgres") if node.store else None):
         wait_until(lambda: readiness(node)[0] == 503, PATIENCE, "refusal")
         assert node.request("GET", "/healthz").status == 200
         wait_until(lambda: node.post("open", b"x").status == 503, PATIENCE, "503 for a document")
-        assert "commit" in readiness(node)[1]
+        assert "commit" in readiness(node)[1] and node.metrics()[refused] >= 1
         node.wait_event("store.closed", timeout=PATIENCE)
     await_ready(node)
     assert node.post("open", b"x").status == 202
     node.wait_event("store.open", timeout=PATIENCE)
+    assert len(node.documents()) == 1
 
 
 @pytest.mark.proves("XC5")

@@ -3,11 +3,13 @@ import datetime
 import json
 import pathlib
 import sys
+import threading
 import time
 
 import pytest
 
 from moved_clock import MovedClock
+from wire import wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -66,7 +68,7 @@ def far():
 
 
 @BOTH
-@pytest.mark.proves("WI2", "WI3")
+@pytest.mark.proves("WI3")
 def test_a_closed_window_holds_and_a_new_configuration_opens_it(make_node, far):
     def text(window, calendars=""):
         return CONFIG.format(window=window, url=far.url(""), calendars=calendars)
@@ -119,20 +121,62 @@ def test_an_opening_is_not_missed(make_node, far, tmp_path, is_down):
 
 
 @BOTH
+@pytest.mark.proves("WI2")
+def test_windows_that_open_and_close_leave_nothing_behind(make_node, far):
+    """It opens and closes while documents come in: some are checked before a change and held behind it."""
+    def text(is_open):
+        return CONFIG.format(window=window(-60, 60) if is_open else window(120, 180), url=far.url(""), calendars="")
+
+    node = make_node(config=text(False))
+    node.start()
+    over, docs = threading.Event(), []
+
+    def work():
+        while not over.is_set():
+            docs.append(send(node))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(4):
+            apply(node, text(True))
+            far.wait_for(len(far.requests()) + 5)
+            apply(node, text(False))
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    apply(node, text(True))
+    for doc in docs:
+        await_state(node, doc, "delivered", seconds=60)
+    assert set(far.keys()) == {f"{doc}.api" for doc in docs} and set(far.keys().values()) == {1}
+
+
+@BOTH
 @pytest.mark.proves("WI7")
 def test_all_reasons_are_shown_and_all_must_be_gone(make_node, far):
     def text(window):
-        return CONFIG.format(window=window, url=far.url(""), calendars="")
+        return CONFIG.format(window=window, url=far.url(""), calendars="").replace(
+            '/in" }', '/in", retry: { first: 10ms, most: 50ms }, breaker: { failures: 2, wait: 200ms } }')
 
-    node = make_node(config=text(window(120, 180)))
+    def reasons():
+        return set(await_state(node, doc, "held")["deliveries"][0]["held"])
+
+    far.stop_listening()
+    node = make_node(config=text(window(-60, 60)))
     node.start()
+    doc = send(node)
+    node.wait_event("endpoint.open")
     done = node.cli("hold", "add", "shop", "--until", "1h", "--reason", "stocktaking", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     hold = json.loads(done.stdout.splitlines()[0])["id"]
-    doc = send(node)
-    assert set(await_state(node, doc, "held")["deliveries"][0]["held"]) == {"hold", "window"}
+    apply(node, text(window(120, 180)))
+    wait_until(lambda: reasons() == {"hold", "window", "breaker"}, 20, "all reasons")
+    far.listen()  # nobody may ask there whether it is back
     apply(node, text(window(-60, 60)))
-    assert await_state(node, doc, "held")["deliveries"][0]["held"] == ["hold"]
+    wait_until(lambda: reasons() == {"hold", "breaker"}, 20, "the window to open")
+    assert far.requests() == []
     assert node.cli("hold", "end", str(hold)).returncode == 0
     await_state(node, doc, "delivered")
 

@@ -180,6 +180,29 @@ def test_receivers_that_hang(share, hung_node):
     assert len(files(share.root / "one")) == 11 and len(files(share.root / "two")) == 12
 
 
+@pytest.mark.proves("QC7")
+def test_a_probe_of_a_folder_that_hangs_answers(tmp_path, make_node):
+    """Also while calls hang in there already; the same without FUSE: tests/unit/base/test_patient.c."""
+    if why := fuse_share.missing():
+        pytest.skip(why)
+    share = FuseShare(tmp_path)
+    try:
+        node = make_node(config=CONFIG.replace("SHARE", str(share.path)).replace("TIMES", SHORT))
+        (node.folder / "inbox").mkdir()
+        node.start()
+        doc, = send(node, "hung1", 1)
+        node.await_state(doc, "delivered", look=state, seconds=SECONDS)
+        share.hang()
+        send(node, "hung1", 2)
+        node.wait_event("endpoint.hang", SECONDS, endpoint="hung1")
+        for _ in range(2):
+            done = in_time(lambda: node.cli("probe", "hung1"))
+            assert done.returncode == 1 and "does not answer" in done.stdout, done.stdout + done.stderr
+        assert in_time(node.stop) == 0
+    finally:
+        share.close()
+
+
 @pytest.mark.proves("XC3")
 def test_work_that_waits_for_a_thread_says_so(share, hung_node):
     """Five systems that hang take every thread: /readyz and an alert say it, and a stop is quick."""
@@ -201,7 +224,7 @@ def test_work_that_waits_for_a_thread_says_so(share, hung_node):
     assert in_time(node.stop) == 0
 
 
-@pytest.mark.proves("QC7")
+@pytest.mark.proves("QC7", "DM7")
 def test_a_system_gets_a_quarter_of_the_senders(share, hung_node):
     """Two systems that hang for minutes leave the others their threads."""
     node = hung_node(LONG)
@@ -212,6 +235,32 @@ def test_a_system_gets_a_quarter_of_the_senders(share, hung_node):
     assert in_time(lambda: node.cli("apply", node.config_file)).returncode == 0
     assert in_time(lambda: node.cli("docs", "cancel", docs[0])).returncode in (0, 1)
     assert in_time(node.stop) == 0
+
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("QC8")
+def test_a_claim_that_lasts_too_long_is_said(make_node, tmp_path):
+    """A live node holds tasks past their deadline: a line in the log, a gauge, an alert, until it lets them go."""
+    (share := tmp_path / "share").mkdir()
+    node = make_node(config=CONFIG.replace("SHARE", str(share)).replace("TIMES", LONG),
+                     environment={**HungCalls.environment, "WAYBILL_TEST_LEASE_MS": "200"})
+    (node.folder / "inbox").mkdir()
+    node.start()
+    docs = send(node, "hung1", 1) + send(node, "hung2", 2)  # to hung2 it is sent from the store
+    for queue, count in (("intake", 1), ("hung2", 2)):
+        told = node.wait_event("claim.overdue", SECONDS, queue=queue)
+        assert told["count"] in range(1, count + 1) and told["document"] in docs and told["node"], told
+    wait_for(node, "gauge", lambda: node.metrics()["waybill_claims_overdue"] == 3)
+
+    def objects():
+        return {a["object"] for a in node.graphql("{ alerts { code object } }")["alerts"] if a["code"] == "stuck"}
+    wait_for(node, "alerts", lambda: objects() == {"intake", "hung2"})
+    node.environment.clear()
+    node.restart()
+    for doc in docs:
+        node.await_state(doc, "delivered", look=state, seconds=SECONDS)
+    wait_for(node, "end of the alerts", lambda: not objects())
+    assert node.metrics()["waybill_claims_overdue"] == 0
 
 
 GATEWAY = """\
@@ -241,3 +290,18 @@ def test_gateways_that_hang(share, hung_node):
     share.go_on(node)
     wait_for(node, "file taken", lambda: not (share.root / "in" / f"{STUCK}.txt").exists())
     wait_for(node, "document", lambda: "from far" in [f.read_text() for f in (node.folder / "outbox").glob("[!.]*")])
+
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("IN5")
+def test_a_slow_store_is_no_gateway_that_hangs(make_node, tmp_path):
+    """Only the silence of the folder counts, not the time that our own commits take."""
+    (tmp_path / "share" / "in").mkdir(parents=True)
+    node = make_node(config=GATEWAY.replace("SHARE", str(tmp_path / "share")).replace("timeout: 1s", "timeout: 300ms"),
+                     environment={"WAYBILL_FAULT": "group.begun:delay_ms:500"})
+    (node.folder / "inbox").mkdir()
+    node.start()
+    (tmp_path / "share" / "in" / "one.txt").write_text("from far")
+    wait_for(node, "file taken", lambda: not (tmp_path / "share" / "in" / "one.txt").exists())
+    node.stop()
+    assert "gateway.hang" not in [e["event"] for e in node.events]

@@ -216,3 +216,27 @@ def test_it_is_found_after_a_crash(make_node, gate):
     wait_until(lambda: len(gate.came) == 2, SECONDS, "it is sent again")
     gate.open.set()
     wait_until(lambda: ids(node, "--receiver", "hub", "--state", "delivered") == [doc], SECONDS, "delivered")
+
+
+@BOTH
+def test_it_is_found_while_its_steps_run(make_node, gate):
+    """It hangs behind the extraction; nothing is routed, processed or sent."""
+    node = make_node(config=CONFIG.format(url=gate.url),  # pylint: disable=redefined-outer-name
+                     environment={"WAYBILL_FAULT": "road.route:hang_on:4711"})
+    node.start()
+    doc = node.accept("in", json.dumps({"from": "acme", "to": "hub", "type": "order", "po": "4711"}))
+    wait_until(lambda: is_known(node, doc), SECONDS, "it is found by its receiver and state")
+    for found in (["--sender", "acme"], ["--type", "order"], ["--where", "po=4711"], ["--state", "active"]):
+        assert ids(node, *found) == [doc], found
+    assert ids(node, "--state", "received") == []
+    make_role(node, "hub-desk", {"see"}, ["hub"])
+    seen = somebody(node, "hub-desk").data("{ documents(first: 10) { items { id state receiver } } }")
+    assert seen["documents"]["items"] == [{"id": doc, "state": "active", "receiver": "hub"}]
+    assert node.show(doc, "state deliveries { state }") == {"state": "active", "deliveries": []}
+    node.kill()
+    node.environment.pop("WAYBILL_FAULT")
+    node.start()
+    assert is_known(node, doc)
+    gate.open.set()
+    wait_until(lambda: ids(node, "--receiver", "hub", "--state", "delivered") == [doc], SECONDS, "delivered")
+    assert len(gate.came) == 1

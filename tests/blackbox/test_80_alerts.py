@@ -219,6 +219,31 @@ def test_a_receiver_that_fails_is_told_with_its_failures(make_node, deaf):
     assert [(a["code"], a["state"]) for a in alerts(node, True)] == [("receiver_failing", "cleared")]
 
 
+REFUSING = "{ endpoints { name breaker broken failing } }"
+
+
+@BOTH
+@pytest.mark.proves("DE16")
+def test_a_receiver_that_answers_and_takes_nothing_is_told(make_node, ears):
+    """503 for ever: the breaker stays closed, for it answers; a person learns of it long before `retry.for` is over."""
+    ears.status = 503
+    node = make_node(config=config(["receiver_failing: { after: 1s }", "dead_letters: off"], port=ears.port)
+                     .replace("breaker: {", "retry: { first: 50ms, most: 500ms }, breaker: {"))
+    node.start()
+    doc = send(node, "shop")
+    alert = wait_for(lambda: open_one(node, "receiver_failing"), node, 60)
+    assert alert["object"] == "shop-api" and "takes nothing" in alert["message"] and "503" in alert["message"]
+    assert node.show(doc, "state")["state"] == "retrying"
+    one, = [e for e in node.graphql(REFUSING)["endpoints"] if e["name"] == "shop-api"]
+    assert one["breaker"] == "closed" and one["broken"] is None and "503" in one["failing"]
+    ears.status = 200
+    wait_for(lambda: node.show(doc, "state")["state"] == "delivered", node, 60)
+    wait_for(lambda: not alerts(node), node, 60)
+    assert all(e["failing"] is None for e in node.graphql(REFUSING)["endpoints"])
+    assert [e["event"] for e in node.events if e["event"] in ("endpoint.refuse", "endpoint.take")] == \
+        ["endpoint.refuse", "endpoint.take"]
+
+
 def test_depth_and_age_of_what_waits(make_node):
     node = make_node(config=config(["queue_depth: { high: 5, low: 1 }", "queue_age: { after: 1s }",
                                     "scale: { high: 5, low: 1 }", "receiver_failing: off"])

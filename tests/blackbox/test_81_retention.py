@@ -193,6 +193,35 @@ def test_nothing_goes_by_an_archive_that_is_not_whole(make_node, tmp_path):
     assert retention(node)["archives"][0]["documents"] == 2
 
 
+@BOTH
+@pytest.mark.proves("QC7")
+def test_an_archive_folder_that_hangs_stops_nothing_else(make_node, tmp_path):
+    """It is told; the purger does its other work and can be asked; a stop is quick; then it goes on."""
+    aged = Aged(make_node, tmp_path, retention=f"default: 45d, archive: {json.dumps(str(tmp_path / 'archive'))}",
+                environment={"WAYBILL_TEST_ARCHIVE_AT_ONCE": "1", "WAYBILL_TEST_ARCHIVE_SILENT_MS": "300",
+                             "WAYBILL_FAULT": "archive.written:delay_ms:3600000"})
+    node = aged.node
+    documents = [aged.send(body) for body in ("one", "two")]
+    aged.today()
+
+    def looked():
+        return node.graphql("{ retention { lastLook trouble } }")["retention"]
+    for _ in range(2):
+        before = looked()["lastLook"]
+        assert node.cli("retention", "run").returncode == 0
+        wait_for(node, lambda: looked()["lastLook"] != before)     # a whole round, to its end
+        assert "has not answered" in looked()["trouble"], looked()
+    assert node.wait_event("retention.fail") and retention(node)["gone"] == 0
+    began = time.monotonic()
+    assert node.stop() == 0
+    assert time.monotonic() - began < 10
+    node.environment["WAYBILL_FAULT"] = ""
+    node.start()
+    run(node, 2)
+    assert [state_of(node, d) for d in documents] == [None] * 2
+    doctor(node)
+
+
 def written(folder):
     """The files of an archive without its manifest, when all of their bytes are there."""
     files = list(folder.rglob("*")) if folder.is_dir() else []

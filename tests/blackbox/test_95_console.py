@@ -16,6 +16,8 @@ import pytest
 
 import npm_folder
 from running_node import ROOT, clean_environment
+from test_64_in_flight import Gate
+from wire import wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -180,3 +182,36 @@ def test_work(scene):
     lines = [paper(scene, "partner", "note", text) for text in ("\ufeffpo;sku\r\n4711;B\r\n".encode(), HL7.encode())]
     mixed = paper(scene, "partner", "note", b"4711\r\n4712\n")
     browse("work.mjs", scene, FOREIGN=scene.foreign, LINES=" ".join(lines), MIXED=mixed)
+
+
+MOVING = """\
+systems: {{ hub: {{}}, shop: {{}} }}
+types: {{ note: {{}} }}
+gateways:
+  in: {{ kind: http, auth: none, extract: {{ receiver: "header:X-To", type: "value:note" }} }}
+endpoints:
+  slow: {{ kind: http, url: "{slow}", timeout: 240s }}
+  shelf: {{ kind: file, path: "{folder}" }}
+routes:
+  - {{ name: slow, when: {{ receiver: hub }}, do: [ {{ deliver: slow }} ] }}
+  - name: shelf
+    when: {{ receiver: shop }}
+    do: [ {{ replace: {{ find: a, with: c }} }}, {{ replace: {{ find: c, with: b }} }}, {{ deliver: shelf }} ]
+"""
+
+
+def test_what_is_being_sent(make_node, tmp_path):
+    """A send that takes long, in list, page and counts; and a stage that was not stored."""
+    (tmp_path / "shelf").mkdir()
+    gate = Gate()
+    try:
+        node = make_node(config=MOVING.format(slow=gate.url, folder=tmp_path / "shelf"))
+        node.start()
+        done = node.accept("in", "a banana", {"X-To": "shop"})
+        wait_state(node, done, "delivered")
+        sending = node.accept("in", "a note", {"X-To": "hub"})
+        wait_until(lambda: node.show(sending, "deliveries { state }")["deliveries"] == [{"state": "sending"}], 60,
+                   "it is noted")
+        browse("moving.mjs", node, SENDING=sending, DONE=done)
+    finally:
+        gate.close()

@@ -59,6 +59,16 @@ def test_a_program_that_hangs_is_ended(runner, tmp_path):
     assert code is None and "begun" in text and "took longer" in text
 
 
+def test_what_runs_for_another_build_is_ended_with_ours(runner, tmp_path):
+    other = runner.beside("tsan")
+    assert other.build.name == "tsan" and other.logs == tmp_path / "tsan" and runner.build.name == "debug"
+    code, text = other.run(["nice"], tmp_path / "log", 60)
+    assert code == 0 and int(text) > 0, "with less priority than ours"
+    runner.end()
+    with pytest.raises(run_tests.Ended):
+        other.run(["true"], tmp_path / "log", 60)
+
+
 def test_pytest_is_counted(runner, tmp_path):
     (tmp_path / "test_a.py").write_text(
         "import pytest\n"

@@ -74,7 +74,7 @@ export function PayloadViewer({ id, stages }: Props) {
           <select aria-label="Stage" value={stage} onChange={(e) => choose(Number(e.currentTarget.value))}>
             {stages.map((s) => (
               <option key={s.stage} value={s.stage}>
-                {s.stage === 0 ? "as received" : `after ${s.name}`}, {size(s.size)}
+                {s.stage === 0 ? "as received" : `${s.stage}: after ${s.name}`}, {s.size === null ? "not stored" : size(s.size)}
               </option>
             ))}
           </select>
@@ -103,6 +103,9 @@ export function PayloadViewer({ id, stages }: Props) {
       </header>
       {loading && <Loading />}
       <Failed error={error} again={reload} />
+      {payload?.computedWith != null && (
+        <Say tone="plain">This stage was not stored: computed again, with version {payload.computedWith}.</Say>
+      )}
       {data && !payload && <Empty title="This payload no longer exists" />}
       {payload && shown === "readable" && format && <Pretty text={text} format={format} />}
       {payload && shown === "text" && (

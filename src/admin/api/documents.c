@@ -6,6 +6,7 @@
 #include "admin/view/document_view.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "core/stages.h"
 #include "core/timeline.h"
 #include "engine/engine.h"
 #include "store/kernel/node.h"
@@ -258,7 +259,7 @@ struct line {
     struct timeline_line l;
     const char *stage, *outcome;
     struct str node; /* its name, or its id */
-    int64_t number;  /* of the variant that the line stored, from 1 */
+    int64_t number;  /* of the stage that the line is about, from 1; 0: none */
 };
 
 /* The first line of every timeline, acceptance, is not stored but derived from the document. */
@@ -341,7 +342,8 @@ static bool doc_timeline(struct graphql_call *call, struct err *err)
     size_t count = count_lines(v->doc.timeline) + 1, n = 0;
     const void **list = ARENA_ARRAY(call->arena, const void *, count);
     struct timeline_reader r = timeline_read(v->doc.timeline);
-    int64_t numbers = 0;
+    size_t stage_count;
+    const struct stage *stages = stages_read(v->doc.timeline, call->arena, &stage_count);
     bool damaged, all = api_sees_all(call, RIGHT_SEE);
 
     for (list[n++] = api_documents_first_line(call, v); n < count; n++) {
@@ -352,7 +354,11 @@ static bool doc_timeline(struct graphql_call *call, struct err *err)
         line->stage = timeline_stages[line->l.stage];
         line->outcome = timeline_outcomes[line->l.outcome];
         line->l.has_bytes = line->l.has_bytes && !line->l.is_answer;
-        line->number = line->l.has_bytes ? ++numbers : 0;
+        const struct stage *s = stages_of_line(stages, stage_count, (int64_t)n - 1);
+
+        line->number = s != NULL ? s->number : 0;
+        if (line->l.has_bytes) /* the number of the step in its run, not of an attempt */
+            line->l.attempt = 0;
         if (!name_the_node(call, list[n - 1], line, err))
             return false;
         if (!all && !hide_others(call, line, err))
@@ -432,6 +438,7 @@ const struct graphql_resolver api_documents[] = {
     API_NUMBER_AT("TimelineEntry.status", struct line, l.status),
     API_NUMBER_AT("TimelineEntry.config", struct line, l.config),
     API_TEXT_AT("TimelineEntry.message", struct line, l.message),
+    API_NUMBER_AT("TimelineEntry.step", struct line, number),
     { .field = "TimelineEntry.bytes", .fn = line_bytes },
     GRAPHQL_MEMBER("StoredBytes.stage", struct line, number),
     GRAPHQL_MEMBER("StoredBytes.size", struct line, l.size),

@@ -5,8 +5,12 @@
 #include "base/auto.h"
 #include "base/base64.h"
 #include "base/clock.h"
+#include "core/connector.h"
+#include "core/stages.h"
 #include "core/timeline.h"
 #include "core/verdict.h"
+#include "engine/engine.h"
+#include "engine/rehearse/stage.h"
 #include "store/store.h"
 
 enum { PART_MOST = 1 << 20, TEXT_MOST = 4 * PART_MOST, NO_STAGE = -1 };
@@ -24,42 +28,60 @@ static struct document_view *api_payload_view_of(struct graphql_call *call)
 
 /* ---- stages ---- */
 
-struct stage {
+struct shown_stage {
     int64_t number, time_us, size;
     struct str name;
     struct sha256 sha256;
+    bool stored;
 };
+
+static struct shown_stage show_stage(const struct stage *s)
+{
+    return (struct shown_stage){ .number = s->number,
+                                 .time_us = s->at_us,
+                                 .size = s->bytes.size,
+                                 .name = s->step,
+                                 .sha256 = s->bytes.sha256,
+                                 .stored = s->is_stored };
+}
 
 static bool doc_stages(struct graphql_call *call, struct err *err)
 {
     struct document_view *v = api_payload_view_of(call);
+    size_t count;
 
     if (!document_view_load(api_engine(call), v, call->arena, err))
         return false;
-    struct timeline_reader r = timeline_read(v->doc.timeline);
-    struct timeline_line line;
-    bool damaged;
-    size_t most = 1, n = 0;
+    const struct stage *steps = stages_read(v->doc.timeline, call->arena, &count);
+    struct shown_stage *all = ARENA_ARRAY(call->arena, struct shown_stage, count + 1);
 
-    while (timeline_next(&r, &line, &damaged))
-        most += line.has_bytes && !line.is_answer;
-    struct stage *all = ARENA_ARRAY(call->arena, struct stage, most);
+    all[0] = (struct shown_stage){ .time_us = v->doc.received_us,
+                                   .size = v->doc.source.size,
+                                   .name = name_text(api_store(call), v->doc.gateway),
+                                   .sha256 = v->doc.source.sha256,
+                                   .stored = true };
+    for (size_t i = 0; i < count; i++)
+        all[i + 1] = show_stage(&steps[i]);
+    return graphql_set_structs(call, all, count + 1, sizeof *all);
+}
 
-    all[n++] = (struct stage){ .time_us = v->doc.received_us,
-                               .size = v->doc.source.size,
-                               .name = name_text(api_store(call), v->doc.gateway),
-                               .sha256 = v->doc.source.sha256 };
-    for (r = timeline_read(v->doc.timeline); n < most && timeline_next(&r, &line, &damaged);) {
-        if (!line.has_bytes || line.is_answer)
-            continue;
-        all[n] = (struct stage){ .number = (int64_t)n,
-                                 .time_us = line.at_us,
-                                 .size = line.size,
-                                 .name = line.what.ptr != NULL ? line.what : STR(""),
-                                 .sha256 = line.sha256 };
-        n++;
-    }
-    return graphql_set_structs(call, all, n, sizeof *all);
+static bool stage_size(struct graphql_call *call, struct err *err)
+{
+    const struct shown_stage *s = call->parent;
+
+    (void)err;
+    return s->stored ? graphql_set_int(call, s->size) : graphql_set_null(call);
+}
+
+static bool stage_sha256(struct graphql_call *call, struct err *err)
+{
+    const struct shown_stage *s = call->parent;
+    char text[SHA256_TEXT];
+
+    (void)err;
+    return s->stored ? graphql_set_text(
+                           call, arena_copy(call->arena, str_of(digest_text(&s->sha256, text))))
+                     : graphql_set_null(call);
 }
 
 /* ---- a part of the bytes ---- */
@@ -67,6 +89,7 @@ static bool doc_stages(struct graphql_call *call, struct err *err)
 struct payload {
     struct payload_source source;
     int64_t stage, from, bytes;
+    int64_t computed_with; /* the version; 0: the bytes are stored */
     struct str text;
     bool truncated, is_text;
 };
@@ -164,6 +187,28 @@ static bool write_part(struct graphql_call *call, struct str part, struct payloa
     return true;
 }
 
+/* Reads a part of the stage, which is computed again if it is not stored. */
+static bool api_payload_read_stage(struct graphql_call *call, const struct document *d,
+                                   struct payload *p, struct buf *part, struct err *err)
+{
+    const struct stage *s =
+        p->stage > 0 ? document_view_stage(d, p->stage, call->arena, &p->source) : NULL;
+    AUTO(buf_done) struct buf whole = BUF_INIT(SERVICE_BYTES_MOST);
+
+    if (s == NULL || s->is_stored)
+        return p->from >= p->source.size || read_part(call, &p->source, p->from, part, err);
+    if (!stage_compute(engine_road(api_engine(call)), d, p->stage, call->deadline_us, &whole,
+                       &p->computed_with, err))
+        return err_context(err, "stage %lld was not stored, and cannot be computed again",
+                           (long long)p->stage);
+    p->source.size = (int64_t)whole.len;
+    p->source.sha256 = digest_of(buf_view(&whole));
+    struct str rest = str_from(buf_view(&whole), (size_t)p->from);
+
+    buf_put(part, str_mem(rest.ptr, rest.len < part->cap ? rest.len : part->cap));
+    return true;
+}
+
 static bool doc_payload(struct graphql_call *call, struct err *err)
 {
     struct payload *p = ARENA_NEW(call->arena, struct payload);
@@ -180,13 +225,13 @@ static bool doc_payload(struct graphql_call *call, struct err *err)
     if (!document_view_load(api_engine(call), v, call->arena, err))
         return false;
     p->source = v->doc.source;
-    if (p->stage < 0 || (p->stage > 0 && !document_view_stage(&v->doc, p->stage, &p->source)))
+    if (p->stage < 0 ||
+        (p->stage > 0 && document_view_stage(&v->doc, p->stage, call->arena, &p->source) == NULL))
         return graphql_set_null(call);
     AUTO(buf_done) struct buf part = BUF_INIT((size_t)length);
 
-    if (p->from < p->source.size && !read_part(call, &p->source, p->from, &part, err))
-        return false;
-    return write_part(call, buf_view(&part), p, err) && graphql_set_object(call, p);
+    return api_payload_read_stage(call, &v->doc, p, &part, err) &&
+           write_part(call, buf_view(&part), p, err) && graphql_set_object(call, p);
 }
 
 /* ---- answers ---- */
@@ -224,11 +269,12 @@ static bool delivery_answer(struct graphql_call *call, struct err *err)
 
 const struct graphql_resolver api_payload[] = {
     { .field = "Document.stages", .fn = doc_stages },
-    GRAPHQL_MEMBER("Stage.stage", struct stage, number),
-    GRAPHQL_MEMBER("Stage.name", struct stage, name),
-    GRAPHQL_MEMBER("Stage.time", struct stage, time_us),
-    GRAPHQL_MEMBER("Stage.size", struct stage, size),
-    GRAPHQL_MEMBER("Stage.sha256", struct stage, sha256),
+    GRAPHQL_MEMBER("Stage.stage", struct shown_stage, number),
+    GRAPHQL_MEMBER("Stage.name", struct shown_stage, name),
+    GRAPHQL_MEMBER("Stage.time", struct shown_stage, time_us),
+    GRAPHQL_MEMBER("Stage.stored", struct shown_stage, stored),
+    { .field = "Stage.size", .fn = stage_size },
+    { .field = "Stage.sha256", .fn = stage_sha256 },
     { .field = "Document.payload", .fn = doc_payload },
     { .field = "Document.answer", .fn = doc_answer },
     { .field = "Delivery.answer", .fn = delivery_answer },
@@ -240,6 +286,7 @@ const struct graphql_resolver api_payload[] = {
     GRAPHQL_MEMBER("Answer.kept", struct timeline_line, size),
     GRAPHQL_MEMBER("Answer.sha256", struct timeline_line, sha256),
     { .field = "Payload.stage", .fn = payload_stage },
+    API_NUMBER_AT("Payload.computedWith", struct payload, computed_with),
     GRAPHQL_MEMBER("Payload.size", struct payload, source.size),
     GRAPHQL_MEMBER("Payload.sha256", struct payload, source.sha256),
     GRAPHQL_MEMBER("Payload.from", struct payload, from),

@@ -16,6 +16,7 @@
 #include "engine/plan/plan.h"
 #include "engine/rehearse/dry.h"
 #include "engine/road/road.h"
+#include "store/govern/failing.h"
 #include "store/road/aloft.h"
 #include "store/store.h"
 #include "store/watch/mishap.h"
@@ -25,7 +26,7 @@ enum { WHY_MOST = 512, BODY_MOST = 8 << 20, HEAD_MOST = 64 << 10, PAGE_MOST = 20
 /* ---- endpoints ---- */
 
 struct shown_endpoint {
-    struct str name, kind, system, broken;
+    struct str name, kind, system, broken, failing;
     const char *breaker;
     int64_t since_us, until_us, pause_us, active, waiting;
 };
@@ -75,13 +76,25 @@ static void add_elsewhere(const struct aloft_count *counts, size_t count, int64_
         }
 }
 
+static void add_report(const struct failing *all, size_t count, int64_t endpoint, struct arena *a,
+                       struct shown_endpoint *io)
+{
+    for (size_t i = 0; i < count && io->failing.ptr == NULL; i++)
+        if (all[i].word == endpoint)
+            io->failing = str_of(arena_printf(a, "node on %.*s: %.*s", STR_ARG(all[i].host),
+                                              STR_ARG(all[i].message)));
+}
+
 static bool endpoints(struct graphql_call *call, struct err *err)
 {
+    struct failing *reports = ARENA_ARRAY(call->arena, struct failing, FAILINGS_MOST);
+    size_t report_count;
     struct aloft_count *counts = ARENA_ARRAY(call->arena, struct aloft_count, ALOFT_COUNTS_MOST);
     size_t count;
     unsigned served;
 
     if (!aloft_counts(api_store(call), counts, ALOFT_COUNTS_MOST, &count, err) ||
+        !failing_list(api_store(call), call->arena, reports, &report_count, err) ||
         !areas_served(api_store(call), &served, err))
         return false;
     struct road *road = engine_road(api_engine(call));
@@ -97,6 +110,7 @@ static bool endpoints(struct graphql_call *call, struct err *err)
         show_endpoint(road_dispatch(road), &plan->config->endpoints[i], &plan->endpoints[i], served,
                       call->arena, &shown[i]);
         add_elsewhere(counts, count, plan->endpoints[i].word, &shown[i]);
+        add_report(reports, report_count, plan->endpoints[i].word, call->arena, &shown[i]);
         list[seen++] = &shown[i];
     }
     plan_unref(plan);
@@ -359,6 +373,7 @@ const struct graphql_resolver api_road[] = {
     GRAPHQL_MEMBER("Endpoint.active", struct shown_endpoint, active),
     GRAPHQL_MEMBER("Endpoint.waiting", struct shown_endpoint, waiting),
     API_TEXT_AT("Endpoint.broken", struct shown_endpoint, broken),
+    API_TEXT_AT("Endpoint.failing", struct shown_endpoint, failing),
     { .field = "Query.probe", .fn = api_probe_look },
     { .field = "Mutation.probeAccept", .fn = api_probe_accept },
     GRAPHQL_MEMBER("Probe.name", struct shown_probe, name),

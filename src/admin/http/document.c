@@ -13,15 +13,26 @@
 #include "admin/view/payload_range.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/container_of.h"
 #include "base/http_target.h"
 #include "base/json.h"
+#include "core/connector.h"
+#include "core/stages.h"
 #include "engine/engine.h"
+#include "engine/rehearse/stage.h"
 #include "store/payload/archive_read.h"
 #include "store/people/caller.h"
 #include "store/search/document.h"
 
-enum { ANSWER_MOST = 8 << 20, ARENA_MOST = 16 << 20, DELIVERY_MOST = 512, NOTE_MOST = 4096 };
+enum {
+    ANSWER_MOST = 8 << 20,
+    ARENA_MOST = STAGES_ARENA_MOST + (16 << 20),
+    DELIVERY_MOST = 512,
+    NOTE_MOST = 4096,
+    PIECE_MOST = 256 << 10, /* of bytes that were computed */
+    COMPUTE_US = 10 * CLOCK_S
+};
 
 /* One request, until it is answered. */
 struct reading {
@@ -31,15 +42,19 @@ struct reading {
 
     struct id id;
     bool wants_payload, head_only;
-    int64_t stage;        /* which variant of the payload; 0: as it was received */
+    int64_t stage;        /* after which step (core/stages.h); 0: as it was received */
     struct str answer_of; /* the delivery whose receiver's answer is wanted; ptr NULL: none */
     struct arena arena;
     struct document document;
     bool found, no_stage, is_forbidden, is_archived;
+    bool is_unstored; /* the stage is not stored */
     struct buf answer;
     struct err err;
 
-    struct payload_reader *reader;
+    struct payload_reader *reader; /* NULL: the bytes were computed ... */
+    struct buf computed;
+    int64_t computed_with; /* ... with this version; 0: they are stored */
+    struct str unread;     /* of these bytes */
     struct str piece;
     enum range_result range;
     /* Offset of the range in the payload; bytes still to be skipped before it; bytes still to be
@@ -53,6 +68,7 @@ static void reading_free(struct http_visit *visit)
 
     payload_close(v->reader);
     buf_done(&v->answer);
+    buf_done(&v->computed);
     arena_done(&v->arena);
     free(v);
 }
@@ -61,7 +77,9 @@ static struct reading *reading_new(struct http_request *r)
 {
     struct reading *v = NEW(struct reading);
 
-    *v = (struct reading){ .answer = BUF_INIT(ANSWER_MOST), .arena = ARENA_INIT(ARENA_MOST) };
+    *v = (struct reading){ .answer = BUF_INIT(ANSWER_MOST),
+                           .computed = BUF_INIT(SERVICE_BYTES_MOST),
+                           .arena = ARENA_INIT(ARENA_MOST) };
     http_visit_begin(&v->visit, r, &http_document_handler, reading_free);
     return v;
 }
@@ -116,14 +134,31 @@ static bool may_look_in_archives(const struct reading *v)
            rights_everywhere(&v->who.rights, RIGHT_SEE);
 }
 
+/* The bytes after a step: those that are stored, or computed again. */
+static bool choose_stage(struct reading *v)
+{
+    struct payload_source *source = &v->document.source;
+    const struct stage *s = document_view_stage(&v->document, v->stage, &v->arena, source);
+
+    if (s == NULL || s->is_stored)
+        return s != NULL;
+    v->is_unstored = true;
+    if (!stage_compute(engine_road(v->who.engine), &v->document, v->stage,
+                       clock_mono_us() + COMPUTE_US, &v->computed, &v->computed_with, &v->err))
+        return false;
+    v->unread = buf_view(&v->computed);
+    source->size = (int64_t)v->unread.len;
+    source->sha256 = digest_of(v->unread);
+    return true;
+}
+
 /* Replaces the source by the one that was asked for: a stage, or an answer. */
 static bool choose_source(struct reading *v)
 {
     struct document_view view;
 
     if (v->answer_of.ptr == NULL)
-        return v->is_archived || v->stage == 0 ||
-               document_view_stage(&v->document, v->stage, &v->document.source);
+        return v->is_archived || v->stage == 0 || choose_stage(v);
     return document_view_make(v->who.engine, &v->document, false, &v->arena, &view, &v->err) &&
            document_view_load(v->who.engine, &view, &v->arena, &v->err) &&
            document_view_answer(&view, v->answer_of, &v->document.source);
@@ -166,6 +201,17 @@ static bool note_download(struct reading *v)
 
 /* ---- at the background pool ---- */
 
+/* What was not stored is not in the archive either. */
+static void look_in_archives(struct reading *v)
+{
+    struct store *s = engine_store(v->who.engine);
+    struct payload_source *source = &v->document.source;
+
+    v->is_archived = archive_source(s, &v->id, v->stage, source, &v->found, &v->err);
+    if (v->is_archived && !v->found && v->stage != 0)
+        v->no_stage = archive_source(s, &v->id, 0, source, &v->found, &v->err) && v->found;
+}
+
 static void http_document_look_up(struct background_job *job)
 {
     struct reading *v = reading_of_job(job);
@@ -174,9 +220,8 @@ static void http_document_look_up(struct background_job *job)
     v->found = document_get(s, &v->id, &v->arena, &v->document, &v->err);
     if (!v->found && v->err.kind == ERR_NONE && v->wants_payload && may_look_in_archives(v) &&
         v->answer_of.ptr == NULL)
-        v->is_archived =
-            archive_source(s, &v->id, v->stage, &v->document.source, &v->found, &v->err);
-    if (!v->found || !may_see(v))
+        look_in_archives(v);
+    if (!v->found || v->no_stage || !may_see(v))
         return;
     if (!v->wants_payload)
         show_document(v);
@@ -184,10 +229,19 @@ static void http_document_look_up(struct background_job *job)
         v->is_forbidden = true;
     else if (!choose_source(v))
         v->no_stage = v->err.kind == ERR_NONE;
-    else if (!payload_open(s, &v->document.source, &v->reader, &v->err))
+    else if (v->computed_with == 0 && !payload_open(s, &v->document.source, &v->reader, &v->err))
         v->reader = NULL;
     else
         v->found = v->head_only || note_download(v);
+}
+
+static bool next_piece_of(struct reading *v)
+{
+    if (v->computed_with == 0)
+        return payload_next(v->reader, &v->piece, &v->err);
+    v->piece = str_mem(v->unread.ptr, v->unread.len < PIECE_MOST ? v->unread.len : PIECE_MOST);
+    v->unread = str_from(v->unread, v->piece.len);
+    return true;
 }
 
 static void http_document_read_piece(struct background_job *job)
@@ -195,7 +249,7 @@ static void http_document_read_piece(struct background_job *job)
     struct reading *v = reading_of_job(job);
 
     do { /* bytes before the range are read for the digest, and not sent */
-        if (!payload_next(v->reader, &v->piece, &v->err))
+        if (!next_piece_of(v))
             return;
         int64_t cut = v->skip < (int64_t)v->piece.len ? v->skip : (int64_t)v->piece.len;
 
@@ -253,6 +307,9 @@ static void start_answer(struct reading *v)
         n += snprintf(fields + n, sizeof fields - (size_t)n,
                       "Content-Range: bytes %lld-%lld/%lld\r\n", (long long)v->from,
                       (long long)(v->from + v->left - 1), (long long)src->size);
+    if (v->computed_with != 0)
+        n += snprintf(fields + n, sizeof fields - (size_t)n, "Waybill-Computed: version %lld\r\n",
+                      (long long)v->computed_with);
     v->visit.is_answering = true;
     http_answer_start(v->visit.request, v->range == RANGE_PART ? 206 : 200,
                       str_mem(fields, (size_t)n), STR("application/octet-stream"), v->left);
@@ -264,6 +321,20 @@ static void http_document_answer_trouble(struct reading *v, const char *code)
         http_document_end_with_error(v, 503, "Retry-After: 2\r\n", "unavailable", v->err.text);
     else
         http_document_end_with_error(v, 500, "", code, v->err.text);
+}
+
+/* The stage is not stored, and something is in the way of computing it again. */
+static void answer_not_computed(struct reading *v)
+{
+    AUTO(buf_done) struct buf why = BUF_INIT(NOTE_MOST);
+
+    if (v->err.kind == ERR_TRANSIENT) {
+        http_document_answer_trouble(v, "unavailable");
+        return;
+    }
+    buf_printf(&why, "Stage %lld was not stored, and cannot be computed again: %s.",
+               (long long)v->stage, v->err.text);
+    http_document_end_with_error(v, 409, "", "not_computed", why.ptr);
 }
 
 static void answer_payload_trouble(struct reading *v)
@@ -332,8 +403,11 @@ static void looked_up(struct loop_msg *msg)
     } else if (v->no_stage) {
         http_document_end_with_error(
             v, 404, "", "unknown_stage",
-            "No step has stored bytes under this number: see its timeline.");
-    } else if (v->reader == NULL) {
+            v->is_archived ? "It is archived, without such a stage: only what was stored is there."
+                           : "No step with this number ran: see its timeline.");
+    } else if (v->is_unstored && v->computed_with == 0) {
+        answer_not_computed(v);
+    } else if (v->computed_with == 0 && v->reader == NULL) {
         answer_payload_trouble(v);
     } else {
         start_payload(v);

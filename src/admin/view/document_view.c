@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "core/intake.h"
+#include "core/stages.h"
 #include "core/timeline.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/engine.h"
@@ -390,17 +391,15 @@ bool document_view_answer(const struct document_view *v, struct str delivery,
     return false;
 }
 
-bool document_view_stage(const struct document *d, int64_t n, struct payload_source *ret)
+const struct stage *document_view_stage(const struct document *d, int64_t n, struct arena *a,
+                                        struct payload_source *ret)
 {
-    struct timeline_reader r = timeline_read(d->timeline);
-    struct timeline_line line;
-    bool damaged;
+    size_t count;
+    const struct stage *all = stages_read(d->timeline, a, &count);
 
-    while (timeline_next(&r, &line, &damaged)) {
-        if (!line.has_bytes || line.is_answer || --n != 0)
-            continue;
-        *ret = source_of_line(d, &line);
-        return true;
-    }
-    return false;
+    if (n < 1 || n > (int64_t)count)
+        return NULL;
+    if (all[n - 1].is_stored)
+        *ret = source_of_line(d, &all[n - 1].bytes);
+    return &all[n - 1];
 }

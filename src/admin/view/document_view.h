@@ -14,6 +14,7 @@
 
 struct engine;
 struct payload_source;
+struct stage;
 struct store;
 
 struct delivery_view {
@@ -58,6 +59,7 @@ struct str document_view_caller(const struct document *d, struct arena *a);
 bool document_view_answer(const struct document_view *v, struct str delivery,
                           struct payload_source *ret);
 
-/* Finds the n-th stored variant, from 1: the bytes after the n-th step that changed them.  False:
- * there is none. */
-bool document_view_stage(const struct document *d, int64_t n, struct payload_source *ret);
+/* Finds the stage after the n-th step, from 1; *ret is set if its bytes are stored.  NULL: there is
+ * none. */
+const struct stage *document_view_stage(const struct document *d, int64_t n, struct arena *a,
+                                        struct payload_source *ret);

@@ -69,6 +69,7 @@ enum {
     FAST_US = 50 * CLOCK_MS,       /* a receiver is fast if its sends take less on average ... */
     STILL_US = 200 * CLOCK_MS,     /* ... and one of them has ended within this time */
     OVERTAKEN_US = 60 * CLOCK_S,   /* a leg that has waited longer keeps its position */
+    CALM_US = 60 * CLOCK_S,        /* added to the longest time between two attempts */
     PACED_MOST_US = 600 * CLOCK_S, /* the longest wait in memory for a token */
     SENDERS_PART = 4,              /* a system gets this part of the senders */
     LOST_MOST = 16,                /* senders that may be lost in one endpoint */
@@ -417,6 +418,30 @@ static void note_strange(struct endpoint_live *e, const struct verdict *v)
         e->strange[0] = '\0';
 }
 
+static void tell_refusing(const struct dispatch *d, const struct endpoint_live *e,
+                          enum refusing_change change, const char *why)
+{
+    if (change != REFUSING_SAME && d->calls.refusing != NULL)
+        d->calls.refusing(d->calls.arg, e->word, change == REFUSING_BEGAN ? why : NULL);
+}
+
+/* The longest time between two attempts while something waits for it. */
+static int64_t patience_us(const struct endpoint_live *e)
+{
+    return e->plan != NULL ? e->plan->retry.most_us + e->plan->timeout_us + CALM_US : 0;
+}
+
+void dispatch_calm(struct dispatch *d)
+{
+    int64_t now = clock_wall_us();
+
+    (void)pthread_mutex_lock(&d->mutex);
+    for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next)
+        if (e->pause_until_us <= now)
+            tell_refusing(d, e, refusing_calm(&e->refusing, now - patience_us(e)), NULL);
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
 bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
                     struct dispatch_next *ret)
 {
@@ -431,6 +456,7 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
     note_time(d, l, p->began_us);
     bool changed = judge_breaker(e, p, v, now);
     bool probed = p->probe;
+    enum refusing_change refusing = refusing_judge(&e->refusing, &e->rule, v, now);
 
     note_strange(e, v);
 
@@ -453,6 +479,7 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
     (void)pthread_mutex_unlock(&d->mutex);
     if (changed || (probed && open))
         d->calls.changed(d->calls.arg, e->word, &b, pause, v->message, strange);
+    tell_refusing(d, e, refusing, v->message);
     if (hungry)
         d->calls.hungry(d->calls.arg);
     return open;

@@ -42,6 +42,9 @@ struct dispatch_calls {
      * `here`: the reason is this node's own (a folder that is not mounted), not for others. */
     void (*changed)(void *arg, int64_t endpoint, const struct breaker *breaker,
                     int64_t pause_until_us, const char *why, bool here);
+    /* The endpoint answers and takes nothing (core/retry.h); why NULL: that has ended.  May run
+     * with the lock held.  NULL: nobody is told. */
+    void (*refusing)(void *arg, int64_t endpoint, const char *why);
     /* A queue with tasks in the store may have room.  Called often. */
     void (*hungry)(void *arg);
     /* Submits the operation; called with the lock held.  NULL: all slots are this node's. */
@@ -143,6 +146,9 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
 /* A breaker (else: a pause) that another node, or this one before a restart, has stored. */
 void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t since_us,
                     int64_t until_us);
+
+/* Ends the refusing of endpoints to which nothing is sent any more.  Called now and then. */
+void dispatch_calm(struct dispatch *d);
 
 /* A person has changed something about the endpoint: an open breaker lets a probe through now. */
 void dispatch_try(struct dispatch *d, int64_t endpoint);

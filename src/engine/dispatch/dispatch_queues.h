@@ -34,6 +34,7 @@ struct endpoint_live {
     bool elsewhere;                   /* only nodes of another area run it */
     struct breaker_rule rule;         /* of the newest plan that had it */
     struct breaker breaker;
+    struct refusing refusing;
     char strange[200]; /* the breaker is open because another endpoint is there; empty: it is not */
     int64_t pause_until_us;
     int64_t active, waiting;

@@ -91,6 +91,7 @@ bool variants_seal(struct flight *f, struct err *err)
                                           .stage = TIMELINE_STEP,
                                           .outcome = TIMELINE_DONE,
                                           .took_us = -1,
+                                          .attempt = v->step_number,
                                           .what = v->step,
                                           .message = STR("the bytes from here on") };
         v->settle.line = &v->line;

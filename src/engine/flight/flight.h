@@ -41,6 +41,7 @@ struct send_queue;
 struct payload_reader;
 struct road;
 struct store;
+struct walking_place;
 struct ways;
 
 enum { FLIGHT_VARIANTS_MOST = 8, FLIGHT_TRACE = 56 };
@@ -50,7 +51,8 @@ struct variant {
     struct settle_bytes settle;   /* not of the first: stored with the settlement */
     struct buf buf;               /* the bytes in memory; empty: they are only in the store */
     struct payload_source source; /* the bytes in the store, if they are too large for memory */
-    struct str step;              /* the step that made them */
+    struct str step;              /* the step that made them ... */
+    int64_t step_number;          /* ... and which one of the run, from 1 */
     struct timeline_line line;
 };
 
@@ -122,6 +124,7 @@ struct flight {
 
     struct variant variants[FLIGHT_VARIANTS_MOST];
     size_t variant_count;
+    int64_t step_count; /* steps that ran */
 
     struct leg **legs;
     size_t leg_count, part_room;
@@ -131,10 +134,12 @@ struct flight {
     struct buf timeline, stages; /* new lines; and the same in short, for the log */
     int64_t began_us;            /* monotonic */
     struct pool_job job;         /* walks a large document */
+    struct walking_place *place; /* where its walk is shown (road/walking.h); NULL: nowhere */
     int64_t counted;             /* its bytes in road.bytes */
     bool was_born;               /* claimed at birth */
     bool recovered;              /* it may have been sent before a crash */
     bool dry;                    /* a rehearsal or a question, without effect (dry.h) */
+    int64_t until_us;            /* monotonic: a dry walk ends before the next step; 0: never */
     int tries;                   /* failed settlements */
     bool unfilled;               /* the settlement could not be prepared, and was not submitted */
     bool unknown;                /* a commit of the settlement had an unknown outcome */

@@ -5,9 +5,12 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/patient.h"
+#include "core/call.h"
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "engine/plan/folders.h"
+#include "engine/tally/mishaps.h"
+#include "store/govern/failing.h"
 #include "store/people/secret.h"
 #include "store/store.h"
 
@@ -25,21 +28,60 @@ bool polled_is_for(const struct poller_options *o, const struct config_gateway *
     return polled_type(o, g->kind) != NULL && (g->area == CONFIG_ANYWHERE || g->area == o->area);
 }
 
+struct polled_secrets {
+    struct store *store;
+    struct call *call;
+};
+
 static bool polled_find_secret(void *arg, struct str name, struct arena *a, struct str *ret,
                                struct err *err)
 {
-    return secret_get(arg, name, a, ret, err);
+    const struct polled_secrets *s = arg;
+
+    if (!call_own_begin(s->call, err))
+        return false;
+    bool ok = secret_get(s->store, name, a, ret, err);
+
+    call_alive(s->call);
+    return ok;
 }
 
 struct settings polled_settings(const struct poller_options *o, const struct gateway_type *type,
-                                const struct config_gateway *g, struct arena *a)
+                                const struct config_gateway *g, struct call *call, struct arena *a)
 {
+    struct polled_secrets *secrets = ARENA_NEW(a, struct polled_secrets);
+
+    *secrets = (struct polled_secrets){ .store = o->store, .call = call };
     return (struct settings){ .node = g->node,
                               .common = grammar_gateway,
                               .own = type->kind.keys,
                               .secret = polled_find_secret,
-                              .secret_arg = o->store,
+                              .secret_arg = secrets,
                               .arena = a };
+}
+
+/* ---- what is told ---- */
+
+void polled_tell_trouble(const struct poller_options *o, int64_t word, const char *why)
+{
+    struct err err = { 0 };
+
+    if (word != 0)
+        (void)failing_put(o->store, word, str_of(why), &err);
+}
+
+void polled_tell_recovery(const struct poller_options *o, int64_t word)
+{
+    struct err err = { 0 };
+
+    if (word != 0)
+        (void)failing_drop(o->store, word, &err);
+}
+
+void polled_note_mishap(const struct poller_options *o, const char *gateway, const char *why)
+{
+    if (o->mishaps != NULL)
+        mishaps_note(o->mishaps, "gateway_failing", "gateway", str_of(gateway), why);
 }
 
 /* ---- a trial ---- */
@@ -57,10 +99,11 @@ struct trial {
 static void trial_run(void *arg)
 {
     struct trial *t = arg;
-    struct settings s = polled_settings(&t->options, t->type, t->gateway, &t->arena);
+    struct settings s = polled_settings(&t->options, t->type, t->gateway, NULL, &t->arena);
     void *self;
 
-    s.folders = folders_port(t->options.store, NAME_GATEWAY, t->gateway->name, true, &t->arena);
+    s.folders =
+        folders_port(t->options.store, NAME_GATEWAY, t->gateway->name, true, NULL, &t->arena);
     if (t->type->make(&s, &self, &t->err))
         t->type->unmake(self);
 }

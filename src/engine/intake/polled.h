@@ -1,20 +1,28 @@
 /* polled.h - gateways that are polled: which of a configuration they are, what they read, and
- * whether they can be set up. */
+ * whether they can be set up; what this node tells of them. */
 #pragma once
 
 #include "core/config.h"
 #include "core/settings.h"
 #include "engine/intake/poller.h"
 
+struct call;
 struct gateway_type;
 
 /* NULL: gateways of this kind are not polled. */
 const struct gateway_type *polled_type(const struct poller_options *o, const char *kind);
 /* This node polls it. */
 bool polled_is_for(const struct poller_options *o, const struct config_gateway *g);
-/* The settings of the gateway, without folders; they live on the arena. */
+/* The settings of the gateway, without folders; they live on the arena.  `call`: the call that uses
+ * them (plan/folders.h); NULL: none. */
 struct settings polled_settings(const struct poller_options *o, const struct gateway_type *type,
-                                const struct config_gateway *g, struct arena *a);
+                                const struct config_gateway *g, struct call *call, struct arena *a);
+
+/* Tells all nodes that polls of the gateway fail on this one, and that they go well again.  A store
+ * that fails does not matter here: it is told elsewhere.  `word` 0: it has no name id yet. */
+void polled_tell_trouble(const struct poller_options *o, int64_t word, const char *why);
+void polled_tell_recovery(const struct poller_options *o, int64_t word);
+void polled_note_mishap(const struct poller_options *o, const char *gateway, const char *why);
 
 /* Sets the gateway up and takes it down again, without effect.  A permanent error becomes a
  * problem. A folder that hangs is no problem of the configuration: its polls report it. */

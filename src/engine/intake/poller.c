@@ -19,12 +19,12 @@
  * Invariants
  *   (1) `busy` is set by the poller's thread before the submit and cleared when the poll has ended
  *       or was given up, both under the mutex: a post is used by one thread at a time.
- *   (2) A duty is freed only at the end of its own poll, when it began as `gone` and still is, or
- *       after poller_stop(); and never while a lost thread has one of its posts.
- *   (3) A new configuration is adopted only between two polls: poller_use() leaves a reference in
- *       `fresh`, and the end of a poll does not move due_us while there is one.
- *   (4) Notes of the ledger are swept only right after a poll that saw every source, and only if
- *       for FORGET_EVERY_US no poll failed, was skipped or began under another configuration.
+ *   (2) A duty is freed only when its last poll, which began as `gone`, has given the turn back,
+ * the gateway is still gone, and no lost thread has one of its posts; or after poller_stop(). (3) A
+ * new configuration is adopted only between two polls: poller_use() leaves a reference in `fresh`,
+ * and the end of a poll does not move due_us while there is one. (4) Notes of the ledger are swept
+ * only right after a poll that saw every source, and only if for FORGET_EVERY_US no poll failed,
+ * was skipped or began under another configuration.
  *
  * Why (4) is enough.  A connector may remember that a source is known for DEPOSIT_KNOWN_US, half of
  * FORGET_EVERY_US; then it asks the ledger again, which renews a note that is older than a day.  So
@@ -61,18 +61,16 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/log.h"
-#include "base/metrics.h"
 #include "base/require.h"
 #include "base/thread.h"
 #include "base/wait.h"
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "engine/intake/deposit.h"
+#include "engine/intake/poll_metrics.h"
 #include "engine/intake/polled.h"
 #include "engine/plan/folders.h"
-#include "engine/tally/mishaps.h"
 #include "engine/threads/crew.h"
-#include "store/govern/failing.h"
 #include "store/govern/ledger.h"
 #include "store/store.h"
 
@@ -124,6 +122,8 @@ struct duty {
     struct post *post; /* NULL: made for the next poll */
     bool busy, gone;
     size_t lost;          /* polls that were given up and have not returned */
+    bool unshared;        /* the other nodes do not know yet that a poll hung */
+    bool released;        /* gone, and its turn is given back: nothing is left to do */
     struct config *fresh; /* a new configuration to adopt; NULL: none */
     int64_t fresh_version, due_us;
     struct config *config; /* of the next post */
@@ -133,9 +133,8 @@ struct duty {
 
     int64_t failures; /* in a row */
     char error[200];
-    _Atomic int64_t success_us; /* wall clock: the last successful poll, or the start */
-    struct metric last_success, errors, accepted, repeated;
-    char name[80], labels[128];
+    struct poll_metrics metrics;
+    char name[80];
 };
 
 struct poller {
@@ -156,38 +155,13 @@ static void post_done(struct crew_call *call);
 static void post_lost(struct crew_call *call, bool committed);
 static void post_back(struct crew_call *call);
 
-static int64_t read_last_success(void *arg)
-{
-    return (clock_wall_us() - atomic_load(&((struct duty *)arg)->success_us)) / CLOCK_S;
-}
-
 static struct duty *duty_new(struct poller *p, const char *name)
 {
     struct duty *d = NEW(struct duty);
 
     d->poller = p;
-    d->success_us = clock_wall_us();
     (void)snprintf(d->name, sizeof d->name, "%s", name);
-    (void)snprintf(d->labels, sizeof d->labels, "gateway=\"%s\"", name);
-    d->last_success = (struct metric){ .name = "waybill_gateway_last_success_seconds",
-                                       .help = "How long ago a look of the gateway went well.",
-                                       .labels = d->labels,
-                                       .type = METRIC_GAUGE,
-                                       .read = read_last_success,
-                                       .arg = d };
-    d->errors = (struct metric){ .name = "waybill_gateway_errors_total",
-                                 .help = "Looks of the gateway that failed.",
-                                 .labels = d->labels };
-    d->accepted = (struct metric){ .name = "waybill_documents_accepted_total",
-                                   .help = "Documents stored and acknowledged.",
-                                   .labels = d->labels };
-    d->repeated = (struct metric){ .name = "waybill_documents_repeated_total",
-                                   .help = "Requests answered by an earlier one with the same key.",
-                                   .labels = d->labels };
-    metrics_register(&d->last_success);
-    metrics_register(&d->errors);
-    metrics_register(&d->accepted);
-    metrics_register(&d->repeated);
+    poll_metrics_init(&d->metrics, d->name);
     return d;
 }
 
@@ -204,10 +178,7 @@ static void poller_post_free(struct post *o)
 
 static void duty_free(struct duty *d)
 {
-    metrics_forget(&d->last_success);
-    metrics_forget(&d->errors);
-    metrics_forget(&d->accepted);
-    metrics_forget(&d->repeated);
+    poll_metrics_done(&d->metrics);
     poller_post_free(d->post);
     config_unref(d->config);
     config_unref(d->fresh);
@@ -217,12 +188,13 @@ static void duty_free(struct duty *d)
 static bool poller_set_up(struct post *o, struct err *err)
 {
     struct poller *p = o->duty->poller;
-    struct settings s = polled_settings(&p->o, o->type, o->gateway, &o->arena);
 
     arena_reset(&o->arena);
-    s.folders = folders_port(p->o.store, NAME_GATEWAY, o->duty->name, false, &o->arena);
-    return name_add(p->o.store, NAME_GATEWAY, str_of(o->duty->name), &o->depositor.word, err) &&
-           o->type->make(&s, &o->self, err);
+    struct settings s = polled_settings(&p->o, o->type, o->gateway, &o->call.call, &o->arena);
+
+    s.folders =
+        folders_port(p->o.store, NAME_GATEWAY, o->duty->name, false, &o->call.call, &o->arena);
+    return o->type->make(&s, &o->self, err);
 }
 
 /* ---- callbacks of the depositor ---- */
@@ -241,10 +213,13 @@ static bool poller_is_stopping(void *arg)
 
 static bool poller_take_turn(struct post *o, bool *ret_ours, struct err *err)
 {
-    if (!poll_turn(o->duty->poller->o.store, o->depositor.word, LEASE_US, ret_ours, err))
+    if (!call_own_begin(&o->call.call, err))
         return false;
-    o->held_us = clock_mono_us();
-    return true;
+    bool ok = poll_turn(o->duty->poller->o.store, o->depositor.word, LEASE_US, ret_ours, err);
+
+    call_alive(&o->call.call);
+    o->held_us = ok ? clock_mono_us() : o->held_us;
+    return ok;
 }
 
 static bool hold(void *arg, struct err *err)
@@ -293,8 +268,8 @@ static struct depositor depositor_of(struct post *o, int64_t version)
                                .burst = o->gateway->burst,
                                .rate = &d->rate,
                                .rate_total = &d->rate_total,
-                               .accepted = &d->accepted,
-                               .repeated = &d->repeated,
+                               .accepted = &d->metrics.accepted,
+                               .repeated = &d->metrics.repeated,
                                .call = &o->call.call,
                                .closed = closed,
                                .hold = hold,
@@ -305,7 +280,7 @@ static struct depositor depositor_of(struct post *o, int64_t version)
 
 static void poller_read_times(struct post *o)
 {
-    struct settings s = polled_settings(&o->duty->poller->o, o->type, o->gateway, &o->arena);
+    struct settings s = polled_settings(&o->duty->poller->o, o->type, o->gateway, NULL, &o->arena);
     struct err err = { 0 };
 
     if (!settings_duration(&s, "every", &o->every_us, &err))
@@ -349,32 +324,10 @@ static int64_t back_off_us(int64_t every_us, int64_t failures)
     return every_us + (int64_t)(chance_u64() % (uint64_t)most) / 2;
 }
 
-/* Counts it, and tells the other nodes unless they were told of the same; a store that fails does
- * not matter here, it is told elsewhere. */
-static void share_trouble(const struct post *o, const char *why, bool told)
-{
-    struct store *s = o->duty->poller->o.store;
-    struct mishaps *mishaps = o->duty->poller->o.mishaps;
-    struct err err = { 0 };
-
-    if (o->depositor.word != 0 && !told)
-        (void)failing_put(s, o->depositor.word, str_of(why), &err);
-    if (mishaps != NULL)
-        mishaps_note(mishaps, "gateway_failing", "gateway", str_of(o->duty->name), why);
-}
-
-static void share_recovery(const struct post *o)
-{
-    struct err err = { 0 };
-
-    if (o->depositor.word != 0)
-        (void)failing_drop(o->duty->poller->o.store, o->depositor.word, &err);
-}
-
 /* With the mutex held.  Returns the failures in a row. */
 static int64_t count_failure(struct duty *d, const char *why)
 {
-    metric_add(&d->errors, 1);
+    metric_add(&d->metrics.errors, 1);
     (void)snprintf(d->error, sizeof d->error, "%s", why);
     return ++d->failures;
 }
@@ -389,7 +342,9 @@ static int64_t note_failure(struct post *o)
     int64_t failures = count_failure(d, o->err.text);
 
     (void)pthread_mutex_unlock(&d->poller->mutex);
-    share_trouble(o, o->err.text, told);
+    if (!told)
+        polled_tell_trouble(&d->poller->o, o->depositor.word, o->err.text);
+    polled_note_mishap(&d->poller->o, d->name, o->err.text);
     if (failures == 1)
         log_event(LOG_WARN, "gateway.fail", kv_z("gateway", d->name), kv_z("why", o->err.text),
                   kv_z("where", o->err.where != NULL ? o->err.where : ""));
@@ -407,7 +362,7 @@ static int64_t forget_failures(struct post *o)
     d->failures = 0;
     (void)pthread_mutex_unlock(&d->poller->mutex);
     if (failures > 0)
-        share_recovery(o);
+        polled_tell_recovery(&d->poller->o, o->depositor.word);
     return failures;
 }
 
@@ -415,7 +370,7 @@ static void note_success(struct post *o)
 {
     int64_t failures = forget_failures(o);
 
-    atomic_store(&o->duty->success_us, clock_wall_us());
+    atomic_store(&o->duty->metrics.success_us, clock_wall_us());
     if (failures > 0)
         log_event(LOG_INFO, "gateway.recover", kv_z("gateway", o->duty->name),
                   kv_int("failures", failures));
@@ -455,19 +410,52 @@ static enum look_result skip(struct post *o, int64_t wait_us)
     return LOOK_SKIPPED;
 }
 
+/* Tells the other nodes of a poll before this one that was given up: the crew's timekeeper, which
+ * gave it up, must not wait for the store. */
+static void share_hang(struct post *o)
+{
+    struct duty *d = o->duty;
+    char why[sizeof d->error];
+
+    (void)pthread_mutex_lock(&d->poller->mutex);
+    bool unshared = d->unshared;
+
+    d->unshared = false;
+    memcpy(why, d->error, sizeof why);
+    (void)pthread_mutex_unlock(&d->poller->mutex);
+    if (unshared)
+        polled_tell_trouble(&d->poller->o, o->depositor.word, why);
+}
+
+/* What concerns the store, before the gateway itself is touched. */
+static bool poller_prepare(struct post *o, struct err *err)
+{
+    if (!call_own_begin(&o->call.call, err))
+        return false;
+    bool ok = o->depositor.word != 0 || name_add(o->duty->poller->o.store, NAME_GATEWAY,
+                                                 str_of(o->duty->name), &o->depositor.word, err);
+
+    if (ok)
+        share_hang(o);
+    call_alive(&o->call.call);
+    return ok;
+}
+
+/* A poll that was given up meanwhile ends wherever it notices: what it would use may be gone. */
 static enum look_result poller_look(struct post *o)
 {
     bool ours = false;
 
     if (closed(o) != NULL)
         return skip(o, WAIT_US); /* the node reports the reason itself */
-    if ((o->self == NULL && !poller_set_up(o, &o->err)) || !poller_take_turn(o, &ours, &o->err))
+    if (!poller_prepare(o, &o->err) || (o->self == NULL && !poller_set_up(o, &o->err)) ||
+        !poller_take_turn(o, &ours, &o->err))
         return LOOK_FAILED;
     if (!ours)
         return LOOK_ELSEWHERE;
     if (o->type->look(o->self, &deposit_port, &o->depositor, &o->taken, &o->err))
         return LOOK_DONE;
-    if (call_is_given_up(&o->call.call))
+    if (!call_own_begin(&o->call.call, &(struct err){ 0 })) /* what follows uses the store */
         return LOOK_FAILED;
     if (closed(o) != NULL)
         return skip(o, WAIT_US);
@@ -486,6 +474,7 @@ static void post_run(struct crew_call *call)
     o->taken = o->wait_us = 0;
     o->result = LOOK_SKIPPED;
     if (o->gone) {
+        call_pause(&call->call);
         (void)forget_failures(o);
         give_turn_back(o->duty->poller, o->depositor.word);
     } else if (!poller_is_stopping(o))
@@ -536,11 +525,13 @@ static int64_t post_outcome(struct post *o)
     return o->every_us;
 }
 
-/* With the mutex held. */
-static void take_out(struct poller *p, struct duty *d)
+/* With the mutex held, as the last thing that is done with the duty (2). */
+static void take_out_if_over(struct duty *d)
 {
-    struct duty **at = &p->duties;
+    struct duty **at = &d->poller->duties;
 
+    if (!d->gone || !d->released || d->busy || d->lost > 0)
+        return;
     while (*at != d)
         at = &(*at)->next;
     *at = d->next;
@@ -569,8 +560,8 @@ static void post_done(struct crew_call *call)
     (void)pthread_mutex_lock(&p->mutex);
     d->word = o->depositor.word;
     duty_rest(d, wait_us);
-    if (o->gone && d->gone && d->lost == 0) /* not configured again meanwhile */
-        take_out(p, d);
+    d->released = o->gone && d->gone; /* not configured again meanwhile */
+    take_out_if_over(d);
     (void)pthread_mutex_unlock(&p->mutex);
 }
 
@@ -592,10 +583,11 @@ static void post_lost(struct crew_call *call, bool committed)
     log_event(LOG_WARN, "gateway.hang", kv_z("gateway", d->name), kv_int("ms", ms),
               kv_z("hint", "The folder does not answer and cannot be interrupted: its thread is "
                            "given up. Look after the share or the server behind it."));
-    share_trouble(o, why, false);
+    polled_note_mishap(&p->o, d->name, why);
     (void)pthread_mutex_lock(&p->mutex);
     d->post = NULL; /* it is the lost thread's now */
     d->lost++;
+    d->unshared = true;
     duty_rest(d, back_off_us(o->every_us, count_failure(d, why)));
     (void)pthread_mutex_unlock(&p->mutex);
 }
@@ -613,6 +605,7 @@ static void post_back(struct crew_call *call)
     d->lost--;
     d->due_us = clock_mono_us();
     (void)pthread_cond_broadcast(&p->changed);
+    take_out_if_over(d);
     (void)pthread_mutex_unlock(&p->mutex);
 }
 
@@ -639,7 +632,7 @@ static int64_t poller_begin_due(struct poller *p)
     int64_t now = clock_mono_us(), next = now + CLOCK_S;
 
     for (struct duty *d = p->duties; d != NULL; d = d->next) {
-        if (d->busy || d->lost >= LOOKS_LOST_MOST)
+        if (d->busy || (d->gone ? d->released : d->lost >= LOOKS_LOST_MOST))
             continue;
         if (d->due_us <= now && p->busy < POLLS_MOST) {
             adopt(d);
@@ -740,7 +733,7 @@ void poller_use(struct poller *p, struct config *config, int64_t version)
             continue;
         struct duty *d = duty_of(p, config->gateways[i].name);
 
-        d->gone = false;
+        d->gone = d->released = false;
         config_unref(d->fresh);
         d->fresh = config_ref(config);
         d->fresh_version = version;
@@ -780,7 +773,7 @@ void poller_troubles(struct poller *p, struct buf *to)
 {
     (void)pthread_mutex_lock(&p->mutex);
     for (const struct duty *d = p->duties; d != NULL; d = d->next)
-        if ((d->failures >= FAILURES_TOLD || d->lost > 0) && to->len + 500 < to->cap)
+        if ((d->failures >= FAILURES_TOLD || d->lost > 0) && !d->gone && to->len + 500 < to->cap)
             buf_printf(to, "gateway %s has failed %lld times: %s\n", d->name,
                        (long long)d->failures, d->error);
     (void)pthread_mutex_unlock(&p->mutex);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/patient.h"
+#include "core/call.h"
 #include "store/store.h"
 
 enum { ROW_MOST = 64 << 10, PROBE_PATIENCE_US = 2 * CLOCK_S };
@@ -17,14 +18,14 @@ struct folders_of {
     struct store *store;
     enum name_kind kind;
     const char *name;
+    struct call *call;
 };
 
 /* ---- the port ---- */
 
-static bool folders_recall(void *arg, const char *part, const char *path, struct folder_id *ret,
-                           bool *ret_known, struct err *err)
+static bool folders_find(const struct folders_of *f, const char *part, const char *path,
+                         struct folder_id *ret, bool *ret_known, struct err *err)
 {
-    const struct folders_of *f = arg;
     AUTO(arena_done) struct arena a = ARENA_INIT(ROW_MOST);
     struct folder_row row;
     int64_t owner;
@@ -39,6 +40,19 @@ static bool folders_recall(void *arg, const char *part, const char *path, struct
     return true;
 }
 
+static bool folders_recall(void *arg, const char *part, const char *path, struct folder_id *ret,
+                           bool *ret_known, struct err *err)
+{
+    const struct folders_of *f = arg;
+
+    if (!call_own_begin(f->call, err))
+        return false;
+    bool ok = folders_find(f, part, path, ret, ret_known, err);
+
+    call_alive(f->call);
+    return ok;
+}
+
 static bool folders_learn(void *arg, const char *part, const char *path, const struct folder_id *id,
                           bool mount, struct err *err)
 {
@@ -46,8 +60,13 @@ static bool folders_learn(void *arg, const char *part, const char *path, const s
     char fs[24];
     int64_t owner;
 
-    if (!name_add(f->store, f->kind, str_of(f->name), &owner, err) ||
-        !folder_learn(f->store, owner, str_of(part), str_of(path), id, mount, err))
+    if (!call_own_begin(f->call, err))
+        return false;
+    bool ok = name_add(f->store, f->kind, str_of(f->name), &owner, err) &&
+              folder_learn(f->store, owner, str_of(part), str_of(path), id, mount, err);
+
+    call_alive(f->call);
+    if (!ok)
         return err_context(err, "note folder %.80s", path);
     log_event(LOG_INFO, "folder.meet",
               kv_z(f->kind == NAME_GATEWAY ? "gateway" : "endpoint", f->name), kv_z("path", path),
@@ -63,7 +82,7 @@ static bool folders_learn_nothing(void *arg, const char *part, const char *path,
 }
 
 const struct folder_port *folders_port(struct store *s, enum name_kind kind, const char *name,
-                                       bool trial, struct arena *a)
+                                       bool trial, struct call *call, struct arena *a)
 {
     struct folders_of *f = ARENA_NEW(a, struct folders_of);
 
@@ -74,6 +93,7 @@ const struct folder_port *folders_port(struct store *s, enum name_kind kind, con
         .store = s,
         .kind = kind,
         .name = name,
+        .call = call,
     };
     return &f->port;
 }

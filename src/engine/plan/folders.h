@@ -15,12 +15,14 @@
 #include "store/govern/folder.h"
 #include "store/kernel/names.h"
 
+struct call;
 struct store;
 
 /* The port of one gateway or endpoint; it lives on the arena, the name is lent.  `trial`: of a
- * configuration that may come into force; nothing is noted. */
+ * configuration that may come into force; nothing is noted.  `call`: the call that uses it; one
+ * that was given up gets an error and nothing of the store.  NULL: none. */
 const struct folder_port *folders_port(struct store *s, enum name_kind kind, const char *name,
-                                       bool trial, struct arena *a);
+                                       bool trial, struct call *call, struct arena *a);
 
 struct folder_probe {
     struct folder_row known;

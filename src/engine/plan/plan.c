@@ -397,7 +397,7 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
         plan_settings(b, c->node, grammar_endpoint, e->type != NULL ? e->type->kind.keys : NULL);
 
     s.folders =
-        folders_port(b->store, NAME_ENDPOINT, c->name, b->plan->version == 0, &b->plan->arena);
+        folders_port(b->store, NAME_ENDPOINT, c->name, b->plan->version == 0, NULL, &b->plan->arena);
     if (c->system != NULL)
         e->system = plan_system_named(b->plan, str_of(c->system));
     if (!plan_read_rules(e, &s, &err))

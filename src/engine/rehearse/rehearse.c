@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "core/grammar.h"
 #include "engine/flight/bytes.h"
+#include "engine/rehearse/past.h"
 #include "engine/road/road.h"
-#include "engine/road/walk.h"
 #include "store/store.h"
 
 enum { PAGE_BYTES_MOST = 256 << 20, WAY_BYTES_MOST = 16 << 20 };
@@ -18,194 +18,13 @@ const char *const rehearse_kinds[REHEARSE_KINDS] = {
     [REHEARSE_REJECTED] = "rejected",   [REHEARSE_ACCEPTED] = "accepted",
 };
 
-/* The result of a walk. */
-struct walked {
-    struct flight *flight;
-    struct str batch; /* the batch it joined; ptr NULL: none */
-    struct str receiver;
-    const struct plan_route *route; /* the route by which it joined */
-};
-
 /* One document being rehearsed. */
 struct scene {
-    struct road *road;
+    struct past past; /* and the walk with the version to compare with */
     const struct rehearse_order *order;
-    const struct document *doc;
-    struct arena *arena;
-    struct plan *old;                 /* the plan to compare with; a reference */
-    const struct plan_batch *made_by; /* the batch of `old` that built the document; NULL: none */
-    struct walked was, would;
-    char why[VERDICT_MESSAGE_MOST]; /* why it cannot be rehearsed; empty: it can */
+    const struct plan_batch *made_by; /* the batch of that version that built it; NULL: none */
+    struct past_walk would;
 };
-
-/* ---- walks ---- */
-
-/* Loads all bytes of a small document; of a large one only as many as extraction reads. */
-static bool rehearse_load_bytes(const struct scene *s, struct flight *f, struct err *err)
-{
-    int64_t size = s->doc->source.size;
-
-    if (size == 0)
-        return true;
-    if (s->was.flight != NULL && size <= SEGMENT_PAYLOAD_MOST) /* the first walk has read them */
-        return buf_append(&f->variants[0].buf, buf_view(&s->was.flight->variants[0].buf), err);
-    return bytes_peek(f, EXTRACT_BYTES_MOST, err);
-}
-
-/* Frees intermediate variants that no delivery and no batch would get. */
-static void rehearse_drop_unused(struct flight *f)
-{
-    for (size_t i = 1; i < f->variant_count; i++) {
-        bool used = f->joins == &f->variants[i];
-
-        for (size_t k = 0; k < f->leg_count; k++)
-            used = used || f->legs[k]->variant == &f->variants[i];
-        if (!used)
-            buf_done(&f->variants[i].buf);
-    }
-}
-
-static void note_batch(const struct scene *s, struct walked *w)
-{
-    const struct flight *f = w->flight;
-    struct str part = f->join.part;
-
-    w->batch = str_of(arena_printf(s->arena, "batch %.*s%s%.*s", STR_ARG(f->into->name),
-                                   part.len > 0 ? ", part " : "", STR_ARG(part)));
-    w->receiver = f->facts.receiver.ptr != NULL ? f->facts.receiver : STR("");
-    w->route = f->route;
-}
-
-/* A member of `join: each` goes through the steps of its batch with its received bytes, as it does
- * after the batch has closed. */
-static bool rehearse_walk_on(struct flight *f)
-{
-    for (size_t i = 1; i < f->variant_count; i++)
-        buf_done(&f->variants[i].buf);
-    f->variant_count = 1;
-    f->has_facts = true;
-    f->batch = f->into;
-    f->into = NULL;
-    f->joins = NULL;
-    f->settle.end = SETTLE_OVER;
-    return walk_only(f);
-}
-
-/* Walks; if the bytes cannot be read, the result is unknown and `why` is set. */
-static void rehearse_run(struct scene *s, struct walked *w)
-{
-    struct flight *f = w->flight;
-    bool ended = walk_only(f);
-
-    if (ended && f->into != NULL) {
-        bool each = f->into->join == JOIN_EACH;
-
-        note_batch(s, w);
-        ended = !each || rehearse_walk_on(f);
-        if (each && f->into != NULL) {
-            (void)snprintf(s->why, sizeof s->why, "it goes from one batch into another");
-            return;
-        }
-    }
-    rehearse_drop_unused(f);
-    if (ended || (f->settle.end == SETTLE_DEAD && f->dead != DEAD_PAYLOAD_MISSING &&
-                  f->dead != DEAD_PAYLOAD_CORRUPT))
-        return;
-    (void)snprintf(s->why, sizeof s->why, "%s", f->message);
-}
-
-static bool same_name(struct str a, struct str b)
-{
-    return a.len == b.len && str_eq(a, b);
-}
-
-/* Whether the walk gives what the row says.  A member that waits for its batch has the route by
- * which it joined. */
-static bool is_as_stored(const struct walked *w, const struct flight *stored,
-                         const struct document *d)
-{
-    const struct flight *f = w->flight;
-    struct str route = name_text(f->stock->store, d->route);
-    bool waits = w->route != NULL && same_name(w->route->name, route);
-
-    return same_name(f->facts.sender, stored->facts.sender) &&
-           same_name(f->facts.receiver, stored->facts.receiver) &&
-           same_name(f->facts.type, stored->facts.type) &&
-           (waits || same_name(f->route != NULL ? f->route->name : STR(""), route));
-}
-
-static bool has_run(const struct document *d)
-{
-    return d->route != 0 || d->sender != 0 || d->receiver != 0 || d->type != 0 || d->facts.len > 0;
-}
-
-/* The plan that the document ran with; a version without routes left it to the newest. */
-static struct plan *rehearse_plan_of(struct road *r, const struct document *d, struct err *err)
-{
-    struct plan *p = road_plan_of(r, d->config, err);
-
-    if (p == NULL || !plan_is_idle(p))
-        return p;
-    plan_unref(p);
-    return road_plan(r);
-}
-
-/* `given`: start at the router with the facts of the row, or with the steps of its batch if it had
- * joined one.  The document of a batch always starts so: it has no other facts. */
-static bool walk_with(struct scene *s, struct plan *plan, bool given, struct walked *ret,
-                      struct err *err)
-{
-    struct flight *f = flight_new(road_stock(s->road));
-    struct walked w = { .flight = f };
-
-    f->dry = true;
-    flight_fill(f, s->doc);
-    f->plan = plan_ref(plan);
-    f->config = plan->version;
-    f->batch = plan_batch_find(plan, s->doc->gateway);
-    if (f->batch == NULL && given)
-        f->batch = plan_batch_find(plan, s->doc->route);
-    f->has_facts = given || f->batch != NULL;
-    if (f->has_facts)
-        flight_begin_again(f, s->doc);
-    if (!rehearse_load_bytes(s, f, err)) {
-        flight_free(f);
-        return false;
-    }
-    rehearse_run(s, &w);
-    *ret = w;
-    return true;
-}
-
-/* Repeats the original run.  If the result does not match the row, but does with the facts of the
- * row, a person gave these facts. */
-static bool walk_was(struct scene *s, bool *ret_given, struct err *err)
-{
-    struct walked again = { 0 };
-    struct flight *stored;
-
-    *ret_given = false;
-    if (!walk_with(s, s->old, false, &s->was, err))
-        return false;
-    if (s->why[0] != '\0' || !has_run(s->doc) || s->made_by != NULL)
-        return true;
-    stored = flight_new(road_stock(s->road));
-    flight_fill_facts(stored, s->doc);
-    bool ok = is_as_stored(&s->was, stored, s->doc) || walk_with(s, s->old, true, &again, err);
-
-    if (again.flight != NULL && s->why[0] == '\0' && is_as_stored(&again, stored, s->doc)) {
-        struct walked other = s->was;
-
-        s->was = again;
-        again = other;
-        *ret_given = true;
-    }
-    s->why[0] = '\0';
-    flight_free(stored);
-    if (again.flight != NULL)
-        flight_free(again.flight);
-    return ok;
-}
 
 /* ---- results of a walk ---- */
 
@@ -233,7 +52,7 @@ static struct rehearse_delivery delivery_of(const struct flight *f, const struct
 }
 
 /* The name "batch NAME" cannot collide: endpoint names have no spaces. */
-static struct rehearse_delivery joining_of(const struct walked *w)
+static struct rehearse_delivery joining_of(const struct past_walk *w)
 {
     const struct flight *f = w->flight;
     struct rehearse_delivery d = rehearse_bytes_of(f, f->joins != NULL ? f->joins : f->variants);
@@ -244,7 +63,7 @@ static struct rehearse_delivery joining_of(const struct walked *w)
 }
 
 /* The steps of a batch that the document joined do not count as another route. */
-static const struct plan_route *route_of(const struct walked *w)
+static const struct plan_route *route_of(const struct past_walk *w)
 {
     const struct flight *f = w->flight;
 
@@ -253,7 +72,7 @@ static const struct plan_route *route_of(const struct walked *w)
     return f->route;
 }
 
-static struct rehearse_way way_of(const struct walked *walked, struct arena *a)
+static struct rehearse_way way_of(const struct past_walk *walked, struct arena *a)
 {
     const struct flight *f = walked->flight;
     const struct plan_route *route = route_of(walked);
@@ -280,18 +99,18 @@ static struct rehearse_way way_of(const struct walked *walked, struct arena *a)
 static void ask_door(const struct scene *s, struct rehearse_way *w)
 {
     const struct plan *p = s->order->proposed;
-    const struct plan_gateway *old = plan_gateway_find(s->old, s->doc->gateway);
-    const struct plan_gateway *new = plan_gateway_find(p, s->doc->gateway);
+    const struct plan_gateway *old = plan_gateway_find(s->past.plan, s->past.doc->gateway);
+    const struct plan_gateway *new = plan_gateway_find(p, s->past.doc->gateway);
     const char *why = NULL;
 
-    if (s->made_by != NULL && plan_batch_find(p, s->doc->gateway) == NULL)
-        why = arena_printf(s->arena, "there is no batch %.*s", STR_ARG(s->made_by->name));
+    if (s->made_by != NULL && plan_batch_find(p, s->past.doc->gateway) == NULL)
+        why = arena_printf(s->past.arena, "there is no batch %.*s", STR_ARG(s->made_by->name));
     else if (old == NULL)
         return;
     else if (new == NULL)
-        why = arena_printf(s->arena, "there is no gateway %.*s", STR_ARG(old->name));
-    else if (p->config->gateways[new - p->gateways].size_bytes < (uint64_t)s->doc->source.size)
-        why = arena_printf(s->arena, "larger than gateway %.*s takes", STR_ARG(old->name));
+        why = arena_printf(s->past.arena, "there is no gateway %.*s", STR_ARG(old->name));
+    else if (p->config->gateways[new - p->gateways].size_bytes < (uint64_t)s->past.doc->source.size)
+        why = arena_printf(s->past.arena, "larger than gateway %.*s takes", STR_ARG(old->name));
     if (why == NULL)
         return;
     *w = (struct rehearse_way){ .code = STR("refused"), .message = str_of(why) };
@@ -411,7 +230,7 @@ static const struct yaml_node *batch_key(const struct scene *s, const struct pla
 {
     const struct yaml_node *all = yaml_get(p->config->root, "batches");
 
-    return yaml_get(yaml_get(all, arena_text(s->arena, b->name)), key);
+    return yaml_get(yaml_get(all, arena_text(s->past.arena, b->name)), key);
 }
 
 /* Whether the same members would be joined to the same bytes, of the same type and part. */
@@ -421,31 +240,31 @@ static bool is_made_alike(const struct scene *s, const struct plan_batch *old,
     static const char *const templates[] = { "header", "footer", "by" };
 
     for (size_t i = 0; i < sizeof templates / sizeof templates[0]; i++) {
-        const struct yaml_node *a = batch_key(s, s->old, old, templates[i]);
+        const struct yaml_node *a = batch_key(s, s->past.plan, old, templates[i]);
         const struct yaml_node *b = batch_key(s, s->order->proposed, new, templates[i]);
 
         if ((a == NULL) != (b == NULL) || (a != NULL && !yaml_same(a, b)))
             return false;
     }
-    return same_name(old->root, new->root) && same_name(old->separator, new->separator) &&
-           same_name(old->type, new->type) && old->join == new->join;
+    return str_eq(old->root, new->root) && str_eq(old->separator, new->separator) &&
+           str_eq(old->type, new->type) && old->join == new->join;
 }
 
 /* The document of a batch is not built again: skip it if it would be built differently. */
 static void ask_batch(struct scene *s)
 {
-    int64_t name = s->doc->gateway;
+    int64_t name = s->past.doc->gateway;
     const struct plan_batch *new = plan_batch_find(s->order->proposed, name);
     const char *why = NULL;
 
-    s->made_by = plan_batch_find(s->old, name);
+    s->made_by = plan_batch_find(s->past.plan, name);
     if (s->made_by == NULL)
         why = "is not in the version in force";
     else if (new != NULL && !is_made_alike(s, s->made_by, new))
         why = "would be made of its members in another way";
     if (why != NULL)
-        (void)snprintf(s->why, sizeof s->why, "batch %.*s %s",
-                       STR_ARG(name_text(road_stock(s->road)->store, name)), why);
+        (void)snprintf(s->past.why, sizeof s->past.why, "batch %.*s %s",
+                       STR_ARG(name_text(road_stock(s->past.road)->store, name)), why);
 }
 
 /* ---- one document ---- */
@@ -454,27 +273,29 @@ static bool walk_both(struct scene *s, struct err *err)
 {
     bool given;
 
-    if (!walk_was(s, &given, err))
+    if (!past_walk(&s->past, &given, err))
         return false;
-    if (s->why[0] != '\0')
+    if (s->past.why[0] != '\0')
         return true;
     if (s->order->against_live) {
-        struct plan *live = road_plan(s->road);
-        struct walked w = { 0 };
-        bool ok = live->version == s->old->version || walk_with(s, live, given, &w, err);
+        struct plan *live = road_plan(s->past.road);
+        struct past_walk w = { 0 };
+        bool ok = live->version == s->past.plan->version ||
+                  past_walk_with(&s->past, live, given, &w, err);
 
-        plan_unref(s->old);
-        s->old = live;
+        plan_unref(s->past.plan);
+        s->past.plan = live;
         if (!ok)
             return false;
         if (w.flight != NULL) {
-            flight_free(s->was.flight);
-            s->was = w;
+            flight_free(s->past.was.flight);
+            s->past.was = w;
         }
     }
     if (s->made_by != NULL)
         ask_batch(s);
-    return s->why[0] != '\0' || walk_with(s, s->order->proposed, given, &s->would, err);
+    return s->past.why[0] != '\0' ||
+           past_walk_with(&s->past, s->order->proposed, given, &s->would, err);
 }
 
 /* Loads the received bytes, to compare them with bytes that a step made. */
@@ -491,12 +312,12 @@ static bool load_received(struct flight *f, struct err *err)
 /* False: the caller has no room for more. */
 static bool rehearse_tell(struct scene *s)
 {
-    struct rehearse_difference d = { .document = s->doc,
-                                     .was = way_of(&s->was, s->arena),
-                                     .would = way_of(&s->would, s->arena) };
+    struct rehearse_difference d = { .document = s->past.doc,
+                                     .was = way_of(&s->past.was, s->past.arena),
+                                     .would = way_of(&s->would, s->past.arena) };
 
     ask_door(s, &d.would);
-    rehearse_compare(&d, s->arena);
+    rehearse_compare(&d, s->past.arena);
     return d.kinds == 0 || s->order->found(s->order->arg, &d);
 }
 
@@ -508,28 +329,28 @@ static bool is_of_document(const struct err *err)
 
 static bool rehearse_play(struct scene *s, bool *ret_room, struct err *err)
 {
-    bool large = s->doc->source.size > SEGMENT_PAYLOAD_MOST;
+    bool large = s->past.doc->source.size > SEGMENT_PAYLOAD_MOST;
 
     *ret_room = true;
-    if (str_is(s->doc->code, dead_codes[DEAD_POISON])) {
-        (void)snprintf(s->why, sizeof s->why, "the program ended while it worked on it");
+    if (str_is(s->past.doc->code, dead_codes[DEAD_POISON])) {
+        (void)snprintf(s->past.why, sizeof s->past.why, "the program ended while it worked on it");
         return true;
     }
-    s->old = rehearse_plan_of(s->road, s->doc, err);
-    if (s->old == NULL)
+    s->past.plan = past_plan(s->past.road, s->past.doc, err);
+    if (s->past.plan == NULL)
         return false;
-    s->made_by = plan_batch_find(s->old, s->doc->gateway);
+    s->made_by = plan_batch_find(s->past.plan, s->past.doc->gateway);
     if (large)
-        (void)pthread_mutex_lock(&road_stock(s->road)->large);
+        (void)pthread_mutex_lock(&road_stock(s->past.road)->large);
     bool ok = walk_both(s, err);
 
-    if (ok && large && s->why[0] == '\0' &&
-        s->was.flight->variant_count + s->would.flight->variant_count > 2)
-        ok = load_received(s->was.flight, err) && load_received(s->would.flight, err);
-    if (ok && s->why[0] == '\0')
+    if (ok && large && s->past.why[0] == '\0' &&
+        s->past.was.flight->variant_count + s->would.flight->variant_count > 2)
+        ok = load_received(s->past.was.flight, err) && load_received(s->would.flight, err);
+    if (ok && s->past.why[0] == '\0')
         *ret_room = rehearse_tell(s);
     if (large)
-        (void)pthread_mutex_unlock(&road_stock(s->road)->large);
+        (void)pthread_mutex_unlock(&road_stock(s->past.road)->large);
     return ok;
 }
 
@@ -537,21 +358,21 @@ static bool rehearse_one(struct road *r, const struct rehearse_order *o, const s
                          bool *ret_room, struct err *err)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(WAY_BYTES_MOST);
-    struct scene s = { .road = r, .order = o, .doc = d, .arena = &arena };
+    struct scene s = { .past = { .road = r, .doc = d, .arena = &arena }, .order = o };
     bool ok = rehearse_play(&s, ret_room, err);
 
     if (!ok && is_of_document(err)) {
-        (void)snprintf(s.why, sizeof s.why, "%s", err->text);
+        (void)snprintf(s.past.why, sizeof s.past.why, "%s", err->text);
         *err = (struct err){ 0 };
         ok = true;
     }
-    if (ok && s.why[0] != '\0')
-        o->left(o->arg, d, s.why);
-    if (s.was.flight != NULL)
-        flight_free(s.was.flight);
+    if (ok && s.past.why[0] != '\0')
+        o->left(o->arg, d, s.past.why);
+    if (s.past.was.flight != NULL)
+        flight_free(s.past.was.flight);
     if (s.would.flight != NULL)
         flight_free(s.would.flight);
-    plan_unref(s.old);
+    plan_unref(s.past.plan);
     return ok;
 }
 

@@ -64,7 +64,7 @@ void road_born(struct road *r, const struct accept_op *a, struct buf *body)
 
 bool road_is_busy(struct road *r)
 {
-    return __atomic_load_n(&r->queue.count, __ATOMIC_RELAXED) + dispatch_waiting_fast(r->dispatch) +
+    return r->queue.count + dispatch_waiting_fast(r->dispatch) +
                keep_count(r->keeping) / KEPT_SHARE >
            BUSY_FLIGHTS;
 }

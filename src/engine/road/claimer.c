@@ -54,7 +54,6 @@
 #include "store/store.h"
 
 enum {
-    LEASE_S = 3600, /* informative only: see until_us in task.h */
     CLAIM_MOST = LOAD_MOST,
     WAKE_MOST = 500,
     QUEUES_MOST = 256,
@@ -112,7 +111,7 @@ static size_t claim(struct road *r, int64_t queue, size_t most, struct task *tas
     struct err err = { 0 };
     size_t count = 0;
 
-    if (!task_claim(r->store, queue, most, (int64_t)LEASE_S * CLOCK_S, tasks, &count, &err)) {
+    if (!task_claim(r->store, queue, most, task_lease_us(), tasks, &count, &err)) {
         if (!r->claim_failing)
             log_event(LOG_WARN, "task.claim", kv_z("why", err.text));
         r->claim_failing = true;
@@ -288,6 +287,7 @@ void *claimer_main(void *road)
             if (clock_mono_us() - looked_us > LOOK_US) {
                 claimer_look(r);
                 claimer_allot(r);
+                dispatch_calm(r->dispatch);
                 looked_us = clock_mono_us();
             }
             claimer_begin_due(r, &out);

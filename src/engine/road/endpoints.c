@@ -81,6 +81,46 @@ void endpoints_changed(void *road, int64_t endpoint, const struct breaker *b,
     pool_submit(r->pool, &n->job);
 }
 
+/* ---- answers, and nothing taken ---- */
+
+struct refusing_note {
+    struct pool_job job;
+    struct road *road;
+    int64_t endpoint;
+    char why[200]; /* empty: it has ended */
+};
+
+static void write_refusing(struct pool_job *job)
+{
+    struct refusing_note *n = container_of(job, struct refusing_note, job);
+    struct store *s = n->road->store;
+    struct err err = { 0 };
+    bool ok = n->why[0] != '\0' ? failing_put(s, n->endpoint, str_of(n->why), &err)
+                                : failing_drop(s, n->endpoint, &err);
+
+    if (!ok)
+        log_event(LOG_WARN, "endpoint.unsaved", kv_z("why", err.text));
+    free(n);
+}
+
+void endpoints_refusing(void *road, int64_t endpoint, const char *why)
+{
+    struct road *r = road;
+    struct str name = name_text(r->store, endpoint);
+    struct refusing_note *n = NEW(struct refusing_note);
+
+    *n =
+        (struct refusing_note){ .job = { .run = write_refusing }, .road = r, .endpoint = endpoint };
+    if (why != NULL) {
+        (void)snprintf(n->why, sizeof n->why, "it answers and takes nothing: %.160s", why);
+        log_event(LOG_WARN, "endpoint.refuse", kv_str("endpoint", name), kv_z("why", why),
+                  kv_z("hint", "Each delivery is tried again by its `retry` until `for` is over."));
+    } else {
+        log_event(LOG_INFO, "endpoint.take", kv_str("endpoint", name));
+    }
+    pool_submit(r->pool, &n->job);
+}
+
 bool road_learn(struct road *r, struct err *err)
 {
     enum { MOST = 256 };

@@ -113,6 +113,8 @@ static void init_sync(struct road *r)
 {
     (void)pthread_rwlock_init(&r->plan_lock, NULL);
     (void)pthread_mutex_init(&r->mutex, NULL);
+    for (size_t i = 0; i < RECORDER_SLOTS; i++)
+        walking_init(&r->walking[i]);
     (void)pthread_mutex_init(&r->claimer_mutex, NULL);
     (void)pthread_cond_init(&r->filled, NULL);
     (void)pthread_cond_init(&r->claimer_wake, NULL);
@@ -145,6 +147,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
                                                           .area = o->area,
                                                           .senders = SENDERS,
                                                           .changed = endpoints_changed,
+                                                          .refusing = endpoints_refusing,
                                                           .hungry = on_hungry,
                                                           .allot = shared ? on_allot : NULL,
                                                           .arg = r });
@@ -256,6 +259,7 @@ void road_free(struct road *r)
     dispatch_free(r->dispatch);
     limiter_free(r->limiter);
     plan_unref(r->plan);
+    plan_unref(r->recovery.plan);
     for (size_t i = 0; i < ROAD_PLANS_MOST; i++)
         plan_unref(r->older[i]);
     flight_stock_free(r->stock);

@@ -15,6 +15,7 @@
  *   answers     what receivers answered, to be kept
  *   order       ordered deliveries                      order_keep  flights that wait in a lane
  *   redrive     dead letters start again                endpoints   breakers and pauses, stored
+ *   walking     what is known during a walk
  *   suspects    code that may have crashed the process  outbox      batches for other threads
  *   road        plans, clock, queues between threads (state.h)
  *

@@ -135,9 +135,12 @@ static void outing_free(struct outing *o)
     free(o);
 }
 
+static void recover_ended(struct road *r);
+
 static void outing_done(struct crew_call *call)
 {
     struct outing *o = container_of(call, struct outing, call);
+    struct road *r = o->road;
     struct leg *p = o->leg;
 
     if (p != NULL) {
@@ -154,6 +157,7 @@ static void outing_done(struct crew_call *call)
         return;
     }
     outing_free(o);
+    recover_ended(r);
 }
 
 /* ---- given up ---- */
@@ -179,8 +183,10 @@ static void outing_lost(struct crew_call *call, bool committed)
 
     dispatch_lost(o->road->dispatch, o->endpoint->word);
     tell_lost(o, committed);
-    if (p == NULL)
+    if (p == NULL) {
+        recover_ended(o->road);
         return;
+    }
     forget_code(o);
     p->verdict = (struct verdict){ .hung = true };
     if (committed)
@@ -269,18 +275,82 @@ bool sender_ask(struct leg *p, const struct sender_ends *ends)
     return start(p, ERRAND_ASK, ends);
 }
 
+/* ---- recoveries ---- */
+
+static bool can_recover(const struct road *r, const struct plan_endpoint *e)
+{
+    return (e->area == CONFIG_ANYWHERE || e->area == r->options.area) && e->self != NULL &&
+           e->type->recover != NULL;
+}
+
+/* The next endpoint, counted as running, with a reference to its plan; NULL: enough are running, or
+ * none is left. */
+static const struct plan_endpoint *recover_next(struct road *r, struct plan **ret_plan)
+{
+    const struct plan_endpoint *e = NULL;
+    struct recovery *v = &r->recovery;
+    struct plan *over = NULL;
+
+    (void)pthread_mutex_lock(&r->mutex);
+    while (e == NULL && v->plan != NULL && v->running < RECOVERIES_MOST) {
+        if (v->next == v->plan->endpoint_count || r->senders_closed) {
+            over = v->plan;
+            v->plan = NULL;
+        } else if (can_recover(r, &v->plan->endpoints[v->next++])) {
+            e = &v->plan->endpoints[v->next - 1];
+            v->running++;
+            *ret_plan = plan_ref(v->plan);
+        }
+    }
+    (void)pthread_mutex_unlock(&r->mutex);
+    plan_unref(over);
+    return e;
+}
+
+/* False: a thread hangs in there already, or the node stops. */
+static bool recover_begin(struct road *r, struct plan *plan, const struct plan_endpoint *e)
+{
+    if (dispatch_is_hung(r->dispatch, e->word))
+        return false;
+    struct outing *o = outing_new(r, plan, e, ERRAND_RECOVER);
+
+    o->call.patience_us = RECOVER_PATIENCE_US;
+    return outing_submit(o);
+}
+
+static void recover_count_end(struct road *r)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    r->recovery.running--;
+    (void)pthread_mutex_unlock(&r->mutex);
+}
+
+static void recover_more(struct road *r)
+{
+    const struct plan_endpoint *e;
+    struct plan *plan;
+
+    while ((e = recover_next(r, &plan)) != NULL) {
+        if (!recover_begin(r, plan, e))
+            recover_count_end(r);
+        plan_unref(plan);
+    }
+}
+
+static void recover_ended(struct road *r)
+{
+    recover_count_end(r);
+    recover_more(r);
+}
+
 void sender_recover(struct road *r, struct plan *plan)
 {
-    for (size_t i = 0; i < plan->endpoint_count; i++) {
-        const struct plan_endpoint *e = &plan->endpoints[i];
+    (void)pthread_mutex_lock(&r->mutex);
+    struct plan *before = r->recovery.plan;
 
-        if ((e->area != CONFIG_ANYWHERE && e->area != r->options.area) || e->self == NULL ||
-            e->type->recover == NULL ||
-            dispatch_is_hung(r->dispatch, e->word)) /* a thread is in there already */
-            continue;
-        struct outing *o = outing_new(r, plan, e, ERRAND_RECOVER);
-
-        o->call.patience_us = RECOVER_PATIENCE_US;
-        (void)outing_submit(o);
-    }
+    r->recovery.plan = plan_ref(plan);
+    r->recovery.next = 0;
+    (void)pthread_mutex_unlock(&r->mutex);
+    plan_unref(before);
+    recover_more(r);
 }

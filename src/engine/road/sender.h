@@ -13,7 +13,7 @@
 struct plan;
 struct road;
 
-enum { SENDERS = 32, SENDERS_LOST_MOST = 64 };
+enum { SENDERS = 32, SENDERS_LOST_MOST = 64, RECOVERIES_MOST = 4 };
 
 /* How a leg goes on after the call; on a thread that may compute. */
 struct sender_ends {
@@ -26,5 +26,7 @@ struct sender_ends {
  * and none of the ends is called. */
 bool sender_send(struct leg *p, const struct sender_ends *ends);
 bool sender_ask(struct leg *p, const struct sender_ends *ends);
-/* recover() of every endpoint of the plan; nobody waits for it. */
+/* recover() of every endpoint of the plan, in place of those of an earlier plan that have not
+ * begun. Nobody waits for it, and RECOVERIES_MOST run at once: a share that hangs must not take
+ * every sender. */
 void sender_recover(struct road *r, struct plan *plan);

@@ -52,18 +52,18 @@ static int64_t settling_word_of(struct road *r, enum name_kind kind, struct str 
     return name.ptr != NULL && name_find(r->store, kind, name, &word) ? word : 0;
 }
 
-void settling_fill_facts(const struct flight *f, struct arena *a, struct settle_op *ret)
+void settling_fill_facts(struct road *r, const struct facts *facts, const struct plan_route *route,
+                         struct arena *a, struct settle_op *ret)
 {
     AUTO(buf_done) struct buf bytes = BUF_INIT(FACTS_BYTES_MOST);
-    struct facts x = f->facts;
-    struct road *r = f->road;
+    struct facts x = *facts;
 
     ret->has_facts = true;
     ret->sender = x.sender_unknown ? 0 : settling_word_of(r, NAME_SYSTEM, x.sender);
     ret->receiver = x.receiver_unknown ? 0 : settling_word_of(r, NAME_SYSTEM, x.receiver);
     ret->type = settling_word_of(r, NAME_TYPE, x.type);
     x.type_unknown = ret->type == 0 && x.type.ptr != NULL;
-    ret->route = f->route != NULL ? f->route->word : 0;
+    ret->route = route != NULL ? route->word : 0;
     if (ret->end == SETTLE_JOIN) /* a new way begins with the batch, from the facts as they are */
         x.begin = (struct facts_begin){ 0 };
     facts_write(&x, &bytes);
@@ -234,7 +234,7 @@ void settle_flight(struct flight *f, struct outbox *out)
     struct settle_op *s = &f->settle;
 
     if (s->task.kind != TASK_DELIVER)
-        settling_fill_facts(f, &f->arena, s);
+        settling_fill_facts(f->road, &f->facts, f->route, &f->arena, s);
     if ((s->end == SETTLE_DELIVERIES && !fill_legs(f, &s->op.err)) ||
         (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err))) {
         f->unfilled = true;

@@ -2,8 +2,11 @@
 #pragma once
 
 struct arena;
+struct facts;
 struct flight;
 struct outbox;
+struct plan_route;
+struct road;
 struct settle_op;
 
 /* Settles a flight whose legs all have their outcome, or that has none.  Blocks on the store if a
@@ -11,9 +14,10 @@ struct settle_op;
  * memory and the claimer repeats the settlement, so that a send is not forgotten. */
 void settle_flight(struct flight *f, struct outbox *out);
 
-/* What was extracted, with its name ids, into has_facts and what follows it; the flight is only
- * read. */
-void settling_fill_facts(const struct flight *f, struct arena *a, struct settle_op *ret);
+/* What was extracted, with its name ids, into has_facts and what follows it.  route: NULL if it is
+ * not known. */
+void settling_fill_facts(struct road *r, const struct facts *facts, const struct plan_route *route,
+                         struct arena *a, struct settle_op *ret);
 
 void settling_metrics_register(void);
 void settling_metrics_forget(void);

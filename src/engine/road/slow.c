@@ -46,20 +46,41 @@ static void on_noted(struct store_op *op)
     free(n);
 }
 
-static struct note *note_of(const struct leg *p, bool sending)
+static struct note *note_of(const struct flight *f)
 {
-    const struct flight *f = p->flight;
     struct note *n = NEW(struct note);
 
     n->arena = (struct arena)ARENA_INIT(NOTE_BYTES_MOST);
     n->road = f->road;
     n->aloft = (struct aloft_op){ .op = { .verb = &aloft_verb, .done = on_noted },
-                                  .flight = { .task = f->settle.task, .doc = f->source.num },
-                                  .id = arena_copy(&n->arena, p->row.id),
-                                  .endpoint = p->row.endpoint,
-                                  .system = p->row.system,
-                                  .sending = sending };
+                                  .flight = { .task = f->settle.task, .doc = f->source.num } };
     return n;
+}
+
+static void slow_add(struct look *k, struct note *n)
+{
+    n->aloft.op.next = k->first;
+    k->first = &n->aloft.op;
+    if (k->last == NULL)
+        k->last = k->first;
+    k->count++;
+}
+
+/* With the place locked.  A walk has no deliveries yet.  A member that came out of a batch keeps
+ * the batch as its route: a repeated run finds it by that. */
+static void see_walking(void *arg, struct walking_place *p)
+{
+    struct look *k = arg;
+    const struct flight *f = p->flight;
+
+    if (k->count == NOTES_MOST || (p->noted && !k->again))
+        return;
+    struct note *n = note_of(f);
+
+    settling_fill_facts(f->road, &p->facts, f->batch != NULL ? &f->batch->chain : NULL, &n->arena,
+                        &n->aloft.flight);
+    p->noted = true;
+    slow_add(k, n);
 }
 
 /* With the dispatcher's lock held. */
@@ -71,17 +92,17 @@ static void see_slow(void *arg, struct leg *p, bool sending)
 
     if (k->count == NOTES_MOST || (p->noted == now && !k->again))
         return;
-    struct note *n = note_of(p, sending);
+    struct note *n = note_of(f);
 
+    n->aloft.id = arena_copy(&n->arena, p->row.id);
+    n->aloft.endpoint = p->row.endpoint;
+    n->aloft.system = p->row.system;
+    n->aloft.sending = sending;
     if (f->settle.task.kind != TASK_DELIVER && (!f->noted || k->again))
-        settling_fill_facts(f, &n->arena, &n->aloft.flight);
+        settling_fill_facts(f->road, &f->facts, f->route, &n->arena, &n->aloft.flight);
     p->noted = now;
     f->noted = true;
-    n->aloft.op.next = k->first;
-    k->first = &n->aloft.op;
-    if (k->last == NULL)
-        k->last = k->first;
-    k->count++;
+    slow_add(k, n);
 }
 
 void slow_note(struct road *r)
@@ -93,6 +114,7 @@ void slow_note(struct road *r)
         return;
     r->slow_looked_us = now;
     k.again = atomic_exchange(&r->notes_lost, false);
+    walking_each_old(r, now - SLOW_US, see_walking, &k);
     dispatch_each_old(r->dispatch, now - SLOW_US, see_slow, &k);
     (void)atomic_fetch_add(&r->notes_open, (int64_t)k.count);
     if (k.count > 0)

@@ -8,5 +8,6 @@
 
 struct road;
 
-/* Notes the legs of flights that have become slow.  Cheap when called often; does not block. */
+/* Notes walks and legs of flights that have become slow.  Cheap when called often; does not block.
+ */
 void slow_note(struct road *r);

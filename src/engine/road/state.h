@@ -10,6 +10,7 @@
 #include "engine/road/outbox.h"
 #include "engine/road/road.h"
 #include "engine/road/suspects.h"
+#include "engine/road/walking.h"
 
 enum { ROAD_WORKERS_MOST = 16, ROAD_PLANS_MOST = 8 };
 
@@ -24,7 +25,13 @@ struct ways;
 /* A queue of flights between threads. */
 struct flights {
     struct flight *first, **end;
-    size_t count;
+    _Atomic size_t count; /* read without the mutex, as an estimate */
+};
+
+/* Endpoints that recover after a start or a new plan, a few at a time (sender.h). */
+struct recovery {
+    struct plan *plan;    /* whose endpoints are left to recover; a reference, NULL: none */
+    size_t next, running; /* next: position of the next endpoint */
 };
 
 struct road {
@@ -42,6 +49,7 @@ struct road {
     struct ordering *order;
     struct keeping *keeping;
     struct suspects suspects;
+    struct walking_place walking[RECORDER_SLOTS]; /* by the slot of the task's code */
 
     pthread_rwlock_t plan_lock;
     struct plan *plan;                   /* in force */
@@ -55,7 +63,7 @@ struct road {
     _Atomic bool stopping, idle; /* idle: the plan in force has no routes */
     _Atomic bool draining;       /* nothing more is claimed on this node */
 
-    pthread_mutex_t mutex; /* guards the queue to the workers */
+    pthread_mutex_t mutex; /* guards the queue to the workers, and the recovery */
     pthread_cond_t filled;
     struct flights queue;
     size_t sleeping;
@@ -75,7 +83,8 @@ struct road {
     int64_t slow_looked_us;      /* the claimer's (slow.h); monotonic */
     _Atomic int64_t notes_open;  /* notes that are not written yet */
     _Atomic bool notes_lost;     /* flights are to be noted once more */
-    struct flights unsettled;    /* to be settled, loaded or given back; under claimer_mutex */
+    struct recovery recovery;
+    struct flights unsettled; /* to be settled, loaded or given back; under claimer_mutex */
 };
 
 /* Puts a plan in force.  Returns the one before, a reference, or NULL. */

@@ -52,6 +52,7 @@
 #include "engine/road/join.h"
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
+#include "engine/road/walking.h"
 #include "engine/tally/ways.h"
 #include "store/road/accept.h"
 #include "store/store.h"
@@ -277,6 +278,12 @@ static bool walk_may_go_on(struct flight *f, const struct plan_route *r, bool fi
 
 /* ---- steps ---- */
 
+static void note_step(struct flight *f, const struct plan_step *s, int64_t from_us)
+{
+    f->step_count++;
+    flight_note(f, TIMELINE_STEP, TIMELINE_DONE, s->name, clock_mono_us() - from_us, NULL);
+}
+
 static bool run_service(struct flight *f, const struct plan_step *s, struct variant **bytes)
 {
     struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
@@ -289,18 +296,24 @@ static bool run_service(struct flight *f, const struct plan_step *s, struct vari
                      "more steps change this document than a route may have");
         return false;
     }
+    if (f->until_us != 0 && clock_mono_us() >= f->until_us) {
+        outcome_dead(f, TIMELINE_STEP, s->name, DEAD_BUDGET, -1, "its steps take too long");
+        return false;
+    }
     if (!variant_load(f, *bytes, &err)) {
         outcome_read_failed(f, &err);
         return false;
     }
-    *out = (struct variant){ .buf = BUF_INIT(SERVICE_BYTES_MOST), .step = s->name };
+    *out = (struct variant){ .buf = BUF_INIT(SERVICE_BYTES_MOST),
+                             .step = s->name,
+                             .step_number = f->step_count + 1 };
     f->variant_count++;
     if (!s->service->run(s->self, buf_view(&(*bytes)->buf), &f->facts, &out->buf, &failure)) {
         outcome_dead(f, TIMELINE_STEP, s->name, failure.code, clock_mono_us() - from,
                      failure.message);
         return false;
     }
-    flight_note(f, TIMELINE_STEP, TIMELINE_DONE, s->name, clock_mono_us() - from, NULL);
+    note_step(f, s, from);
     /* Unchanged bytes need no variant, so they are not stored a second time. */
     if (str_eq(buf_view(&out->buf), buf_view(&(*bytes)->buf))) {
         buf_done(&out->buf);
@@ -378,7 +391,8 @@ static bool reroute(struct flight *f, const struct plan_step *s, const struct va
     find_search(f, &source);
     if (!known)
         return false;
-    flight_note(f, TIMELINE_STEP, TIMELINE_DONE, s->name, clock_mono_us() - from, NULL);
+    walking_show(f);
+    note_step(f, s, from);
     return true;
 }
 
@@ -478,6 +492,8 @@ bool walk(struct flight *f)
     fault_point_on(ROAD_WALK, buf_view(&f->variants[0].buf));
     bool found = walk_find_facts(f);
 
+    if (found)
+        walking_show(f);
     fault_point_on(ROAD_ROUTE, buf_view(&f->variants[0].buf));
     if (found && walk_find_way(f) && f->leg_count == 0) {
         if (f->settle.end != SETTLE_JOIN)

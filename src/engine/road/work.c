@@ -12,7 +12,13 @@ void work_on(struct flight *f, struct outbox *out)
     struct road *r = f->road;
     struct task_code c = suspects_enter(&r->suspects, &f->settle.task);
 
-    if (f->settle.task.kind == TASK_DELIVER || walk(f))
+    bool walks = f->settle.task.kind != TASK_DELIVER;
+
+    f->place = walks && c.slot >= 0 ? &r->walking[c.slot] : NULL;
+    bool goes_on = !walks || walk(f);
+
+    walking_end(f);
+    if (goes_on)
         send_legs(f, out);
     else
         settle_flight(f, out);

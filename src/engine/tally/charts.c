@@ -8,6 +8,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/wait.h"
 #include "engine/tally/ways.h"
 #include "store/store.h"
 #include "store/watch/chart.h"
@@ -17,6 +18,8 @@ enum {
     MINUTE_US = 60 * CLOCK_S,
     ALONE_US = 60 * CLOCK_S,  /* how often is saved when no other node reads it ... */
     SHARED_US = 10 * CLOCK_S, /* ... and when others may */
+    IDLE_US = CLOCK_S / 2,    /* how long a question waits for the end of a save */
+    READS_MOST = 5            /* of a question, if saves come in between */
 };
 #define DAY_US (INT64_C(86400) * CLOCK_S)
 
@@ -30,10 +33,15 @@ struct charts {
     struct store *store;
     struct series *series;
     struct ways *ways;
-    pthread_mutex_t mutex;
-    int64_t every_us, saved_us; /* monotonic */
-    int64_t upto_us;            /* steps that begin before this are saved */
-    struct totals saved;        /* as of the last save */
+    int64_t every_us;
+
+    pthread_mutex_t mutex; /* guards the fields below; never held over a call of the store */
+    pthread_cond_t idle;
+    bool saving;         /* one thread saves: only it changes what follows */
+    int64_t saves;       /* how many have ended */
+    int64_t saved_us;    /* when the last one began; monotonic */
+    int64_t upto_us;     /* steps that begin before this are saved */
+    struct totals saved; /* as of the last save */
 };
 
 static struct totals totals_new(void)
@@ -57,6 +65,7 @@ struct charts *charts_new(struct store *store, struct series *series, struct way
                           .saved_us = clock_mono_us(),
                           .saved = totals_new() };
     (void)pthread_mutex_init(&c->mutex, NULL);
+    (void)pthread_cond_init(&c->idle, NULL);
     return c;
 }
 
@@ -154,7 +163,8 @@ static size_t steps_to_save(struct charts *c, int64_t wall_us, bool stopping,
     return kept;
 }
 
-/* With the lock held. */
+/* By the thread that set `saving`, without the lock: what was saved before only this thread
+ * changes. */
 static bool save(struct charts *c, bool stopping, struct err *err)
 {
     AUTO(totals_done) struct totals now = totals_new(), more = totals_new();
@@ -178,30 +188,82 @@ static bool save(struct charts *c, bool stopping, struct err *err)
 
     if (!chart_add(c->store, &add, err))
         return false;
+    (void)pthread_mutex_lock(&c->mutex);
     struct totals old = c->saved;
 
     c->saved = now;
     now = old; /* freed */
     if (n > 0)
         c->upto_us = steps[n - 1].at_us + FINE_US;
+    (void)pthread_mutex_unlock(&c->mutex);
     return true;
+}
+
+/* With the lock held; false: somebody still saves. */
+static bool charts_wait_idle(struct charts *c, int64_t patience_us)
+{
+    int64_t until = clock_mono_us() + patience_us;
+
+    while (c->saving && clock_mono_us() < until)
+        (void)wait_until(&c->idle, &c->mutex, until);
+    return !c->saving;
 }
 
 bool charts_save(struct charts *c, bool stopping, struct err *err)
 {
     int64_t now = clock_mono_us();
-    bool ok = true;
 
     (void)pthread_mutex_lock(&c->mutex);
-    if (stopping || now - c->saved_us >= c->every_us) {
+    bool due = stopping || now - c->saved_us >= c->every_us;
+
+    due = due && charts_wait_idle(c, stopping ? IDLE_US : 0);
+    if (due) {
+        c->saving = true;
         c->saved_us = now;
-        ok = save(c, stopping, err);
     }
+    (void)pthread_mutex_unlock(&c->mutex);
+    if (!due)
+        return true;
+    bool ok = save(c, stopping, err);
+
+    (void)pthread_mutex_lock(&c->mutex);
+    c->saving = false;
+    c->saves++;
+    (void)pthread_cond_broadcast(&c->idle);
     (void)pthread_mutex_unlock(&c->mutex);
     return ok;
 }
 
 /* ---- questions ---- */
+
+/* What a question reads from the store. */
+struct charts_read {
+    bool (*read)(struct store *s, struct charts_read *r, struct err *err);
+    int64_t from_us, to_us, step_us;
+    struct chart_step *steps;
+    struct chart_count *counts;
+    size_t count;
+};
+
+/* Reads, and returns with the lock held if it could.  What a save moves from memory to the store
+ * in between would be missed or counted twice, so the read is repeated; a few times, because the
+ * store may be slow. */
+static bool charts_read(struct charts *c, struct charts_read *r, struct err *err)
+{
+    for (int i = 1;; i++) {
+        (void)pthread_mutex_lock(&c->mutex);
+        (void)charts_wait_idle(c, IDLE_US);
+        int64_t saves = c->saves;
+
+        (void)pthread_mutex_unlock(&c->mutex);
+        if (!r->read(c->store, r, err))
+            return false;
+        (void)pthread_mutex_lock(&c->mutex);
+        if ((c->saves == saves && !c->saving) || i == READS_MOST)
+            return true;
+        (void)pthread_mutex_unlock(&c->mutex);
+    }
+}
 
 static void add_step(int64_t *to, const int64_t value[static SERIES_NAMES])
 {
@@ -210,6 +272,11 @@ static void add_step(int64_t *to, const int64_t value[static SERIES_NAMES])
 
         to[i] = i == SERIES_WAITING ? value[i] : before + value[i];
     }
+}
+
+static bool charts_read_steps(struct store *s, struct charts_read *r, struct err *err)
+{
+    return chart_steps(s, r->from_us, r->to_us, r->step_us, r->steps, &r->count, err);
 }
 
 bool charts_series(struct charts *c, int step_s, int64_t since_us, int64_t wall_us,
@@ -221,20 +288,25 @@ bool charts_series(struct charts *c, int step_s, int64_t since_us, int64_t wall_
     int64_t first = last - slots + 1, from = since_us / step_us;
     struct chart_step *steps = xcalloc(CHART_STEPS_MOST, sizeof *steps);
     struct series_step own[SERIES_FINE];
-    size_t n = 0, own_count = 0;
+    size_t own_count = 0;
 
     if (from > first)
         first = from <= last ? from : last;
     *ret_from_us = first * step_us;
     *ret_count = (size_t)(last - first + 1);
     memset(ret, 0xff, *ret_count * sizeof *ret); /* SERIES_NONE */
-    (void)pthread_mutex_lock(&c->mutex);
-    bool ok = chart_steps(c->store, first * step_us, (last + 1) * step_us, step_us, steps, &n, err);
+    struct charts_read r = { .read = charts_read_steps,
+                             .from_us = first * step_us,
+                             .to_us = (last + 1) * step_us,
+                             .step_us = step_us,
+                             .steps = steps };
+    bool ok = charts_read(c, &r, err);
 
-    if (ok)
+    if (ok) {
         own_count = series_steps(c->series, c->upto_us, wall_us, own);
-    (void)pthread_mutex_unlock(&c->mutex);
-    for (size_t i = 0; ok && i < n; i++)
+        (void)pthread_mutex_unlock(&c->mutex);
+    }
+    for (size_t i = 0; ok && i < r.count; i++)
         add_step(ret[steps[i].at_us / step_us - first],
                  (int64_t[]){ [SERIES_ACCEPTED] = steps[i].accepted,
                               [SERIES_DELIVERED] = steps[i].delivered,
@@ -269,19 +341,25 @@ static void add_gateways(struct gateway_counts *io, size_t count, const struct t
                                        (less != NULL ? total_of(less, &from->list[i]) : 0));
 }
 
+static bool charts_read_counts(struct store *s, struct charts_read *r, struct err *err)
+{
+    return chart_since(s, r->from_us, CHART_ACCEPTED, r->counts, &r->count, err);
+}
+
 bool charts_gateways(struct charts *c, struct gateway_counts *io, size_t count, struct err *err)
 {
     AUTO(totals_done) struct totals stored = totals_new(), now = totals_new();
 
-    (void)pthread_mutex_lock(&c->mutex);
-    bool ok = chart_since(c->store, clock_wall_us() - DAY_US, CHART_ACCEPTED, stored.list,
-                          &stored.count, err);
+    struct charts_read r = { .read = charts_read_counts,
+                             .from_us = clock_wall_us() - DAY_US,
+                             .counts = stored.list };
 
-    if (ok) {
-        count_now(c, &now);
-        add_gateways(io, count, &stored, NULL);
-        add_gateways(io, count, &now, &c->saved);
-    }
+    if (!charts_read(c, &r, err))
+        return false;
+    stored.count = r.count;
+    count_now(c, &now);
+    add_gateways(io, count, &stored, NULL);
+    add_gateways(io, count, &now, &c->saved);
     (void)pthread_mutex_unlock(&c->mutex);
-    return ok;
+    return true;
 }

@@ -4,7 +4,8 @@
  * every now and then; the store keeps a day of it (store/watch/chart.h).  A question adds to what
  * is stored what this node has not saved yet.  What other nodes counted is late by a save.
  *
- * Threads: any that may block; one lock.
+ * Threads: any that may block.  No lock is held while the store works: a question does not wait for
+ * a save that hangs, and a save not for a question.
  */
 #pragma once
 

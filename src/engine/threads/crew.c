@@ -237,13 +237,16 @@ static void give_up_waiting(struct crew *c)
     (void)pthread_mutex_lock(&c->mutex);
 }
 
-static int64_t next_look(struct crew *c)
+/* A call that pauses now may go on at any moment, and has its patience from then on: nobody wakes
+ * the timekeeper for that. */
+static int64_t next_look(struct crew *c, int64_t now_us)
 {
     int64_t next = c->first != NULL ? c->hurry_us : INT64_MAX;
 
     for (struct crew_call *call = c->running; call != NULL; call = call->next) {
-        int64_t at = deadline_of(c, call);
+        int64_t at = deadline_of(c, call), soonest = now_us + call->patience_us;
 
+        at = at < soonest ? at : soonest;
         next = at < next ? at : next;
     }
     return next;
@@ -266,7 +269,7 @@ static void *timekeeper_main(void *arg)
             give_up_waiting(c);
             continue;
         }
-        c->look_us = next_look(c);
+        c->look_us = next_look(c, now);
         if (c->look_us == INT64_MAX)
             (void)pthread_cond_wait(&c->changed, &c->mutex);
         else

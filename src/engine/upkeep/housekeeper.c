@@ -460,6 +460,7 @@ struct housekeeper *housekeeper_start(const struct housekeeper_parts *parts)
     (void)housekeeper_look_at_dead(k, &err);
     (void)look_at_certificates(k, &err);
     (void)keep_days(k, &err);
+    (void)keep_payload_tables(k, &err);
     thread_start(&k->thread, "housekeeper", housekeeper_main, k);
     return k;
 }

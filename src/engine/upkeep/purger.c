@@ -19,6 +19,7 @@
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
 #include "engine/tally/mishaps.h"
+#include "engine/upkeep/archiver.h"
 #include "store/audit/audit.h"
 #include "store/manual/dead.h"
 #include "store/manual/operate.h"
@@ -49,6 +50,7 @@ enum {
 
 struct purger {
     struct purger_options o;
+    struct archiver *archiver;
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -263,7 +265,7 @@ static bool archive_first(struct purger *r, struct day *d, struct str folder, st
     if (folder.len == 0)
         return true;
     set_state(r, "archives");
-    if (!archive_day(r->o.store, folder, d->day, &made, err))
+    if (!archiver_copy(r->archiver, folder, d->day, &made, err))
         return err_context(err, "archive of %s", day_text(d->day, date));
     d->archived_us = made.until_us;
     if (made.documents > 0)
@@ -280,7 +282,7 @@ static bool run_day(struct purger *r, struct day *d, struct str archive, struct 
 
     if (!archive_first(r, d, archive, err))
         return false;
-    if (archive.len > 0 && d->archived_us == 0) /* another node archives it */
+    if (archive.len > 0 && d->archived_us == 0) /* another node archives it, or it takes long */
         return true;
     set_state(r, "lets go");
     bool ok =
@@ -544,7 +546,7 @@ static void *purger_main(void *arg)
         struct err err = { 0 };
         bool ok = upkeep_purger_look(r, &err);
 
-        if (!ok && !failing) {
+        if (!ok && !failing && !purger_is_stopping(r)) {
             log_event(LOG_WARN, "retention.fail", kv_z("why", err.text));
             mishaps_note(r->o.mishaps, "retention", "retention", STR("node"), err.text);
         }
@@ -568,11 +570,12 @@ struct purger *purger_start(const struct purger_options *options)
     (void)pthread_cond_init(&r->changed, NULL);
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
         metrics_register(metrics[i]);
+    r->archiver = archiver_new(r->o.store);
     thread_start(&r->thread, "purger", purger_main, r);
     return r;
 }
 
-void purger_stop(struct purger *r)
+void purger_hurry(struct purger *r)
 {
     if (r == NULL)
         return;
@@ -580,10 +583,21 @@ void purger_stop(struct purger *r)
     r->stopping = true;
     (void)pthread_cond_broadcast(&r->changed);
     (void)pthread_mutex_unlock(&r->mutex);
+    archiver_rest(r->archiver);
+}
+
+size_t purger_stop(struct purger *r)
+{
+    if (r == NULL)
+        return 0;
+    purger_hurry(r);
     (void)pthread_join(r->thread, NULL);
+    size_t lost = archiver_free(r->archiver);
+
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
         metrics_forget(metrics[i]);
     free(r);
+    return lost;
 }
 
 void purger_ask(struct purger *r, struct str who, bool all)

@@ -3,8 +3,8 @@
  * Every half minute the purger checks the clock.  Days that are over are purged one after the
  * other, in slices with rests, so that senders notice nothing; rests are shorter when more than two
  * days are due or the disk is short of space.  With an archive each day is first copied there and
- * compared.  Then payloads are deleted.  Dead letters are discarded only if a rule says so,
- * announced days before.
+ * compared (archiver.h).  Then payloads are deleted.  Dead letters are discarded only if a rule
+ * says so, announced days before.
  *
  * Nothing is purged by a clock that was not steady for ten minutes, unless a person asks; and no
  * more per hour than the guard allows (core/retain_rule.h), unless a person says so.
@@ -14,6 +14,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -34,7 +35,9 @@ struct purger_options {
 };
 
 struct purger *purger_start(const struct purger_options *options);
-void purger_stop(struct purger *r); /* NULL is fine; waits for the current slice */
+void purger_hurry(struct purger *r); /* NULL is fine; it ends soon */
+/* NULL is fine; waits for the current slice.  Returns threads that hang (archiver.h). */
+size_t purger_stop(struct purger *r);
 
 /* Purge now, without waiting for a steady clock.  all: ignore the guard. */
 void purger_ask(struct purger *r, struct str who, bool all);

@@ -18,11 +18,15 @@
 #include "engine/watch/alerts.h"
 #include "store/kernel/node.h"
 #include "store/road/accept.h"
+#include "store/road/overdue.h"
 #include "store/road/settle.h"
 #include "store/road/task.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum { QUEUES_MOST = 4096, DAY_S = 86400 };
+
+#define LATE_TEXT "a node holds some of it for longer than an hour"
 
 /* State per queue, kept for ever: queues are pairs of system and endpoint, which configurations
  * bound. */
@@ -30,7 +34,8 @@ struct queue_known {
     struct queue_known *next;
     int64_t queue;
     struct queue_look look;
-    struct reminder reminder;
+    struct reminder reminder, late_reminder;
+    struct overdue late; /* of the current check: the longest overdue; count 0: none is */
 };
 
 /* The object name of a queue in alerts is its endpoint's.  An endpoint has one queue per system; it
@@ -39,6 +44,7 @@ struct queue_name {
     struct queue_name *next;
     struct str name; /* lives as long as the store */
     bool stuck;      /* in the current check */
+    bool late;       /* in the current check: a node holds some of it past its deadline */
 };
 
 struct system_known {
@@ -59,7 +65,7 @@ struct certificate_known {
 
 struct watchdog {
     struct watchdog_options o;
-    struct metric depth, oldest, dead, dead_oldest, stuck;
+    struct metric depth, oldest, dead, dead_oldest, stuck, overdue;
     struct queue_known *queues;
     struct queue_name *names;
     struct system_known *systems;
@@ -206,6 +212,66 @@ static bool look_at_queue(struct watchdog *l, const struct task_queue *q, int64_
     return stuck;
 }
 
+/* ---- claims that last too long ---- */
+
+static struct str queue_endpoint(struct watchdog *l, int64_t queue)
+{
+    int64_t system, endpoint;
+
+    return queue != QUEUE_INTAKE && queue_target(l->o.store, queue, &system, &endpoint)
+               ? name_text(l->o.store, endpoint)
+               : STR("intake");
+}
+
+static bool tell_late(struct watchdog *l, struct str what, const struct overdue *o, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct document d;
+    struct str node;
+    char id[ID_TEXT] = "";
+    bool found;
+
+    if (!node_name(l->o.store, o->node, &a, &node, err) ||
+        !document_numbered(l->o.store, o->doc, &a, &d, &found, err))
+        return false;
+    log_event(LOG_WARN, "claim.overdue", kv_str("queue", what), kv_str("node", node),
+              kv_int("count", o->count), kv_int("seconds", o->over_us / CLOCK_S),
+              kv_z("document", found ? id_text(&d.source.id, id) : ""),
+              kv_z("hint",
+                   "That node has worked on it for longer than an hour, neither ended it nor gave "
+                   "it up. `waybill docs show` tells what it does; if it is no long transfer, a "
+                   "restart of the node releases it."));
+    mishaps_note(l->o.mishaps, "stuck", "queue", what, LATE_TEXT);
+    return true;
+}
+
+/* Of all nodes. */
+static bool look_at_claims(struct watchdog *l, int64_t now_us, struct err *err)
+{
+    struct overdue late[OVERDUE_MOST];
+    int64_t all = 0;
+    size_t count;
+
+    if (!overdue_claims(l->o.store, late, &count, err))
+        return false;
+    for (struct queue_known *q = l->queues; q != NULL; q = q->next)
+        q->late = (struct overdue){ 0 };
+    for (size_t i = 0; i < count; i++) {
+        struct queue_known *q = queue_of(l, late[i].queue);
+
+        all += late[i].count;
+        if (q->late.count == 0 || late[i].over_us > q->late.over_us)
+            q->late = late[i];
+        watchdog_name_of(l, queue_endpoint(l, late[i].queue))->late = true;
+    }
+    metric_set(&l->overdue, all);
+    for (struct queue_known *q = l->queues; q != NULL; q = q->next)
+        if (reminder_is_due(&q->late_reminder, q->late.count > 0, now_us) &&
+            !tell_late(l, queue_endpoint(l, q->queue), &q->late, err))
+            return false;
+    return true;
+}
+
 static int64_t age_s(int64_t since_us, int64_t now_us)
 {
     return since_us > 0 && since_us < now_us ? (now_us - since_us) / CLOCK_S : 0;
@@ -247,8 +313,9 @@ static bool say_scale(struct watchdog *l, int64_t could, struct err *err)
 static void say_stuck(struct watchdog *l)
 {
     for (struct queue_name *n = l->names; n != NULL; n = n->next) {
-        alerts_see_if(l->o.alerts, ALERT_STUCK, n->name, n->stuck, "it should move and does not");
-        n->stuck = false;
+        alerts_see_if(l->o.alerts, ALERT_STUCK, n->name, n->stuck || n->late,
+                      n->stuck ? "it should move and does not" : LATE_TEXT);
+        n->stuck = n->late = false;
     }
 }
 
@@ -268,6 +335,8 @@ bool watchdog_queues(struct watchdog *l, struct err *err)
             oldest_us = queues[i].oldest_us;
         stuck += look_at_queue(l, &queues[i], now, &could);
     }
+    if (!look_at_claims(l, now, err))
+        return false;
     for (struct system_known *s = l->systems; s != NULL; s = s->next) {
         metric_set(&s->depth, s->count);
         metric_set(&s->oldest, age_s(s->oldest_us, now));
@@ -381,11 +450,14 @@ struct watchdog *watchdog_new(const struct watchdog_options *options)
     struct watchdog *l = NEW(struct watchdog);
 
     l->o = *options;
+    (void)watchdog_name_of(l, STR("intake")); /* an alert of before the start ends, too */
     watchdog_gauge(&l->depth, "waybill_queue_depth",
                    "Tasks that wait for their turn or their time.");
     watchdog_gauge(&l->oldest, "waybill_queue_oldest_seconds",
                    "How long the first of them has waited.");
     watchdog_gauge(&l->stuck, "waybill_queues_stuck", "Queues that should move and do not.");
+    watchdog_gauge(&l->overdue, "waybill_claims_overdue",
+                   "Tasks that live nodes have claimed and held for longer than an hour.");
     watchdog_gauge(&l->dead, "waybill_dead_letters",
                    "Dead letters, and batches that could not be built, that wait for a person.");
     watchdog_gauge(&l->dead_oldest, "waybill_dead_oldest_seconds",
@@ -397,7 +469,8 @@ void watchdog_free(struct watchdog *l)
 {
     if (l == NULL)
         return;
-    struct metric *own[] = { &l->depth, &l->oldest, &l->stuck, &l->dead, &l->dead_oldest };
+    struct metric *own[] = { &l->depth,   &l->oldest, &l->stuck,
+                             &l->overdue, &l->dead,   &l->dead_oldest };
 
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         metrics_forget(own[i]);

@@ -30,7 +30,8 @@ struct watchdog_options {
 struct watchdog *watchdog_new(const struct watchdog_options *options);
 void watchdog_free(struct watchdog *l); /* NULL is fine */
 
-/* Counts waiting tasks and their age, in total and per system, and finds stuck queues. */
+/* Counts waiting tasks and their age, in total and per system; finds stuck queues, and claims that
+ * nodes hold past their deadline. */
 bool watchdog_queues(struct watchdog *l, struct err *err);
 bool watchdog_dead(struct watchdog *l, struct err *err);
 /* Certificates of the node and of endpoints that present one, 30 days ahead. */

@@ -30,7 +30,7 @@
 static const char *const left_behind[] = { "schema_version", "node",        "node_writer",
                                            "task_lease",     "hold_seen",   "poll_turn",
                                            "aloft",          "allot",       "large",
-                                           "facet",          "payload_0",   "payload_piece",
+                                           "facet",          "payload_0",   "payload_piece_0",
                                            "payload_upload", "payload_gone" };
 
 /* ---- opening ---- */

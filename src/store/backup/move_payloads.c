@@ -331,7 +331,7 @@ static bool put_large_one(struct mover *k, sqlite3_stmt *stmt, const void *arg, 
 
 static bool put_large(struct mover *k, struct err *err)
 {
-    return move_copy_begin(k, "payload_piece(upload, piece, bytes)", err) &&
+    return move_copy_begin(k, "payload_piece_0(upload, piece, bytes)", err) &&
            move_each(k, "SELECT pos FROM large ORDER BY pos", put_large_one, NULL, err) &&
            move_copy_end(k, err);
 }
@@ -383,7 +383,7 @@ static bool move_payloads_check_table(struct mover *k, const char *table, struct
         &text,
         "SELECT count(*) FROM %s d LEFT JOIN moved_large l ON l.pos = d.pos WHERE d.seg = -2 "
         "AND (l.sha256 IS NULL OR l.sha256 <> d.sha256 OR d.size <> (SELECT "
-        "sum(length(p.bytes)) FROM payload_piece p WHERE p.upload = d.pos))",
+        "sum(length(p.bytes)) FROM payload_piece_0 p WHERE p.upload = d.pos))",
         table);
     if (!move_number(k, text.ptr, &large, err))
         return false;

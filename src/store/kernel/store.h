@@ -15,9 +15,17 @@
 #include "base/err.h"
 #include "store/db/db.h"
 
+struct id;
 struct recorder;
 struct store;
 struct writers;
+
+/* A document that the database lost and a segment entry has (recover.h). */
+struct store_lost {
+    const struct id *id;
+    int64_t seg, pos; /* of the entry */
+    const char *why;  /* it could not be taken in; NULL: it was */
+};
 
 struct store_options {
     const char *data;      /* the node's folder; created if missing */
@@ -32,6 +40,11 @@ struct store_options {
     void *trouble_arg;
     void (*step)(const char *what); /* a step of opening is done */
     bool damaged; /* opens a store that was found damaged (damage.h), to look at it */
+    /* Documents that the database lost: called for each while they are taken in again, at the
+     * opening; or they are left to the next start. */
+    void (*lost)(void *arg, const struct store_lost *l);
+    void *lost_arg;
+    bool leave_lost;
 };
 
 enum db_kind store_kind(const struct store *s);

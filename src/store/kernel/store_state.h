@@ -9,6 +9,8 @@
 
 enum { READERS = 4, WRITERS_MOST = 8 };
 
+enum { DAY_TABLES = 2 }; /* kinds of tables of payloads (payload_days.h) */
+
 struct store {
     struct store_options options;
     enum db_kind kind;
@@ -35,6 +37,7 @@ struct store {
     _Atomic int64_t key_slot_newest; /* the newest table of idempotency keys */
 
     _Atomic int64_t payload_day; /* PostgreSQL: the table for new payloads (payload_days.h) */
+    _Atomic int64_t payload_tidy_from[DAY_TABLES]; /* the day at which tidying goes on */
 
     struct health *health; /* whether it can commit (health.h) */
     struct health_look *health_look;
@@ -58,6 +61,7 @@ struct store {
 enum table_family {
     TABLES_IDEMPOTENCY = 1,
     TABLES_DONE = 2,
-    TABLES_EMPTY = 3 /* retain.h */,
-    TABLES_PAYLOAD = 4 /* payload_days.h */
+    TABLES_EMPTY = 3,   /* retain.h */
+    TABLES_PAYLOAD = 4, /* payload_days.h */
+    TABLES_PIECE = 5    /* the same */
 };

@@ -16,7 +16,11 @@
 
 #define MAGIC UINT64_C(0x31444c4f54425957) /* "WYBTOLD1" */
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, REFUSED_MOST = 8 };
+
+struct told_range {
+    int64_t seg, pos, to_seg, to_pos;
+};
 
 struct told_page {
     uint64_t magic; /* other: the page says nothing */
@@ -24,6 +28,8 @@ struct told_page {
     struct {
         int64_t commit, accepted;
     } writers[WRITERS_MOST];
+    struct told_range refused[REFUSED_MOST]; /* to_seg 0: none */
+    int64_t newest;                          /* index in it */
 };
 
 _Static_assert(sizeof(struct told_page) <= 512, "one sector, which a power cut does not tear");
@@ -81,10 +87,13 @@ struct told_node told_node(const struct told *t)
 }
 
 /* A process that is killed in between leaves a page that says nothing. */
-void told_begin(struct told *t, const struct told_node *node)
+void told_begin(struct told *t, const struct told_node *node, int64_t commit)
 {
     __atomic_store_n(&t->page->magic, 0, __ATOMIC_SEQ_CST);
     memset(t->page->writers, 0, sizeof t->page->writers);
+    if (t->page->node.store != node->store)
+        memset(t->page->refused, 0, sizeof t->page->refused);
+    t->page->writers[0].commit = commit;
     t->page->node = *node;
     __atomic_store_n(&t->page->magic, MAGIC, __ATOMIC_SEQ_CST);
 }
@@ -94,6 +103,41 @@ void told_note(struct told *t, size_t writer, int64_t commit, int64_t accepted)
     require(writer < WRITERS_MOST);
     (void)__atomic_add_fetch(&t->page->writers[writer].accepted, accepted, __ATOMIC_RELEASE);
     __atomic_store_n(&t->page->writers[writer].commit, commit, __ATOMIC_RELEASE);
+}
+
+/* A process that is killed in between leaves a range that is empty, or as it was. */
+void told_refuse(struct told *t, struct payload_ref from, struct payload_ref to)
+{
+    struct told_range *r = &t->page->refused[(uint64_t)t->page->newest % REFUSED_MOST];
+
+    if (r->to_seg == from.seg && r->to_pos == from.pos && from.seg == to.seg) {
+        __atomic_store_n(&r->to_pos, to.pos, __ATOMIC_RELEASE);
+        return;
+    }
+    __atomic_store_n(&t->page->newest, t->page->newest + 1, __ATOMIC_RELEASE);
+    r = &t->page->refused[(uint64_t)t->page->newest % REFUSED_MOST];
+    __atomic_store_n(&r->to_seg, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&r->seg, from.seg, __ATOMIC_RELEASE);
+    __atomic_store_n(&r->pos, from.pos, __ATOMIC_RELEASE);
+    __atomic_store_n(&r->to_pos, to.pos, __ATOMIC_RELEASE);
+    __atomic_store_n(&r->to_seg, to.seg, __ATOMIC_RELEASE);
+}
+
+static bool is_before(struct payload_ref a, struct payload_ref b)
+{
+    return a.seg != b.seg ? a.seg < b.seg : a.pos < b.pos;
+}
+
+bool told_is_refused(const struct told *t, struct payload_ref place)
+{
+    for (size_t i = 0; i < REFUSED_MOST; i++) {
+        const struct told_range *r = &t->page->refused[i];
+
+        if (r->to_seg != 0 && !is_before(place, (struct payload_ref){ r->seg, r->pos }) &&
+            is_before(place, (struct payload_ref){ r->to_seg, r->to_pos }))
+            return true;
+    }
+    return false;
 }
 
 /* What the database has of a writer of the page's node; commit -1: unknown. */

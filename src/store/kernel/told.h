@@ -26,8 +26,14 @@
  * told_compare(); if the store is behind, call the writers' hook `went_back`, which compares again
  * under a lock, so that one gap is reported once.
  *
+ * Refused     Beside the numbers the page has the places of segment entries whose group failed
+ *             (SQLite): their senders were answered with an error, and the entries have the commit
+ *             number of a later group.  The newest ranges are kept, over starts.
+ *
  * Format      one page: u64 magic, i64 store, node, restores; then for each writer i64 commit,
- *             accepted.  Host byte order: it is read on the machine that wrote it.
+ *             accepted; then ranges of entries, i64 segment and position of the beginning and of
+ *             the end (segment 0: none), and i64 the index of the newest.  Host byte order: it is
+ *             read on the machine that wrote it.
  *
  * Threads: a writer notes its own numbers; told_begin() runs before the writers start.
  */
@@ -38,6 +44,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "store/segment/segment.h"
 
 struct db;
 struct store;
@@ -56,10 +63,17 @@ struct told_node {
 };
 struct told_node told_node(const struct told *t);
 
-/* This node begins: what the page said of the predecessor is replaced. */
-void told_begin(struct told *t, const struct told_node *node);
+/* This node begins: what the page said of the predecessor is replaced.  commit: the last one of the
+ * store (SQLite), so that a node that commits nothing leaves the page as it was; on PostgreSQL the
+ * numbers are the node's own, and begin with 0. */
+void told_begin(struct told *t, const struct told_node *node, int64_t commit);
 /* After a commit, before the first done(); a few stores to memory.  accepted: documents of it. */
 void told_note(struct told *t, size_t writer, int64_t commit, int64_t accepted);
+
+/* On the writer thread, before callers get the error: entries from `from` up to `to` are of a group
+ * that failed. */
+void told_refuse(struct told *t, struct payload_ref from, struct payload_ref to);
+bool told_is_refused(const struct told *t, struct payload_ref place);
 
 /* What the database lacks of what was told. */
 struct told_gap {

@@ -441,15 +441,29 @@ static bool write_group(struct writer *w, struct store_op **ops, size_t count, s
            note_segment(w, err) && (w->segments == NULL || segments_flush(w->segments, err));
 }
 
+/* Entries that the group has written are still there, and no row names them. */
+static void cancel_entries(struct writer *w, struct payload_ref start)
+{
+    struct payload_ref end;
+
+    segments_cancel(w->segments);
+    end = segments_end(w->segments);
+    if (end.seg != start.seg || end.pos != start.pos)
+        told_refuse(w->store->told, start, end);
+}
+
 static bool try_group(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     const struct writer_hooks *hooks = &w->all->options.hooks;
     bool alone = w->db->kind == DB_SQLITE;
     struct numbers before = { 0 };
+    struct payload_ref start = { 0 };
     int64_t top = w->top;
 
-    if (alone)
+    if (alone) {
         before = w->all->numbers;
+        start = segments_end(w->segments);
+    }
     arena_reset(w->arena);
     w->leased = NULL;
     w->audit = NULL;
@@ -467,7 +481,7 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
             hooks->leases_unsure(w);
     }
     if (w->segments != NULL)
-        segments_cancel(w->segments);
+        cancel_entries(w, start);
     db_rollback(w->db);
     if (alone) { /* a block that was drawn was rolled back with the rest */
         w->all->numbers = before;

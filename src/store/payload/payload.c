@@ -19,15 +19,28 @@
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/payload/archive_read.h"
+#include "store/payload/payload_days.h"
 
 /* The sender of an upload that is this old and was not adopted is long gone. */
 #define UPLOAD_OVER_US (INT64_C(86400) * 1000000)
 
-enum { NAME = 32, SEGMENT_READ_MOST = SEGMENT_PAYLOAD_MOST + 1, MOVES_MOST = 3, DROPS_MOST = 64 };
+enum {
+    NAME = 32,
+    SEGMENT_READ_MOST = SEGMENT_PAYLOAD_MOST + 1,
+    MOVES_MOST = 3,
+    DROPS_MOST = 64,
+    UPLOAD_BITS = 44 /* of the number of an upload below its day, as SQL_UPLOAD_START has it */
+};
 
 static void large_name(int64_t number, const char *suffix, char name[static NAME])
 {
     (void)snprintf(name, NAME, "%016llx%s", (unsigned long long)number, suffix);
+}
+
+/* PostgreSQL: the table of an upload's pieces. */
+static int64_t pieces_day(int64_t upload)
+{
+    return upload >= 0 ? 0 : ~upload >> UPLOAD_BITS;
 }
 
 /* ---- reading ---- */
@@ -164,7 +177,7 @@ static bool payload_read_piece(struct payload_reader *r, struct err *err)
     if (src->place.seg == PAYLOAD_IN_TABLE)
         return payload_read_row(r, SQL_PAYLOAD_GET, src->place.pos, DB_ARGS(db_int(src->num)), err);
     if (src->place.seg == PAYLOAD_IN_PIECES)
-        return payload_read_row(r, SQL_PAYLOAD_PIECE_GET, DB_NO_SLOT,
+        return payload_read_row(r, SQL_PAYLOAD_PIECE_GET, pieces_day(src->place.pos),
                                 DB_ARGS(db_int(src->place.pos), db_int(r->piece_number++)), err);
     if (!buf_reserve(&r->piece, n, err) ||
         !file_read_at(r->fd, r->piece.ptr, n, r->from + r->at, err))
@@ -214,19 +227,19 @@ bool upload_open(struct store *s, struct upload **ret, struct err *err)
     char name[NAME];
 
     u->store = s;
-    u->number = (int64_t)(chance_u64() >> 1);
     u->fd = -1;
     u->piece = (struct buf)BUF_INIT(PAYLOAD_PIECE);
     if (s->kind == DB_POSTGRESQL) {
         if (!store_connect(s, false, &u->db, err) ||
-            !db_run(u->db, SQL_UPLOAD_START, DB_ARGS(db_int(u->number), db_int(s->node)), NULL,
-                    err)) {
+            !db_one_int(u->db, SQL_UPLOAD_START, DB_ARGS(db_int(payload_day(s)), db_int(s->node)),
+                        0, &u->number, err)) {
             upload_close(u);
             return false;
         }
         *ret = u;
         return true;
     }
+    u->number = (int64_t)(chance_u64() >> 1);
     large_name(u->number, ".part", name);
     u->fd = openat(s->large_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (u->fd < 0) {
@@ -243,8 +256,8 @@ static bool payload_send_piece(struct upload *u, struct err *err)
 {
     if (u->piece.len == 0)
         return true;
-    if (!db_run(
-            u->db, SQL_UPLOAD_PIECE,
+    if (!db_run_slot(
+            u->db, SQL_UPLOAD_PIECE, pieces_day(u->number),
             DB_ARGS(db_int(u->number), db_int(u->piece_number++), db_bytes(buf_view(&u->piece))),
             NULL, err))
         return false;
@@ -304,8 +317,8 @@ static void drop_pieces_now(struct upload *u)
     bool ok = db_run(u->db, SQL_UPLOAD_DROP, upload, NULL, &err);
 
     for (int i = 0; ok && count == PAYLOAD_PIECES_AT_ONCE && i < DROPS_MOST; i++)
-        ok = db_run(u->db, SQL_RETAIN_PIECES,
-                    DB_ARGS(db_int(u->number), db_int(PAYLOAD_PIECES_AT_ONCE)), &count, &err);
+        ok = db_run_slot(u->db, SQL_RETAIN_PIECES, pieces_day(u->number),
+                         DB_ARGS(db_int(u->number), db_int(PAYLOAD_PIECES_AT_ONCE)), &count, &err);
     if (ok && count < PAYLOAD_PIECES_AT_ONCE)
         (void)db_run(u->db, SQL_RETAIN_TODO_DONE,
                      DB_ARGS(db_int(PAYLOAD_IN_PIECES), db_int(u->number)), NULL, &err);
@@ -341,10 +354,16 @@ static bool pieces_run(struct writer *w, struct store_op **ops, size_t count, st
 {
     struct pieces_op *o = container_of(ops[0], struct pieces_op, op);
     struct db_value upload = db_int(o->upload);
+    int64_t day = pieces_day(o->upload), there = 1;
 
     require(count == 1);
-    if (!db_run(w->db, SQL_RETAIN_PIECES, DB_ARGS(upload, db_int(PAYLOAD_PIECES_AT_ONCE)),
-                &o->count, err))
+    o->count = 0;
+    /* Without its last piece the table of a day may have been dropped. */
+    if (day != 0 && !db_one_int(w->db, SQL_PART_HAS, DB_ARGS(db_int(TABLES_PIECE), db_int(day)), 0,
+                                &there, err))
+        return false;
+    if (there != 0 && !db_run_slot(w->db, SQL_RETAIN_PIECES, day,
+                                   DB_ARGS(upload, db_int(PAYLOAD_PIECES_AT_ONCE)), &o->count, err))
         return false;
     return o->count == PAYLOAD_PIECES_AT_ONCE ||
            db_run(w->db, SQL_RETAIN_TODO_DONE, DB_ARGS(db_int(PAYLOAD_IN_PIECES), upload), NULL,

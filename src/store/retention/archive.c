@@ -18,9 +18,11 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/require.h"
+#include "core/call.h"
 #include "core/civil.h"
 #include "core/facts.h"
 #include "core/retain_rule.h"
+#include "core/stages.h"
 #include "core/state.h"
 #include "core/timeline.h"
 #include "store/kernel/reader.h"
@@ -38,9 +40,17 @@ enum {
 
 /* ---- files ---- */
 
+/* The folder has answered: the wait for it begins anew.  False: the copy must end. */
+static bool archive_goes_on(struct call *c, struct err *err)
+{
+    call_alive(c);
+    return !call_is_over(c) || err_set(err, ERR_TRANSIENT, 0, "the node stops");
+}
+
 /* A file being written, with the digest so far. */
 struct out {
     int fd;
+    struct call *call;
     int64_t size;
     struct digest digest;
     struct sha256 sha256; /* valid once the file is closed */
@@ -48,6 +58,7 @@ struct out {
 
 struct making {
     struct store *store;
+    struct call *call;
     int dirfd;
     int64_t day, part;
     int64_t until_us; /* documents that ended later are left for the next archive */
@@ -61,6 +72,7 @@ static bool out_open(struct making *m, const char *suffix, struct out *o, struct
 {
     char name[ARCHIVE_FILE];
 
+    o->call = m->call;
     o->digest = digest_start();
     o->fd = openat(m->dirfd, archive_file(m->name, suffix, name),
                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
@@ -74,7 +86,7 @@ static bool out_add(struct out *o, struct str bytes, struct err *err)
         return false;
     digest_add(&o->digest, bytes);
     o->size += (int64_t)bytes.len;
-    return true;
+    return archive_goes_on(o->call, err);
 }
 
 static bool out_end(struct out *o, struct err *err)
@@ -230,13 +242,16 @@ static bool copy_piece(struct making *m, const struct document *d, const struct 
 static bool copy_pieces(struct making *m, const struct document *d, struct err *err)
 {
     struct timeline_reader r = timeline_read(d->timeline);
+    AUTO(arena_done) struct arena a = ARENA_INIT(STAGES_ARENA_MOST);
     struct timeline_line line;
-    int64_t stage = 0;
+    size_t count;
+    const struct stage *stages = stages_read(d->timeline, &a, &count);
     bool damaged;
 
-    while (timeline_next(&r, &line, &damaged)) {
-        stage += line.has_bytes && !line.is_answer;
-        if (line.has_bytes && !copy_piece(m, d, &line, stage, err))
+    for (int64_t at = 0; timeline_next(&r, &line, &damaged); at++) {
+        const struct stage *s = stages_of_line(stages, count, at);
+
+        if (line.has_bytes && !copy_piece(m, d, &line, s != NULL ? s->number : 0, err))
             return false;
     }
     return true;
@@ -301,7 +316,7 @@ static bool copy_all(struct making *m, struct noted *noted, struct err *err)
         AUTO(arena_done) struct arena a = ARENA_INIT(PAGE_MOST);
         struct document *docs = ARENA_ARRAY(&a, struct document, PAGE);
 
-        if (!archive_read_page(m, above, &a, docs, &n, err))
+        if (!archive_read_page(m, above, &a, docs, &n, err) || !archive_goes_on(m->call, err))
             return false;
         for (size_t i = 0; i < n; i++) {
             bool wanted;
@@ -319,8 +334,8 @@ static bool copy_all(struct making *m, struct noted *noted, struct err *err)
 
 /* ---- comparing ---- */
 
-static bool archive_digest_range(int fd, int64_t at, int64_t size, struct sha256 *ret,
-                                 struct err *err)
+static bool archive_digest_range(struct call *call, int fd, int64_t at, int64_t size,
+                                 struct sha256 *ret, struct err *err)
 {
     AUTO_TEXT block = xmalloc(PIECE);
     struct digest d = digest_start();
@@ -328,7 +343,7 @@ static bool archive_digest_range(int fd, int64_t at, int64_t size, struct sha256
     for (int64_t done = 0; done < size;) {
         size_t n = size - done < PIECE ? (size_t)(size - done) : PIECE;
 
-        if (!file_read_at(fd, block, n, at + done, err)) {
+        if (!file_read_at(fd, block, n, at + done, err) || !archive_goes_on(call, err)) {
             digest_drop(&d);
             return false;
         }
@@ -354,7 +369,7 @@ static bool same_file(const struct making *m, const char *suffix, const struct o
                        (long long)st.st_size, (long long)o->size);
     (void)posix_fadvise(fd, 0, 0,
                         POSIX_FADV_DONTNEED); /* so that the disk is read, not the page cache */
-    if (!archive_digest_range(fd, 0, o->size, &got, err))
+    if (!archive_digest_range(m->call, fd, 0, o->size, &got, err))
         return err_context(err, "read back %s", name);
     return digest_same(&got, &o->sha256) ||
            err_set(err, ERR_TRANSIENT, 0, "%s differs from what was written", name);
@@ -375,8 +390,8 @@ static bool same_payloads(const struct making *m, struct err *err)
         struct sha256 got;
 
         if (!file_read_at(index, entry, ARCHIVE_ENTRY, i * ARCHIVE_ENTRY, err) ||
-            !archive_digest_range(docs, archive_u64(entry + 16), archive_u64(entry + 24), &got,
-                                  err))
+            !archive_digest_range(m->call, docs, archive_u64(entry + 16), archive_u64(entry + 24),
+                                  &got, err))
             return err_context(err, "read back %s", m->name);
         if (memcmp(got.bytes, entry + 32, SHA256_SIZE) != 0)
             return err_set(err, ERR_TRANSIENT, 0, "a payload in %s differs from its digest",
@@ -522,7 +537,7 @@ static bool make_one(struct making *m, struct str folder, struct noted *noted, b
         return ok;
     }
     fault_point(ARCHIVE_VERIFIED);
-    if (!writers_call(m->store->writers, &add_verb, &o.op, err)) {
+    if (!archive_goes_on(m->call, err) || !writers_call(m->store->writers, &add_verb, &o.op, err)) {
         if (err->kind != ERR_UNCERTAIN) /* else the record may be committed */
             drop_files(m);
         return false;
@@ -566,8 +581,8 @@ static void read_noted(struct db_rows *row, struct arena *a, void *to)
                                .sha256 = row_sha256(row, ARCHIVE_PARTS_SHA256) };
 }
 
-static bool check_noted(struct store *s, int64_t day, struct arena *arena, struct noted *ret,
-                        struct err *err)
+static bool check_noted(struct store *s, int64_t day, struct call *call, struct arena *arena,
+                        struct noted *ret, struct err *err)
 {
     size_t n;
 
@@ -580,7 +595,8 @@ static bool check_noted(struct store *s, int64_t day, struct arena *arena, struc
                            ROWS_INTO(some, NOTED_PAGE, &a, read_noted), &n, err))
             return false;
         for (size_t i = 0; i < n; i++) {
-            if (!manifest_fits(some[i].folder, some[i].name, &some[i].sha256, err))
+            if (!manifest_fits(some[i].folder, some[i].name, &some[i].sha256, err) ||
+                !archive_goes_on(call, err))
                 return false;
             ret->part = some[i].part;
             ret->walks = archive_walk(arena, some[i].folder, some[i].name, ret->walks);
@@ -607,19 +623,23 @@ static void name_it(struct making *m)
                    date.month, date.day, (long long)m->part, (unsigned long long)chance_u64());
 }
 
-static bool archive_in_turn(struct store *s, struct str folder, int64_t day,
+static bool archive_in_turn(struct store *s, struct str folder, int64_t day, struct call *call,
                             struct archive_made *ret, struct err *err)
 {
     int64_t settle = fault_switch("WAYBILL_TEST_ARCHIVE_AT_ONCE") != NULL ? 0 : ARCHIVE_SETTLE_US;
-    struct making m = {
-        .store = s, .dirfd = -1, .day = day, .docs = { .fd = -1 }, .index = { .fd = -1 }
-    };
+    struct making m = { .store = s,
+                        .call = call,
+                        .dirfd = -1,
+                        .day = day,
+                        .docs = { .fd = -1 },
+                        .index = { .fd = -1 } };
     AUTO(arena_done) struct arena arena = ARENA_INIT(WALKS_MOST);
     struct noted noted = { 0 };
     bool ours;
 
     if (!read_times(s, day, &m.until_us, &noted.upto_us, err) ||
-        !check_noted(s, day, &arena, &noted, err) || !archive_folder(folder, true, &m.dirfd, err))
+        !check_noted(s, day, call, &arena, &noted, err) ||
+        !archive_folder(folder, true, &m.dirfd, err))
         return false;
     m.until_us -= settle;
     m.part = noted.part + 1;
@@ -650,8 +670,8 @@ static bool archive_take_turn(struct store *s, struct db **ret, int64_t *ret_tur
             db_one_int(*ret, SQL_ARCHIVE_TURN, DB_NO_ARGS, 0, ret_turn, err));
 }
 
-bool archive_day(struct store *s, struct str folder, int64_t day, struct archive_made *ret,
-                 struct err *err)
+bool archive_day(struct store *s, struct str folder, int64_t day, struct call *call,
+                 struct archive_made *ret, struct err *err)
 {
     struct db *db;
     int64_t turn;
@@ -660,7 +680,7 @@ bool archive_day(struct store *s, struct str folder, int64_t day, struct archive
     bool ok = archive_take_turn(s, &db, &turn, err);
 
     if (ok && turn != 0)
-        ok = archive_in_turn(s, folder, day, ret, err);
+        ok = archive_in_turn(s, folder, day, call, ret, err);
     else
         ret->busy = ok;
     db_close(db);

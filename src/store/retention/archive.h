@@ -37,6 +37,7 @@
 #include "base/str.h"
 #include "store/payload/payload.h"
 
+struct call;
 struct store;
 
 struct archive_made {
@@ -51,9 +52,10 @@ struct archive_made {
 
 /* Copies the documents of this day that ended ARCHIVE_SETTLE_US ago and are in no archive to
  * `folder`, and checks that the existing archives are intact.  Creates the folder, not its parent.
- */
-bool archive_day(struct store *s, struct str folder, int64_t day, struct archive_made *ret,
-                 struct err *err);
+ * The folder may hang: `call` gets a sign of life with each piece, and when it is over nothing more
+ * is written or recorded; NULL: none. */
+bool archive_day(struct store *s, struct str folder, int64_t day, struct call *call,
+                 struct archive_made *ret, struct err *err);
 
 struct archive_look {
     int64_t day, part, documents, bytes, made_us;

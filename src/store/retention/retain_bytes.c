@@ -291,7 +291,7 @@ static bool move_some(struct store *s, int64_t seg, const struct entries *l, siz
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(32 << 20);
     AUTO(buf_done) struct buf piece = BUF_INIT(SEGMENT_PAYLOAD_MOST + 1);
-    AUTO(buf_done) struct buf record = BUF_INIT(SEGMENT_RECORD_MOST + 16);
+    AUTO(buf_done) struct buf record = BUF_INIT(SEGMENT_RECORD_MOST + 32);
     struct segment_about about = { .record = &record };
     struct moving entries[MOVE_ENTRIES];
     struct move_op o = { .entries = entries };
@@ -307,11 +307,13 @@ static bool move_some(struct store *s, int64_t seg, const struct entries *l, siz
         *m = (struct moving){ .from = { seg, e->at.pos } };
         if (!segment_read_entry(s->payload_fd, m->from, &e->at.id, &piece, &about, err))
             return false;
-        m->payload = (struct segment_payload){ .id = e->at.id,
-                                               .sha256 = about.sha256,
-                                               .bytes = arena_copy(&arena, buf_view(&piece)),
-                                               .record = arena_copy(&arena, buf_view(&record)),
-                                               .elsewhere = about.elsewhere };
+        m->payload =
+            (struct segment_payload){ .id = e->at.id,
+                                      .sha256 = about.sha256,
+                                      .bytes = arena_copy(&arena, buf_view(&piece)),
+                                      .record = arena_copy(&arena, buf_view(&record)),
+                                      .elsewhere = about.elsewhere,
+                                      .origin = about.origin.seg != 0 ? about.origin : m->from };
         bytes += piece.len + record.len;
     }
     if (o.count == 0)

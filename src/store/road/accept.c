@@ -10,7 +10,7 @@
  *      of equal keys within the group the first one counts (join_twins());
  *   2. for each new document draw its number and id, and append its payload to a segment (SQLite);
  *      a large payload was uploaded before and is only adopted;
- *   3. write number in the order of acceptance, document, payload (PostgreSQL), task, key, counts.
+ *   3. write payload (PostgreSQL), task, key, counts, number in the order of acceptance, document.
  * The writer syncs the segment, commits, and only then answers (writer.h).
  *
  * Invariants
@@ -522,11 +522,13 @@ static bool store_around(struct writer *w, struct accept_op **fresh, size_t coun
            count_accepted(w, fresh, count, err);
 }
 
+/* Keys before order_seq, as number_at_commit() has it: one order of locks, so that two nodes do not
+ * deadlock; and the row that all nodes need is locked last. */
 static bool store_fresh(struct writer *w, struct accept_op **fresh, size_t count,
                         struct accept_op **keyed, size_t keys, struct err *err)
 {
-    return number_documents(w, fresh, count, err) && add_documents(w, fresh, count, err) &&
-           store_around(w, fresh, count, keyed, keys, err);
+    return store_around(w, fresh, count, keyed, keys, err) &&
+           number_documents(w, fresh, count, err) && add_documents(w, fresh, count, err);
 }
 
 /* As store_fresh(), for a verb that does not look at the documents again before the commit. */
@@ -649,8 +651,8 @@ void accept_stored(struct writer *w, struct accept_op *a)
     if (a->has_key)
         key_log_added(w->store->key_log, &row);
     if (a->claim_wanted) {
-        a->claimed = claims_take(w->store->claims, &a->task);
-        a->task.until_us = clock_wall_us() + ACCEPT_LEASE_US;
+        a->claimed = claims_take(w->store->claims, &a->task, task_lease_us());
+        a->task.until_us = clock_wall_us() + task_lease_us();
     }
 }
 

@@ -69,8 +69,6 @@ extern const struct store_verb accept_verb;
  * a claim.  Such a verb is `last`, as accept_verb is. */
 bool accept_one(struct writer *w, struct accept_op *op, struct err *err);
 
-#define ACCEPT_LEASE_US (INT64_C(3600) * 1000000)
-
 enum {
     QUEUE_INTAKE = 1,
     PRIO_HIGH = 2,

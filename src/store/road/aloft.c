@@ -31,11 +31,12 @@ static bool aloft_is_claimed(struct writer *w, const struct task *t, bool *ret, 
 
 static bool put_note(struct writer *w, struct aloft_op *o, struct err *err)
 {
-    return db_send(w->db, SQL_ALOFT_PUT,
-                   DB_ARGS(db_int(o->flight.doc), db_text(o->id), db_int(o->flight.task.id),
-                           db_int(store_node(w->store)), db_int(o->endpoint), db_int(o->system),
-                           db_int(o->sending)),
-                   err) &&
+    return (o->id.ptr == NULL ||
+            db_send(w->db, SQL_ALOFT_PUT,
+                    DB_ARGS(db_int(o->flight.doc), db_text(o->id), db_int(o->flight.task.id),
+                            db_int(store_node(w->store)), db_int(o->endpoint), db_int(o->system),
+                            db_int(o->sending)),
+                    err)) &&
            (!o->flight.has_facts || settle_facts(w, &o->flight, err));
 }
 

@@ -2,11 +2,11 @@
  *
  * A document whose first run goes well is written twice: when it is accepted and when it is
  * settled. In between only its node knows its sender, receiver, type and deliveries.  That is a
- * moment, unless a receiver is slow.  So a flight that is older than a second or two is noted: what
- * was extracted is written to the row of its document, as the settlement will do, and each delivery
- * that is being sent or waits in memory gets a row of `aloft`.  From then on lists, searches,
- * rights, counts and forecasts of every node know it.  The settlement deletes the rows, if it has
- * any.
+ * moment, unless a receiver or a step is slow.  So a flight that is older than a second or two is
+ * noted: what was extracted is written to the row of its document, as the settlement will do, and
+ * each delivery that is being sent or waits in memory gets a row of `aloft`.  From then on lists,
+ * searches, rights, counts and forecasts of every node know it.  The settlement deletes the rows,
+ * if it has any.
  *
  * Why not ask the nodes instead: an answer would need all of them, one that hangs or just died
  * could not tell, and a search would have to merge pages.  A note costs a fast document nothing,
@@ -33,12 +33,13 @@
 struct db;
 struct store;
 
-/* The note of one delivery.  Embedded in the caller's object. */
+/* The note of one delivery, or of a document that is still being processed.  Embedded in the
+ * caller's object. */
 struct aloft_op {
     struct store_op op; /* verb = &aloft_verb */
     /* task and doc; of a run that was not noted yet also has_facts and what follows it. */
     struct settle_op flight;
-    struct str id; /* of the delivery */
+    struct str id; /* of the delivery; ptr NULL: there is none yet, only the facts are noted */
     int64_t endpoint, system;
     bool sending; /* false: it waits in memory */
 };

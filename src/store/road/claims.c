@@ -41,11 +41,13 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 enum { SLOTS = CLAIMS_MOST * 2, QUEUE_SLOTS = CLAIM_QUEUES * 2 };
 
 struct mark {
-    int64_t id, claim; /* claim 0: empty */
+    int64_t id, claim;       /* claim 0: empty */
+    int64_t queue, until_us; /* until_us: its deadline; monotonic */
 };
 
 struct cursor {
@@ -94,14 +96,18 @@ static struct mark *claims_find(struct claims *c, int64_t id)
     return &c->marks[i];
 }
 
-bool claims_take(struct claims *c, struct task *t)
+bool claims_take(struct claims *c, struct task *t, int64_t lease_us)
 {
+    int64_t until_us = clock_mono_us() + lease_us;
+
     (void)pthread_mutex_lock(&c->mutex);
     struct mark *m = claims_find(c, t->id);
     bool ok = m->claim == 0 && c->count < CLAIMS_MOST;
 
     if (ok) {
-        *m = (struct mark){ .id = t->id, .claim = ++c->last };
+        *m = (struct mark){
+            .id = t->id, .claim = ++c->last, .queue = t->queue, .until_us = until_us
+        };
         t->claim = m->claim;
         c->count++;
     }
@@ -161,6 +167,42 @@ void claims_drop(struct claims *c, const struct task *t)
         close_hole(c, (size_t)(m - c->marks));
     }
     (void)pthread_mutex_unlock(&c->mutex);
+}
+
+static void late_note(const struct mark *m, int64_t over_us, struct claims_late *ret, size_t most,
+                      size_t *io_count)
+{
+    struct claims_late *at = ret, *end = ret + *io_count;
+
+    while (at < end && at->queue != m->queue)
+        at++;
+    if (at == end) {
+        if (*io_count == most)
+            return;
+        (*io_count)++;
+        *at = (struct claims_late){ .queue = m->queue };
+    }
+    at->count++;
+    if (over_us > at->over_us) {
+        at->over_us = over_us;
+        at->id = m->id;
+    }
+}
+
+/* In pieces: the writer waits for the mutex. */
+size_t claims_late(struct claims *c, int64_t now_us, struct claims_late *ret, size_t most)
+{
+    enum { PIECE = 4096 };
+    size_t count = 0;
+
+    for (size_t from = 0; from < SLOTS; from += PIECE) {
+        (void)pthread_mutex_lock(&c->mutex);
+        for (size_t i = from; c->count > 0 && i < from + PIECE; i++)
+            if (c->marks[i].claim != 0 && c->marks[i].until_us < now_us)
+                late_note(&c->marks[i], now_us - c->marks[i].until_us, ret, most, &count);
+        (void)pthread_mutex_unlock(&c->mutex);
+    }
+    return count;
 }
 
 /* NULL when the queue is new and the table is full. */

@@ -26,13 +26,22 @@ struct claim_place {
     int64_t prio, rank, id;
 };
 
-bool claims_take(struct claims *c,
-                 struct task *t); /* false: claimed already, or too many; sets t->claim */
+/* False: claimed already, or too many; sets t->claim. */
+bool claims_take(struct claims *c, struct task *t, int64_t lease_us);
 bool claims_full(struct claims *c);
 bool claims_taken(struct claims *c, int64_t id);          /* this task is claimed */
 bool claims_have(struct claims *c, const struct task *t); /* (id, claim) still holds */
 void claims_drop(struct claims *c,
                  const struct task *t); /* no effect if (id, claim) does not hold */
+
+/* Claims that are older than their lease_us, by queue; returns how many queues, up to `most`.  A
+ * claim that moves within the table during the call may be missed or counted twice. */
+struct claims_late {
+    int64_t queue, count;
+    int64_t over_us; /* of the oldest */
+    int64_t id;      /* its task */
+};
+size_t claims_late(struct claims *c, int64_t now_us, struct claims_late *ret, size_t most);
 
 /* Read the rows behind claims_cursor(), then call claims_read_to() with the last place that was
  * read; the cursor goes no further than what was put in between. */

@@ -58,11 +58,11 @@ bool lease_put(struct writer *w, struct lease_rows *rows, struct task *t, struct
     struct db_value *v = rows->values + rows->count++ * LEASE;
 
     t->claim = w->birth_claim;
-    t->until_us = clock_wall_us() + ACCEPT_LEASE_US;
+    t->until_us = clock_wall_us() + task_lease_us();
     v[0] = db_int(t->id);
     v[1] = db_int(t->claim);
     v[2] = db_int(store_node(w->store));
-    v[3] = db_int(ACCEPT_LEASE_US);
+    v[3] = db_int(task_lease_us());
     v[4] = db_int(t->queue);
     v[5] = db_int(t->prio);
     v[6] = db_int(t->rank);

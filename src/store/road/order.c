@@ -371,7 +371,7 @@ void order_tell(struct writer *w, const struct order_batch *b)
     for (size_t i = 0; claims != NULL && i < b->count; i++) {
         struct order_going *g = &b->going[i];
 
-        g->claimed = g->claimed && claims_take(claims, &g->task);
+        g->claimed = g->claimed && claims_take(claims, &g->task, task_lease_us());
         if (!g->claimed)
             claims_put_at(claims, g->queue, (struct claim_place){ g->prio, g->rank, g->num });
     }

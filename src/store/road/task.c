@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/container_of.h"
+#include "base/fault.h"
 #include "base/require.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
@@ -79,6 +81,16 @@ static struct db_args key_args(const struct task *t, struct db_value v[static 4]
 
 /* ---- claim ---- */
 
+#define LEASE_US (INT64_C(3600) * CLOCK_S)
+
+int64_t task_lease_us(void)
+{
+    const char *ms = fault_switch("WAYBILL_TEST_LEASE_MS");
+    int64_t n;
+
+    return ms != NULL && str_to_i64(str_of(ms), &n) ? n * CLOCK_MS : LEASE_US;
+}
+
 struct claim_op {
     struct store_op op;
     int64_t queue, lease_us;
@@ -113,7 +125,7 @@ static bool claim_in_memory(struct writer *w, struct claim_op *o, struct err *er
             return false;
         for (size_t i = 0; i < n && o->count < o->limit && !claims_full(claims); i++) {
             at = task_place_of(&window[i]);
-            if (!claims_take(claims, &window[i]))
+            if (!claims_take(claims, &window[i], o->lease_us))
                 continue;
             window[i].attempts++;
             o->tasks[o->count++] = window[i];

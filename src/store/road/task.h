@@ -28,10 +28,12 @@ struct task {
     int64_t queue, prio, rank, kind;
     int64_t attempts; /* including this one */
     int64_t rescues, crashes;
-    int64_t until_us; /* when it should be done; no decision depends on it */
+    int64_t until_us; /* when it should be done; later it is reported (overdue.h), no more */
 };
 
 enum { TASK_CLAIM_MOST = 500, TASK_CRASHES_MOST = 3 };
+
+int64_t task_lease_us(void); /* how long a node should need for a claimed task */
 
 /* Up to `limit` tasks of a queue, highest priority and oldest first. */
 bool task_claim(struct store *s, int64_t queue, size_t limit, int64_t lease_us,

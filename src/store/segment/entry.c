@@ -6,6 +6,8 @@
 
 enum { MAGIC = 0x32504257, MAGIC_FIRST = 0x31504257 };
 
+#define FLAG_COPY (UINT64_C(1) << 48)
+
 void entry_put_u64(char *at, uint64_t v)
 {
     v = htole64(v);
@@ -45,7 +47,8 @@ void entry_make(char h[static ENTRY_HEADER], int64_t seg, int64_t commit,
                 const struct segment_payload *p, size_t record_len)
 {
     memset(h, 0, ENTRY_HEADER);
-    entry_put_u64(h, (uint64_t)MAGIC | (uint64_t)ENTRY_HEADER << 32);
+    entry_put_u64(h, (uint64_t)MAGIC | (uint64_t)ENTRY_HEADER << 32 |
+                         (p->origin.seg != 0 ? FLAG_COPY : 0));
     entry_put_u64(h + 8, (uint64_t)seg);
     entry_put_u64(h + 16, p->bytes.len);
     entry_put_u64(h + 24, p->elsewhere > 0 ? (uint64_t)p->elsewhere : p->bytes.len);
@@ -61,8 +64,8 @@ bool entry_parse(const char *h, size_t room, int64_t seg, struct entry_header *r
     uint64_t first = room >= ENTRY_HEADER_FIRST ? entry_get_u64(h) : 0;
     bool is_first = first == ((uint64_t)MAGIC_FIRST | (uint64_t)ENTRY_HEADER_FIRST << 32);
 
-    if (!is_first &&
-        (first != ((uint64_t)MAGIC | (uint64_t)ENTRY_HEADER << 32) || room < ENTRY_HEADER))
+    if (!is_first && ((first & ~FLAG_COPY) != ((uint64_t)MAGIC | (uint64_t)ENTRY_HEADER << 32) ||
+                      room < ENTRY_HEADER))
         return false;
     *ret = (struct entry_header){ .bytes = is_first ? ENTRY_HEADER_FIRST : ENTRY_HEADER };
     ret->check = entry_get_u64(h + ret->bytes - 8);
@@ -74,9 +77,11 @@ bool entry_parse(const char *h, size_t room, int64_t seg, struct entry_header *r
     if (!is_first) {
         ret->record = entry_get_u64(h + 80) >> 32;
         ret->commit = (int64_t)entry_get_u64(h + 88);
+        ret->is_copy = (first & FLAG_COPY) != 0;
     }
     ret->size = (int64_t)((ret->bytes + ret->len + ret->record + 7) & ~UINT64_C(7));
-    return ret->record <= SEGMENT_RECORD_MOST + ENTRY_CHECK;
+    return ret->record <= SEGMENT_RECORD_MOST + ENTRY_ORIGIN + ENTRY_CHECK &&
+           (!ret->is_copy || ret->record >= ENTRY_ORIGIN + ENTRY_CHECK);
 }
 
 void entry_file(int64_t seg, char name[static 32])

@@ -14,6 +14,7 @@ enum {
     ENTRY_HEADER = 104,
     ENTRY_HEADER_FIRST = 96, /* of an entry "WBP1" */
     ENTRY_CHECK = 8,         /* at the end of a record */
+    ENTRY_ORIGIN = 16,       /* before it, in a copy */
 };
 
 /* A header as it is read. */
@@ -21,6 +22,7 @@ struct entry_header {
     size_t bytes;       /* of the header itself */
     size_t len, record; /* of what follows it */
     int64_t plain, commit, size;
+    bool is_copy;
     uint64_t check;
 };
 

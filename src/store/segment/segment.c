@@ -84,11 +84,11 @@ struct segments {
 
     /* Used by the writer thread only. */
     int fd;
-    int64_t seg, end; /* the open segment, and the position of its next entry */
-    int64_t room;     /* its size */
-    int64_t commit;   /* of the entries that are added */
-    struct segment_top top;
-    int64_t staged_pos; /* where the stage will be written */
+    int64_t seg, end;    /* the open segment, and the position of its next entry */
+    int64_t room;        /* its size */
+    int64_t commit;      /* of the entries that are added */
+    int64_t last_commit; /* of the entries that were there at the start */
+    int64_t staged_pos;  /* where the stage will be written */
     char *stage;
     size_t staged;
     bool dirty; /* written since the last sync */
@@ -243,21 +243,12 @@ static bool rest_is_zero(struct segments *s, int64_t from, bool *ret, struct err
     return true;
 }
 
-static void note_top(struct segment_top *top, int64_t commit, const struct id *id)
-{
-    if (commit > top->commit)
-        top->commit = commit;
-    if (id_row(id) > top->num)
-        top->num = id_row(id);
-}
-
 /* Sets `end` behind the entries that follow each other, or, if something else than zeros comes
  * behind them, to the end of the file: the next payload begins a new segment. */
 static bool segment_find_end(struct segments *s, struct err *err)
 {
     char h[HEADER];
     struct entry_header head;
-    struct id id;
     bool empty;
 
     for (s->end = 0; s->end + ENTRY_HEADER_FIRST <= s->room; s->end += head.size) {
@@ -267,8 +258,8 @@ static bool segment_find_end(struct segments *s, struct err *err)
             return false;
         if (!entry_parse(h, n, s->seg, &head))
             break;
-        memcpy(id.bytes, h + 32, sizeof id.bytes);
-        note_top(&s->top, head.commit, &id);
+        if (head.commit > s->last_commit)
+            s->last_commit = head.commit;
     }
     if (s->end < s->room && !rest_is_zero(s, s->end, &empty, err))
         return false;
@@ -279,8 +270,10 @@ static bool segment_find_end(struct segments *s, struct err *err)
 
 static void note_entry(void *arg, const struct segment_entry *e)
 {
-    if (!e->after_gap)
-        note_top(arg, e->commit, &e->id);
+    int64_t *last = arg;
+
+    if (!e->after_gap && e->commit > *last)
+        *last = e->commit;
 }
 
 /* The newest segment was just begun, or is lost: the one before it has the newest entries. */
@@ -291,7 +284,7 @@ static bool look_before(struct segments *s, struct err *err)
 
     return segment_below(s->dirfd, s->seg, &before, err) &&
            (before == 0 ||
-            segment_scan(s->dirfd, before, note_entry, &s->top, &bytes, &whole, err));
+            segment_scan(s->dirfd, before, note_entry, &s->last_commit, &bytes, &whole, err));
 }
 
 /* Opens the newest segment, to append behind its last entry. */
@@ -313,7 +306,7 @@ static bool resume(struct segments *s, int64_t used, struct err *err)
         if (!segment_find_end(s, err))
             return false;
     }
-    return s->top.num != 0 || s->seg == 0 || look_before(s, err);
+    return s->last_commit != 0 || s->seg == 0 || look_before(s, err);
 }
 
 static int64_t default_bytes(int dirfd)
@@ -384,31 +377,60 @@ void segments_begin(struct segments *s, int64_t commit)
     s->commit = commit;
 }
 
-struct segment_top segments_top(const struct segments *s)
+int64_t segments_last_commit(const struct segments *s)
 {
-    return s->top;
+    return s->last_commit;
 }
 
-/* The record with its check, up to the next multiple of 8, goes to `tail`. */
-static size_t put_tail(char *tail, struct str record, const char header[static HEADER], size_t pad)
+/* What follows the bytes of an entry. */
+struct tail {
+    struct str record;
+    struct payload_ref origin;
+    size_t len, pad; /* len: with the check */
+};
+
+static struct tail tail_of(const struct segment_payload *p)
 {
-    if (record.len > 0) {
-        memcpy(tail, record.ptr, record.len);
-        entry_put_u64(tail + record.len,
-                      entry_check(entry_get_u64(header + HEADER - 8), record.ptr, record.len));
-        tail += record.len + ENTRY_CHECK;
+    struct tail t = { .origin = p->origin };
+
+    if (p->record.len <= SEGMENT_RECORD_MOST)
+        t.record = p->record;
+    t.len = t.record.len + (t.origin.seg != 0 ? ENTRY_ORIGIN : 0);
+    if (t.len > 0)
+        t.len += ENTRY_CHECK;
+    t.pad = -(HEADER + p->bytes.len + t.len) & 7;
+    return t;
+}
+
+/* The record, the origin and their check, up to the next multiple of 8, go to `to`. */
+static void put_tail(char *to, const struct tail *t, const char header[static HEADER])
+{
+    char *at = to;
+
+    if (t->record.len > 0)
+        memcpy(at, t->record.ptr, t->record.len);
+    at += t->record.len;
+    if (t->origin.seg != 0) {
+        entry_put_u64(at, (uint64_t)t->origin.seg);
+        entry_put_u64(at + 8, (uint64_t)t->origin.pos);
+        at += ENTRY_ORIGIN;
     }
-    memset(tail, 0, pad);
-    return (record.len > 0 ? record.len + ENTRY_CHECK : 0) + pad;
+    if (t->len > 0) {
+        entry_put_u64(at,
+                      entry_check(entry_get_u64(header + HEADER - 8), to, t->len - ENTRY_CHECK));
+        at += ENTRY_CHECK;
+    }
+    memset(at, 0, t->pad);
 }
 
 /* An entry that is larger than the stage, which is empty here. */
 static bool write_directly(struct segments *s, const char header[static HEADER], struct str bytes,
-                           struct str record, size_t pad, struct err *err)
+                           const struct tail *t, struct err *err)
 {
-    AUTO_TEXT tail = xmalloc(record.len + ENTRY_CHECK + 8);
-    size_t n = put_tail(tail, record, header, pad);
+    size_t n = t->len + t->pad;
+    AUTO_TEXT tail = xmalloc(n + 1);
 
+    put_tail(tail, t, header);
     if (!file_write_at(s->fd, str_mem(header, HEADER), s->end, err) ||
         !file_write_at(s->fd, bytes, s->end + HEADER, err) ||
         !file_write_at(s->fd, str_mem(tail, n), s->end + HEADER + (int64_t)bytes.len, err))
@@ -420,10 +442,8 @@ static bool write_directly(struct segments *s, const char header[static HEADER],
 bool segments_add(struct segments *s, const struct segment_payload *p, struct payload_ref *ret,
                   struct err *err)
 {
-    struct str record = p->record.len <= SEGMENT_RECORD_MOST ? p->record : (struct str){ 0 };
-    size_t record_len = record.len > 0 ? record.len + ENTRY_CHECK : 0;
-    size_t len = HEADER + p->bytes.len + record_len, pad = -len & 7;
-    int64_t size = (int64_t)(len + pad);
+    struct tail tail = tail_of(p);
+    int64_t size = (int64_t)(HEADER + p->bytes.len + tail.len + tail.pad);
 
     require(p->bytes.len <= SEGMENT_PAYLOAD_MOST);
     if (s->fd < 0 || s->end + size > s->room) {
@@ -434,10 +454,10 @@ bool segments_add(struct segments *s, const struct segment_payload *p, struct pa
         return false;
     char header[HEADER];
 
-    entry_make(header, s->seg, s->commit, p, record_len);
+    entry_make(header, s->seg, s->commit, p, tail.len);
     *ret = (struct payload_ref){ .seg = s->seg, .pos = s->end };
     if ((size_t)size > STAGE) {
-        if (!write_directly(s, header, p->bytes, record, pad, err))
+        if (!write_directly(s, header, p->bytes, &tail, err))
             return false;
     } else {
         char *at = s->stage + s->staged;
@@ -447,7 +467,7 @@ bool segments_add(struct segments *s, const struct segment_payload *p, struct pa
         memcpy(at, header, HEADER);
         if (p->bytes.len > 0)
             memcpy(at + HEADER, p->bytes.ptr, p->bytes.len);
-        (void)put_tail(at + HEADER + p->bytes.len, record, header, pad);
+        put_tail(at + HEADER + p->bytes.len, &tail, header);
         s->staged += (size_t)size;
     }
     s->end += size;

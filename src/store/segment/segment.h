@@ -7,7 +7,7 @@
  *
  * Format      payload/SEGMENT.seg, SEGMENT = yyyymmdd * 100000 + n.  Entries follow each other,
  *             each starts at a multiple of 8, all numbers little-endian:
- *      0  u32 magic "WBP2"      4  u16 header length (104)    6  u16 flags (0)
+ *      0  u32 magic "WBP2"      4  u16 header length (104)    6  u16 flags (1: a copy)
  *      8  i64 SEGMENT (a reused file's old entries do not match)
  *     16  u64 stored length    24  u64 plain length
  *     32  document id (16)     48  sha256 of the plain bytes (32)
@@ -19,6 +19,8 @@
  *   check of the header's check and of the record, so that one number covers header, record and,
  *   through the digest in the header, the bytes.  An entry whose bytes are elsewhere, in a file of
  *   their own, has stored length 0 and a plain length.
+ *   A copy, which retention made before it deleted a segment, has its origin at the end of its
+ *   record, before the check: i64 SEGMENT, i64 position, the place that rows name.
  *   Entries of earlier programs, "WBP1", have a header of 96 bytes: at 84 a zero, at 88 the check
  *   of the 88 bytes before; no number, no record.
  *   Behind the last valid entry the file has zeros, or a tail that was torn by a crash and
@@ -67,7 +69,8 @@ struct segment_payload {
     struct str bytes; /* copied */
     struct str
         record; /* copied; empty: none.  Up to SEGMENT_RECORD_MOST, a longer one is left out */
-    int64_t elsewhere; /* the length of bytes that are not in the segment; 0: they are */
+    int64_t elsewhere;         /* the length of bytes that are not in the segment; 0: they are */
+    struct payload_ref origin; /* of a copy; seg 0: it is none */
 };
 
 /* Appends a payload.  ERR_LIMIT: no space. */
@@ -82,12 +85,9 @@ struct payload_ref segments_end(const struct segments *s);
 /* The number in the file name "SEGMENT.seg"; 0 for any other name. */
 int64_t segment_of_name(struct str name);
 
-/* The highest numbers of the newest segment that has entries, as it was when it was opened: of a
- * commit, and of a document.  0: none. */
-struct segment_top {
-    int64_t commit, num;
-};
-struct segment_top segments_top(const struct segments *s);
+/* The number of the newest commit that has entries, as it was when the store was opened; 0: none.
+ */
+int64_t segments_last_commit(const struct segments *s);
 
 /* Reads the whole payload at a place and checks its digest.  ERR_PERMANENT: the segment is missing
  * (err->sys is ENOENT), or the entry is damaged. */
@@ -99,7 +99,8 @@ bool segment_read(int dirfd, struct payload_ref place, const struct id *id, stru
 struct segment_about {
     struct sha256 sha256;
     int64_t elsewhere;
-    struct buf *record; /* given by the caller */
+    struct payload_ref origin; /* of a copy; seg 0: it is none */
+    struct buf *record;        /* given by the caller */
 };
 bool segment_read_entry(int dirfd, struct payload_ref place, const struct id *id, struct buf *to,
                         struct segment_about *io, struct err *err);
@@ -110,10 +111,11 @@ struct segment_entry {
     int64_t pos, bytes; /* bytes: with header and padding */
     struct id id;
     int64_t commit; /* 0: unknown */
-    bool has_record;
+    bool has_record, is_copy;
     bool after_gap; /* bytes that are no entry precede it: it may be a part of a payload */
 };
 
+bool segment_exists(int dirfd, int64_t seg);
 /* The highest segment below `below` that has a file; 0: none. */
 bool segment_below(int dirfd, int64_t below, int64_t *ret, struct err *err);
 

@@ -44,19 +44,37 @@ bool segment_below(int dirfd, int64_t below, int64_t *ret, struct err *err)
     return true;
 }
 
-/* Empty if it is damaged. */
-static bool read_record(int fd, int64_t at, const struct entry_header *head, struct buf *to,
-                        struct err *err)
+bool segment_exists(int dirfd, int64_t seg)
 {
+    char name[32];
+
+    entry_file(seg, name);
+    return faccessat(dirfd, name, F_OK, 0) == 0;
+}
+
+/* Record and origin; none if they are damaged. */
+static bool read_record(int fd, int64_t at, const struct entry_header *head,
+                        struct segment_about *io, struct err *err)
+{
+    struct buf *to = io->record;
+
     buf_clear(to);
+    io->origin = (struct payload_ref){ 0 };
     if (head->record <= ENTRY_CHECK)
         return true;
     size_t len = head->record - ENTRY_CHECK;
 
     if (!buf_reserve(to, head->record, err) || !file_read_at(fd, to->ptr, head->record, at, err))
         return false;
-    if (entry_get_u64(to->ptr + len) == entry_check(head->check, to->ptr, len))
+    if (entry_get_u64(to->ptr + len) == entry_check(head->check, to->ptr, len)) {
         to->len = len;
+        if (head->is_copy) {
+            to->len -= ENTRY_ORIGIN;
+            io->origin =
+                (struct payload_ref){ .seg = (int64_t)entry_get_u64(to->ptr + to->len),
+                                      .pos = (int64_t)entry_get_u64(to->ptr + to->len + 8) };
+        }
+    }
     to->ptr[to->len] = '\0';
     return true;
 }
@@ -110,7 +128,7 @@ bool segment_read_entry(int dirfd, struct payload_ref place, const struct id *id
 
     buf_clear(to);
     if (!buf_reserve(to, head.len, err) || !file_read_at(fd, to->ptr, head.len, at, err) ||
-        (io != NULL && !read_record(fd, at + (int64_t)head.len, &head, io->record, err)))
+        (io != NULL && !read_record(fd, at + (int64_t)head.len, &head, io, err)))
         return err_context(err, "payload segment %lld.seg at %lld", (long long)place.seg,
                            (long long)place.pos);
     to->len = head.len;
@@ -174,7 +192,9 @@ static bool scan_all(struct scan *s, void (*found)(void *arg, const struct segme
         struct segment_entry e = { .pos = pos,
                                    .bytes = head.size,
                                    .commit = head.commit,
-                                   .has_record = head.record > 0,
+                                   .has_record = head.record >
+                                                 (head.is_copy ? ENTRY_ORIGIN : 0) + ENTRY_CHECK,
+                                   .is_copy = head.is_copy,
                                    .after_gap = !*ret_whole };
 
         memcpy(e.id.bytes, h + 32, sizeof e.id.bytes);

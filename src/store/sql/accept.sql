@@ -170,13 +170,15 @@ INSERT OR REPLACE INTO facet(key, more) VALUES ($1, $2);
 
 -- name: upload_start
 -- only: postgresql
--- in:  $1 upload int, $2 node int
-INSERT INTO payload_upload(upload, node_id, started_us) VALUES ($1, $2, @NOW_US@);
+-- in:  $1 day int, $2 node int
+-- Gives the number of the upload (payload.h).
+INSERT INTO payload_upload(upload, node_id, started_us)
+VALUES (-1 - (($1 << 44) + nextval('payload_upload_number')), $2, @NOW_US@) RETURNING upload;
 
 -- name: upload_piece
 -- only: postgresql
 -- in:  $1 upload int, $2 piece int, $3 bytes bytes
-INSERT INTO payload_piece(upload, piece, bytes) VALUES ($1, $2, $3);
+INSERT INTO payload_piece_@SLOT@(upload, piece, bytes) VALUES ($1, $2, $3);
 
 -- name: upload_adopt
 -- only: postgresql
@@ -227,15 +229,16 @@ DROP TABLE payload_@SLOT@;
 
 -- name: payload_worn
 -- only: postgresql
--- in:  $1 rows int, $2 bytes int
+-- in:  $1 family int, $2 name text, $3 rows int, $4 bytes int, $5 from int
 -- out: day, bytes
--- Tables that no payload goes into any more, and that have few rows or none, by the server's own counts.
+-- Tables, from a day on, that nothing goes into any more, and that have few rows or none, by the server's own
+-- counts.
 SELECT p.slot AS day, pg_total_relation_size(c.oid) AS bytes
-FROM (SELECT slot FROM part WHERE family = 4 UNION SELECT 0) AS p
-JOIN pg_class c ON c.relname = 'payload_' || p.slot AND c.relnamespace = current_schema()::regnamespace
+FROM (SELECT slot FROM part WHERE family = $1 UNION SELECT 0) AS p
+JOIN pg_class c ON c.relname = $2 || p.slot AND c.relnamespace = current_schema()::regnamespace
 LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid
-WHERE p.slot < @NOW_US@ / 86400000000 - 1
-    AND (coalesce(s.n_live_tup, 0) <= $1 AND pg_total_relation_size(c.oid) >= $2
+WHERE p.slot >= $5 AND p.slot < @NOW_US@ / 86400000000 - 1
+    AND (coalesce(s.n_live_tup, 0) <= $3 AND pg_total_relation_size(c.oid) >= $4
          OR coalesce(s.n_live_tup, 0) = 0 AND p.slot <> 0)
 ORDER BY p.slot LIMIT 16;
 
@@ -273,4 +276,45 @@ DROP TABLE payload_old_@SLOT@;
 -- name: payload_piece_get
 -- only: postgresql
 -- in:  $1 upload int, $2 piece int
-SELECT bytes FROM payload_piece WHERE upload = $1 AND piece = $2;
+SELECT bytes FROM payload_piece_@SLOT@ WHERE upload = $1 AND piece = $2;
+
+-- name: piece_make
+-- only: postgresql
+CREATE TABLE IF NOT EXISTS payload_piece_@SLOT@(LIKE payload_piece_0 INCLUDING ALL)
+WITH (autovacuum_vacuum_cost_delay=10);
+
+-- name: piece_drop
+-- only: postgresql
+DROP TABLE payload_piece_@SLOT@;
+
+-- name: piece_lock
+-- only: postgresql
+LOCK TABLE payload_piece_@SLOT@ IN ACCESS EXCLUSIVE MODE NOWAIT;
+
+-- name: piece_left
+-- only: postgresql
+-- in:  $1 limit int
+SELECT count(*) FROM (SELECT p.piece FROM payload_piece_@SLOT@ p ORDER BY p.upload, p.piece LIMIT $1) AS few;
+
+-- name: piece_left_bytes
+-- only: postgresql
+-- in:  $1 limit int
+SELECT coalesce(sum(octet_length(bytes)), 0)::bigint
+FROM (SELECT p.bytes FROM payload_piece_@SLOT@ p ORDER BY p.upload, p.piece LIMIT $1) AS few;
+
+-- name: piece_old
+-- only: postgresql
+ALTER TABLE payload_piece_@SLOT@ RENAME TO payload_piece_old_@SLOT@;
+
+-- name: piece_anew
+-- only: postgresql
+CREATE TABLE payload_piece_@SLOT@(LIKE payload_piece_old_@SLOT@ INCLUDING ALL)
+WITH (autovacuum_vacuum_cost_delay=10);
+
+-- name: piece_rest
+-- only: postgresql
+INSERT INTO payload_piece_@SLOT@(upload, piece, bytes) SELECT upload, piece, bytes FROM payload_piece_old_@SLOT@;
+
+-- name: piece_old_drop
+-- only: postgresql
+DROP TABLE payload_piece_old_@SLOT@;

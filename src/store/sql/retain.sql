@@ -116,8 +116,8 @@ DELETE FROM link WHERE child = ANY ($1::bigint[]);
 -- name: retain_pieces
 -- only: postgresql
 -- in:  $1 upload int, $2 limit int
-DELETE FROM payload_piece WHERE upload = $1
-    AND piece IN (SELECT p.piece FROM payload_piece p WHERE p.upload = $1 ORDER BY p.piece LIMIT $2);
+DELETE FROM payload_piece_@SLOT@ WHERE upload = $1
+    AND piece IN (SELECT p.piece FROM payload_piece_@SLOT@ p WHERE p.upload = $1 ORDER BY p.piece LIMIT $2);
 
 -- name: retain_large
 -- only: sqlite

@@ -89,6 +89,21 @@ FROM task_lease l LEFT JOIN node n ON n.node_id = l.node_id
 WHERE n.node_id IS NULL OR n.state = 2
 LIMIT $1 FOR UPDATE OF l SKIP LOCKED;
 
+-- name: task_overdue
+-- only: postgresql
+-- in:  $1 limit int
+-- out: queue, node_id, total, over_us, doc
+-- Leases that live nodes hold past their deadline (store/road/overdue.h).
+SELECT queue, node_id, count(*), @NOW_US@ - min(until_us), coalesce((SELECT v.doc FROM delivery v WHERE v.num = min(l.id)), min(l.id))
+FROM task_lease l WHERE until_us < @NOW_US@ AND EXISTS (SELECT 1 FROM node n WHERE n.node_id = l.node_id AND n.state = 0)
+GROUP BY queue, node_id ORDER BY min(until_us) LIMIT $1;
+
+-- name: task_document
+-- only: sqlite
+-- in:  $1 id int
+-- The document of a task.
+SELECT coalesce((SELECT v.doc FROM delivery v WHERE v.num = $1), $1);
+
 -- name: task_take_over
 -- only: postgresql
 -- in:  $1 node int

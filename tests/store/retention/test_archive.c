@@ -8,6 +8,7 @@
 #include "base/auto.h"
 #include "base/chance.h"
 #include "base/file.h"
+#include "core/call.h"
 #include "store/compact.h"
 #include "store/kernel/store_state.h"
 #include "store/payload/archive_read.h"
@@ -85,7 +86,7 @@ static bool archive_at_once(struct store *s, struct str folder, struct archive_m
 {
     (void)setenv("WAYBILL_TEST_ARCHIVE_AT_ONCE", "1", 1);
     clock_sleep_us(2 * CLOCK_MS); /* what ended before is before */
-    if (archive_day(s, folder, today() + OLD, made, err))
+    if (archive_day(s, folder, today() + OLD, NULL, made, err))
         return true;
     printf("# archive: %s\n", err->text);
     return false;
@@ -126,6 +127,32 @@ TEST(nothing_goes_that_is_not_in_an_archive)
 
     CHECK(f != NULL && fputc(' ', f) == ' ' && fclose(f) == 0);
     CHECK(!archive_at_once(s, folder, &made, &err) && strstr(err.text, "not the one") != NULL);
+    store_close(s);
+}
+
+/* proves: QC7 */
+TEST(an_archive_that_was_given_up_is_not_recorded)
+{
+    static struct accept_op docs[3];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct archive_look list[1];
+    struct arena a = ARENA_INIT(1 << 16);
+    struct archive_made made;
+    struct call call = { 0 };
+    struct err err = { 0 };
+    char path[300];
+    struct str folder = folder_of(&h, path);
+    size_t n;
+
+    CHECK(s != NULL && ended_docs(s, docs, 3, STR("paper")));
+    (void)setenv("WAYBILL_TEST_ARCHIVE_AT_ONCE", "1", 1);
+    clock_sleep_us(2 * CLOCK_MS);
+    (void)call_give_up(&call);
+    CHECK(!archive_day(s, folder, today() + OLD, &call, &made, &err));
+    CHECK(archive_list(s, 1, &a, list, &n, &err) && n == 0);
+    CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 3);
+    arena_done(&a);
     store_close(s);
 }
 

@@ -1,6 +1,8 @@
 /* Lanes: numbers, heads, who goes when. */
 #include <libpq-fe.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/auto.h"
 #include "one_delivery.h"
@@ -12,6 +14,7 @@
 enum { MOST = 64, LANE = 4711, OTHER = 4713 };
 
 static int64_t queue;
+static struct store *order_store;
 
 /* Documents that are claimed and numbered. */
 static bool numbered(struct store *s, struct accept_op *docs, size_t count)
@@ -353,6 +356,65 @@ TEST(postgres_what_steps_aside_while_it_is_retried_goes_back_to_its_lane)
     CHECK(ask(&c.home, "SELECT count(*) FROM delivery WHERE state = 0 AND turn = 1") == 2);
     CHECK(places(c.store).ready == 0 && places(c.store).lease == 0);
     contest_end(&c);
+}
+
+/* ---- the order of locks ---- */
+
+static void *accept_main(void *arg)
+{
+    struct accept_op *op = arg;
+
+    accept_doc(order_store, op);
+    return NULL;
+}
+
+/* A second session that lets nobody add a key until it is closed. */
+static PGconn *lock_keys(const struct home *h)
+{
+    PGconn *c = PQconnectdb(h->url);
+
+    PQclear(PQexec(c, "BEGIN"));
+    PQclear(PQexec(c,
+                   "DO $$ DECLARE r record; BEGIN FOR r IN SELECT tablename FROM pg_tables WHERE "
+                   "tablename ~ '^idem_[0-9]+$' LOOP EXECUTE format('LOCK TABLE %I IN SHARE "
+                   "MODE', r.tablename); END LOOP; END $$"));
+    return c;
+}
+
+/* Whoever waits for a key does not hold the numbers, which all nodes need: neither with a head that
+ * goes with the COMMIT nor with one that is too large for it. */
+TEST(postgres_keys_are_locked_before_numbers)
+{
+    static const char waiting[] =
+        "SELECT count(*) FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM "
+        "pg_database WHERE datname = current_database())";
+    static const size_t heads[] = { 100, 3 << 20 };
+    struct home h = fresh_home();
+    struct err err = { 0 };
+
+    order_store = open_store(&h);
+    CHECK(order_store != NULL && accept_keep_tables(order_store, INT64_C(3600) * CLOCK_S, &err));
+    order_number(order_store, true);
+    for (size_t i = 0; i < 2; i++) {
+        char *head = calloc(1, heads[i]);
+        struct accept_op op = keyed_doc(STR("x"), i == 0 ? "a" : "b", 600 * CLOCK_S);
+        int64_t until = clock_mono_us() + 30 * CLOCK_S;
+        PGconn *keys = lock_keys(&h);
+        pthread_t thread;
+
+        op.head = str_mem(head, heads[i]);
+        CHECK(pthread_create(&thread, NULL, accept_main, &op) == 0);
+        while (ask(&h, waiting) == 0 && clock_mono_us() < until)
+            clock_sleep_us(10 * CLOCK_MS);
+        CHECK(ask(&h, waiting) > 0);
+        CHECK(ask(&h, "SELECT count(*) FROM (SELECT FROM order_seq FOR UPDATE SKIP LOCKED) AS o") ==
+              1);
+        PQfinish(keys);
+        CHECK(pthread_join(thread, NULL) == 0 && op.op.ok && op.seq > 0);
+        CHECK(ask(&h, "SELECT count(*) FROM doc WHERE seq > 0") == (int64_t)i + 1);
+        free(head);
+    }
+    store_close(order_store);
 }
 
 STORE_TEST_MAIN

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/road/overdue.h"
 #include "store_test.h"
 
 TEST(a_claimed_task_is_finished_once)
@@ -48,6 +49,34 @@ TEST(a_stale_claim_does_nothing)
 
     CHECK(p.later == 0 && p.dead == 0 && p.ready + p.lease == 1);
     CHECK(task_finish(s, &t, &ours, &err) && ours);
+    store_close(s);
+}
+
+/* proves: QC8 */
+TEST(a_claim_that_lasts_too_long_is_found)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct overdue late[OVERDUE_MOST];
+    struct task t[3];
+    struct err err = { 0 };
+    size_t n;
+    bool ours;
+
+    CHECK(s != NULL && accept_many(s, 0, 3, 3));
+    CHECK(claim(s, 1, t) == 1); /* in time */
+    CHECK(overdue_claims(s, late, &n, &err) && n == 0);
+    CHECK(task_claim(s, QUEUE_INTAKE, 2, -60 * CLOCK_S, t + 1, &n, &err) && n == 2);
+    CHECK(overdue_claims(s, late, &n, &err) && n == 1);
+    CHECK(late[0].queue == QUEUE_INTAKE && late[0].node == store_node(s) && late[0].count == 2);
+    CHECK(late[0].over_us >= 60 * CLOCK_S && late[0].over_us < INT64_C(3600) * CLOCK_S);
+    CHECK(late[0].doc == t[1].id || late[0].doc == t[2].id);
+    CHECK(task_finish(s, &t[1], &ours, &err) && ours); /* it is ours all the same */
+    CHECK(overdue_claims(s, late, &n, &err) && n == 1 && late[0].count == 1);
+    if (on_postgres()) { /* those of a dead node are rescued */
+        CHECK(tell(&h, "UPDATE node SET state = 2"));
+        CHECK(overdue_claims(s, late, &n, &err) && n == 0);
+    }
     store_close(s);
 }
 

@@ -392,6 +392,7 @@ static bool plans_are_good(const struct home *h)
     } others[] = { { SQL_TROUBLE_BATCHES, "text, bigint, bigint, bigint", "'x', 1, 0, 300" },
                    { SQL_RETRYING_BATCHES, "bigint, bigint, bigint", "1, 0, 300" },
                    { SQL_DOC_GET, "bigint", "100" },
+                   { SQL_DOC_FIND, "bigint[]", "'{100}'" },
                    { SQL_DELIVERY_FIND, "bigint[]", "'{100}'" },
                    { SQL_DELIVERY_OF_DOCUMENT, "bigint, bigint", "100, 10" } };
     bool good = goes_by(h, "delivery_in_trouble", SQL_TROUBLE_NUMS, "bigint, bigint, text",

@@ -254,6 +254,57 @@ TEST(breaker_does_not_overflow)
     CHECK(b.until_us == INT64_MAX && b.failures == INT64_MAX);
 }
 
+/* ---- answers, and nothing taken ---- */
+
+static enum refusing_change judged(struct refusing *r, enum verdict_kind kind, int64_t status,
+                                   int64_t now_us)
+{
+    const struct verdict v = { .kind = kind, .status = status };
+    const struct breaker_rule three = { .failures = 3, .wait_us = CLOCK_S };
+
+    return refusing_judge(r, &three, &v, now_us);
+}
+
+TEST(refusing_begins_once_after_failures_in_a_row)
+{
+    struct refusing r = { 0 };
+
+    CHECK(judged(&r, VERDICT_RETRY, 503, 1) == REFUSING_SAME);
+    CHECK(judged(&r, VERDICT_DOUBT, 500, 2) == REFUSING_SAME);
+    CHECK(judged(&r, VERDICT_FAILED, 0, 3) == REFUSING_SAME); /* our own fault */
+    CHECK(judged(&r, VERDICT_RETRY, 503, 4) == REFUSING_BEGAN && r.is);
+    CHECK(judged(&r, VERDICT_RETRY, 503, 5) == REFUSING_SAME && r.is);
+}
+
+TEST(refusing_ends_with_a_decision_or_where_the_breaker_takes_over)
+{
+    static const enum verdict_kind ends[] = { VERDICT_DELIVERED, VERDICT_REJECTED,
+                                              VERDICT_UNREACHED, VERDICT_CREDENTIAL,
+                                              VERDICT_STRANGE };
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        struct refusing r = { .count = 7, .last_us = 5, .is = true };
+
+        CHECK(judged(&r, ends[i], 0, 6) == REFUSING_ENDED && !r.is && r.count == 0);
+        CHECK(judged(&r, ends[i], 0, 7) == REFUSING_SAME);
+    }
+    struct refusing two = { 0 };
+
+    CHECK(judged(&two, VERDICT_RETRY, 503, 1) == REFUSING_SAME);
+    CHECK(judged(&two, VERDICT_RETRY, 503, 2) == REFUSING_SAME);
+    CHECK(judged(&two, VERDICT_DELIVERED, 200, 3) == REFUSING_SAME);
+    CHECK(judged(&two, VERDICT_RETRY, 503, 4) == REFUSING_SAME); /* a new row */
+}
+
+TEST(refusing_ends_when_nobody_tries_any_more)
+{
+    struct refusing r = { .count = 3, .last_us = 100, .is = true };
+
+    CHECK(refusing_calm(&r, 100) == REFUSING_SAME && r.is);
+    CHECK(refusing_calm(&r, 101) == REFUSING_ENDED && !r.is);
+    CHECK(refusing_calm(&r, 102) == REFUSING_SAME);
+}
+
 int main(void)
 {
     return test_main();

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <sys/xattr.h>
 
@@ -166,6 +167,23 @@ TEST(a_folder_that_is_gone_is_not_made_again)
     CHECK(entries(s.home.fd, "out") == 0);
     CHECK(unlinkat(s.home.fd, "out", AT_REMOVEDIR) == 0);
     CHECK(renameat(s.home.fd, "unmounted", s.home.fd, "out") == 0);
+    CHECK(sender_send(&s, "a", "x").kind == VERDICT_DELIVERED);
+}
+
+/* proves: FI12 */
+TEST(a_folder_that_may_not_be_written_is_waited_for)
+{
+    AUTO(sender_done) struct sender s = sender_of(named);
+
+    CHECK(sender_send(&s, "before", "x").kind == VERDICT_DELIVERED);
+    CHECK(fchmod(s.out, 0500) == 0);
+    (void)setfsuid(65534); /* root may write everywhere; for others it changes nothing */
+    struct verdict v = sender_send(&s, "a", "x");
+
+    (void)setfsuid(geteuid());
+    CHECK(fchmod(s.out, 0700) == 0);
+    CHECK(v.kind == VERDICT_UNREACHED && strstr(v.message, "ermission denied") != NULL);
+    CHECK(entries(s.out, ".") == 1);
     CHECK(sender_send(&s, "a", "x").kind == VERDICT_DELIVERED);
 }
 

@@ -205,7 +205,7 @@ function Endpoints({ endpoints, find, add }: PartsProps & { endpoints: Endpoint[
                 <td>{e.kind}</td>
                 <td>{e.system ?? <span class="quiet">the receiver</span>}</td>
                 <td>
-                  {e.broken ? <Broken why={e.broken} /> : e.breaker === "open" ? <State word="broken" text="breaker open" /> : <State word="ok" />}
+                  {e.broken || e.failing ? <Broken why={(e.broken ?? e.failing)!} /> : e.breaker === "open" ? <State word="broken" text="breaker open" /> : <State word="ok" />}
                 </td>
                 <td class="num">{count(e.active)}</td>
                 <td class="num">{count(e.waiting)}</td>

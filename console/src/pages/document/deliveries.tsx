@@ -30,7 +30,8 @@ function reasonOf(v: Delivery): string {
 export function WhyItWaits({ document: d }: { document: DocumentDetail }) {
   const held = d.deliveries.filter((v) => reasonOf(v) !== "");
   const retrying = d.deliveries.filter((v) => v.state === "retrying" && v.due);
-  if (!d.error && held.length === 0 && retrying.length === 0) return null;
+  const sending = d.deliveries.filter((v) => v.state === "sending");
+  if (!d.error && held.length === 0 && retrying.length === 0 && sending.length === 0) return null;
   return (
     <>
       {d.error && (
@@ -38,6 +39,11 @@ export function WhyItWaits({ document: d }: { document: DocumentDetail }) {
           <b>{d.error.code}</b> <Prose text={d.error.message} />
         </Say>
       )}
+      {sending.map((v) => (
+        <Say tone="plain" key={v.endpoint}>
+          <b>{v.endpoint}</b> is being sent; seen so <Ago at={v.updated} />.
+        </Say>
+      ))}
       {held.map((v) => (
         <Say tone="wait" key={v.endpoint}>
           <b>{v.endpoint}</b> waits: {reasonOf(v)}.{" "}

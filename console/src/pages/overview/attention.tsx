@@ -27,11 +27,17 @@ interface Item {
 }
 
 function alertItem(a: Alert): Item {
-  return { key: `a${a.id}`, word: "open", label: "alert", href: "/alerts", what: <>{a.message}</>, since: a.raised };
+  const what = (
+    <>
+      <b>{a.object}</b> {a.message}
+    </>
+  );
+  return { key: `a${a.id}`, word: "open", label: "alert", href: "/alerts", what, since: a.raised };
 }
 
 function endpointItem(e: Endpoint): Item {
-  const what = e.broken ? <>{e.broken}</> : <>cannot be reached, or refuses our credentials; {plural(e.waiting, "delivery", "deliveries")} wait here</>;
+  const why = e.broken ?? e.failing;
+  const what = why ? <>{why}</> : <>cannot be reached, or refuses our credentials; {plural(e.waiting, "delivery", "deliveries")} wait here</>;
   return {
     key: `e${e.name}`,
     word: "broken",
@@ -102,7 +108,7 @@ export function Attention({ groups, endpoints, gateways, alerts, systems }: Prop
     );
   const items = [
     ...alerts.map(alertItem),
-    ...endpoints.filter((e) => e.broken || e.breaker === "open").map(endpointItem),
+    ...endpoints.filter((e) => e.broken || e.failing || e.breaker === "open").map(endpointItem),
     ...gateways.filter((g) => g.broken).map(gatewayItem),
     ...groups.slice(0, GROUPS_MOST).map(groupItem),
     ...systems.filter((s) => s.held.length > 0 && s.waiting > 0).map(systemItem),

@@ -81,6 +81,7 @@ export function HoldTable({ holds, onChanged }: { holds: Hold[]; onChanged: () =
             <th>Until</th>
             <th class="rest">Reason</th>
             <th>Owner</th>
+            <th class="num">Sending</th>
             <th class="num">Waiting</th>
             <th />
           </tr>
@@ -98,6 +99,7 @@ export function HoldTable({ holds, onChanged }: { holds: Hold[]; onChanged: () =
               <td class="time">{h.ended ? <Time at={h.ended} /> : h.until ? <Time at={h.until} /> : <span class="quiet">no end</span>}</td>
               <td>{h.reason}</td>
               <td class="word">{h.owner}</td>
+              <td class="num">{h.ended ? "" : h.sending}</td>
               <td class="num">{h.ended ? "" : h.waiting}</td>
               <td class="actions">
                 {mayHold && h.state !== "ended" && (

@@ -21,6 +21,8 @@ function Backlog({ system: s }: { system: System }) {
           <dd>
             <SystemState system={s} />
           </dd>
+          <dt>Sending</dt>
+          <dd>{s.sending === 0 ? "none for longer than a second" : plural(s.sending, "delivery", "deliveries")}</dd>
           <dt>Waiting</dt>
           <dd>{plural(s.waiting, "delivery", "deliveries")}</dd>
           <dt>Retrying</dt>
@@ -29,7 +31,7 @@ function Backlog({ system: s }: { system: System }) {
           <dd>{s.perHour === null ? <span class="quiet">unknown</span> : `${count(s.perHour)} per hour, recently`}</dd>
           <dt>All sent by</dt>
           <dd>
-            {s.waiting + s.retrying === 0 ? (
+            {s.waiting + s.sending + s.retrying === 0 ? (
               "no backlog"
             ) : s.drained ? (
               <>

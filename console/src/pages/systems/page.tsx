@@ -101,6 +101,7 @@ function Table({ systems }: { systems: System[] }) {
           <tr>
             <th>System</th>
             <th>State</th>
+            <th class="num">Sending</th>
             <th class="num">Waiting</th>
             <th class="num">Retrying</th>
             <th class="num">Per hour</th>
@@ -119,10 +120,11 @@ function Table({ systems }: { systems: System[] }) {
               <td>
                 <SystemState system={s} />
               </td>
+              <td class="num">{count(s.sending)}</td>
               <td class="num">{count(s.waiting)}</td>
               <td class="num">{count(s.retrying)}</td>
               <td class="num">{s.perHour === null ? "" : count(s.perHour)}</td>
-              <td class="time">{s.drained && s.waiting > 0 ? <Time at={s.drained} /> : ""}</td>
+              <td class="time">{s.drained && s.waiting + s.sending > 0 ? <Time at={s.drained} /> : ""}</td>
               <td class="num">{s.limits.concurrency}</td>
               <td class="word">{s.limits.rate ?? <span class="quiet">no limit</span>}</td>
               <td class="word">{s.window ? (s.window.open ? "open" : "closed") : <span class="quiet">always</span>}</td>

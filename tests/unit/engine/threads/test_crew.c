@@ -15,13 +15,14 @@ enum { DEADLINE_US = 60 * CLOCK_S, PATIENCE_US = 50 * CLOCK_MS };
 /* A door that hung calls stand behind. */
 struct door {
     _Atomic bool open;
-    atomic_int begun, done, lost, committed, back, never;
+    atomic_int begun, paused, done, lost, committed, back, never;
 };
 
 struct visit {
     struct crew_call call;
     struct door *door;
     bool hangs, commits;
+    bool pauses; /* before it hangs */
 };
 
 static void visit_run(struct crew_call *c)
@@ -31,6 +32,12 @@ static void visit_run(struct crew_call *c)
     atomic_fetch_add(&v->door->begun, 1);
     if (v->commits)
         (void)call_commit(&c->call);
+    if (v->pauses) {
+        call_pause(&c->call);
+        clock_sleep_us(3 * PATIENCE_US); /* the timekeeper looks meanwhile */
+        atomic_fetch_add(&v->door->paused, 1);
+        call_alive(&c->call);
+    }
     while (v->hangs && !atomic_load(&v->door->open))
         clock_sleep_us(CLOCK_MS);
     if (!v->commits && !call_commit(&c->call))
@@ -130,6 +137,22 @@ TEST(crew_gives_up_what_hangs_and_goes_on)
     crew_hurry(c, DEADLINE_US);
     CHECK(crew_free(c) == 0);
     CHECK(door.done == 1);
+}
+
+TEST(crew_gives_up_what_hangs_after_a_pause)
+{
+    struct crew *c = crew_new("test", 1, 1);
+    struct door door = { 0 };
+    struct visit *v = visit_new(&door, true);
+
+    v->call.whole = false;
+    v->pauses = true;
+    crew_submit(c, &v->call);
+    CHECK(comes_to(&door.paused, 1));
+    CHECK(comes_to(&door.lost, 1));
+    atomic_store(&door.open, true);
+    CHECK(comes_to(&door.back, 1));
+    CHECK(crew_free(c) == 0);
 }
 
 TEST(crew_says_what_may_have_happened)

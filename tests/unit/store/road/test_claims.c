@@ -3,7 +3,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "store/road/claims.h"
+
+#define LEASE_US (INT64_C(3600) * CLOCK_S)
 
 /* A generator of its own, so that a failure comes again. */
 static uint64_t state = 42;
@@ -21,7 +24,8 @@ TEST(claims_know_what_is_taken)
     struct claims *c = claims_new(1);
     struct task t = { .id = 7 };
 
-    CHECK(!claims_taken(c, 7) && claims_take(c, &t) && claims_taken(c, 7) && !claims_taken(c, 8));
+    CHECK(!claims_taken(c, 7) && claims_take(c, &t, LEASE_US) && claims_taken(c, 7) &&
+          !claims_taken(c, 8));
     claims_drop(c, &t);
     CHECK(!claims_taken(c, 7));
     claims_free(c);
@@ -34,15 +38,15 @@ TEST(claims_take_have_drop)
 
     CHECK(!claims_have(c, &a)); /* no token yet */
     claims_drop(c, &a);
-    CHECK(claims_take(c, &a) && claims_take(c, &b));
+    CHECK(claims_take(c, &a, LEASE_US) && claims_take(c, &b, LEASE_US));
     CHECK(a.claim != b.claim && a.claim >> 32 == 7 && claims_have(c, &a) && claims_have(c, &b));
-    CHECK(!claims_take(c, &again) && again.claim == 0);
+    CHECK(!claims_take(c, &again, LEASE_US) && again.claim == 0);
     claims_drop(c, &again); /* not ours: nothing happens */
     CHECK(claims_have(c, &a));
     stale = a;
     claims_drop(c, &a);
     CHECK(!claims_have(c, &a));
-    CHECK(claims_take(c, &again) && again.claim != stale.claim);
+    CHECK(claims_take(c, &again, LEASE_US) && again.claim != stale.claim);
     CHECK(!claims_have(c, &stale)); /* the old token is worth nothing */
     claims_drop(c, &stale);
     CHECK(claims_have(c, &again));
@@ -50,12 +54,39 @@ TEST(claims_take_have_drop)
     claims_free(NULL);
 }
 
+/* proves: QC8 */
+TEST(claims_that_last_too_long_are_found_by_queue)
+{
+    struct claims *c = claims_new(1);
+    struct task long_ago = { .id = 1, .queue = 5 }, later = { .id = 2, .queue = 5 };
+    struct task other = { .id = 3, .queue = 6 }, in_time = { .id = 4, .queue = 6 };
+    struct claims_late late[2];
+    int64_t now;
+
+    CHECK(claims_take(c, &long_ago, -LEASE_US) && claims_take(c, &later, -CLOCK_S));
+    CHECK(claims_take(c, &other, -CLOCK_S) && claims_take(c, &in_time, LEASE_US));
+    now = clock_mono_us();
+    CHECK(claims_late(c, now, late, 2) == 2);
+    const struct claims_late *of5 = &late[late[0].queue == 5 ? 0 : 1];
+    const struct claims_late *of6 = &late[late[0].queue == 5 ? 1 : 0];
+
+    CHECK(of5->queue == 5 && of5->count == 2 && of5->id == 1 && of5->over_us >= LEASE_US);
+    CHECK(of6->queue == 6 && of6->count == 1 && of6->id == 3 && of6->over_us < LEASE_US);
+    CHECK(claims_late(c, now, late, 1) == 1);
+    CHECK(claims_late(c, now + 2 * LEASE_US, late, 2) == 2 && late[0].count == 2);
+    claims_drop(c, &long_ago);
+    claims_drop(c, &later);
+    claims_drop(c, &other);
+    CHECK(claims_late(c, now, late, 2) == 0);
+    claims_free(c);
+}
+
 TEST(claims_tokens_of_two_epochs_differ)
 {
     struct claims *old = claims_new(1), *new = claims_new(2);
     struct task a = { .id = 1 }, b = { .id = 1 };
 
-    CHECK(claims_take(old, &a) && claims_take(new, &b));
+    CHECK(claims_take(old, &a, LEASE_US) && claims_take(new, &b, LEASE_US));
     CHECK(a.claim != b.claim && !claims_have(new, &a));
     claims_free(old);
     claims_free(new);
@@ -81,7 +112,7 @@ TEST(claims_against_a_simple_model)
         while (at < n && held[at].id != t.id)
             at++;
         if (n == 0 || (n < MOST && draw(2) == 0)) {
-            CHECK(claims_take(c, &t) == (at == n));
+            CHECK(claims_take(c, &t, LEASE_US) == (at == n));
             if (at == n)
                 held[n++] = t;
         } else {
@@ -106,12 +137,12 @@ TEST(claims_have_a_limit)
 
     for (int i = 0; i <= CLAIMS_MOST; i++) {
         t[i].id = i + 1;
-        CHECK(claims_take(c, &t[i]) == (i < CLAIMS_MOST));
+        CHECK(claims_take(c, &t[i], LEASE_US) == (i < CLAIMS_MOST));
     }
     for (int i = 0; i < CLAIMS_MOST; i++)
         CHECK(claims_have(c, &t[i]));
     claims_drop(c, &t[77]);
-    CHECK(claims_take(c, &t[CLAIMS_MOST])); /* one went, one comes */
+    CHECK(claims_take(c, &t[CLAIMS_MOST], LEASE_US)); /* one went, one comes */
     free(t);
     claims_free(c);
 }
@@ -211,7 +242,7 @@ static void *fight(void *arg)
         x = x * 6364136223846793005u + 1442695040888963407u;
         struct task t = { .id = (int64_t)(x >> 33) % IDS };
 
-        if (!claims_take(shared, &t))
+        if (!claims_take(shared, &t, LEASE_US))
             continue;
         owner[t.id]++; /* nobody else is here: the thread sanitizer watches */
         if (!claims_have(shared, &t))

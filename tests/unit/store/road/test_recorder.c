@@ -100,6 +100,7 @@ static void *wait_for_the_network(void *arg)
  * signal comes from outside. */
 static void crash_beside(int dir, bool marked, bool outside)
 {
+    (void)fflush(stdout); /* or a sanitizer that reports the crash writes it once more */
     pid_t pid = fork();
 
     if (pid == 0) {

@@ -456,7 +456,7 @@ TEST(segment_record_is_covered_by_one_check)
     CHECK(segments_add(s, &p, &large, &err) && segments_flush(s, &err));
     segments_close(s);
     CHECK(segments_open(f.fd, 4 * MIB, 0, &s, &err));
-    CHECK(segments_top(s).commit == 42 && segments_top(s).num == 5);
+    CHECK(segments_last_commit(s) == 42);
     segments_close(s);
     CHECK(segment_scan(f.fd, at.seg, see_entry, &seen, &size, &whole, &err) && whole);
     CHECK(seen.count == 2 && seen.entries[0].commit == 41 && seen.entries[1].has_record);
@@ -473,6 +473,39 @@ TEST(segment_record_is_covered_by_one_check)
         CHECK(file_write_at(fd, str_mem(&wrong, 1), at.pos + HEADER + 4 + i, &err));
         CHECK(segment_read_entry(f.fd, at, &id, &bytes, &about, &err) && record.len == 0);
         CHECK(file_write_at(fd, str_mem(&was, 1), at.pos + HEADER + 4 + i, &err));
+    }
+}
+
+TEST(segment_copy_names_its_origin)
+{
+    AUTO(folder_done) struct folder f = folder_make();
+    AUTO(buf_done) struct buf bytes = BUF_INIT(MIB + 1), record = BUF_INIT(MIB);
+    struct segment_about about = { .record = &record };
+    struct segments *s;
+    struct err err = { 0 };
+    struct id id = id_make(INT64_C(1800000000000000), 5, 5);
+    struct segment_payload p = { .id = id, .origin = { .seg = 7, .pos = 1234 } };
+    struct payload_ref at[4];
+    struct seen seen = { 0 };
+    int64_t size;
+    bool whole;
+
+    CHECK(segments_open(f.fd, 4 * MIB, 0, &s, &err));
+    for (size_t i = 0; i < 4; i++) { /* without and with a record, small and past the stage */
+        p.record = i % 2 == 0 ? (struct str){ 0 } : STR("a record");
+        p.bytes = content(bytes_a, 3, i < 2 ? 5 : 700 * KIB);
+        p.sha256 = digest_of(p.bytes);
+        CHECK(segments_add(s, &p, &at[i], &err));
+    }
+    CHECK(segments_flush(s, &err));
+    segments_close(s);
+    CHECK(segment_scan(f.fd, at[0].seg, see_entry, &seen, &size, &whole, &err) && whole);
+    CHECK(seen.count == 4);
+    for (size_t i = 0; i < 4; i++) {
+        CHECK(seen.entries[i].is_copy && seen.entries[i].has_record == (i % 2 == 1));
+        CHECK(segment_read_entry(f.fd, at[i], &id, &bytes, &about, &err));
+        CHECK(about.origin.seg == 7 && about.origin.pos == 1234);
+        CHECK(str_is(buf_view(&record), i % 2 == 1 ? "a record" : ""));
     }
 }
 
