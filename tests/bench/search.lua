@@ -1,5 +1,5 @@
 -- Documents for search.py, each by its number: what it is found by follows from that (search.py
--- has the same rules).  $BENCH_FROM is the first number.
+-- has the same rules).  $BENCH_FROM is the first number.  $BENCH_TO: all are for this receiver, and of a type of its name.
 local ffi = require("ffi")
 ffi.cdef [[
   struct bench_time { long seconds, nanoseconds; };
@@ -7,13 +7,14 @@ ffi.cdef [[
 ]]
 local time = ffi.new("struct bench_time")
 local count = tonumber(os.getenv("BENCH_FROM") or "0")
+local only = os.getenv("BENCH_TO")
 
 function request()
   local n = count
   count = count + 1
   ffi.C.clock_gettime(1, time)
-  local to = n % 200 == 7 and string.format("Z-%d", n % 997) or string.format("r%d", n * 7 % 997)
-  local kind = n % 200 == 12 and "t51" or n % 5 < 2 and "t0" or string.format("t%d", 1 + n % 50)
+  local to = only ~= "s0" and only or n % 200 == 7 and string.format("Z-%d", n % 997) or string.format("r%d", n * 7 % 997)
+  local kind = only ~= "s0" and only or n % 200 == 12 and "t51" or n % 5 < 2 and "t0" or string.format("t%d", 1 + n % 50)
   local size = n % 1000 == 500 and 20000 + n % 4000 or 20 + n * 31 % 400
   local body = string.format(
     '{"seq":"%010d","lane":"00","sent":"%019.0f","from":"s%d","to":"%s","kind":"%s","po":"P%d","note":"%s"}',

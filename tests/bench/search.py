@@ -1,7 +1,8 @@
-"""Finding documents among a million, with a cold cache: eleven ways, each page complete within 300 ms.
+"""Finding documents among two million, with a cold cache: twelve ways, each page complete within 300 ms.
 
-The store is filled through the product's own door, and everything is carried: most documents are
-delivered, one in a hundred is a dead letter.  Then, while the node is stopped, their times are moved apart (30
+The store is filled through the product's own door.  A million documents wait behind a hold; a few that came before
+them were tried and are tried again later.  Another million is carried: most are delivered, one in a hundred is a
+dead letter.  Then, while the node is stopped, their times are moved apart (30
 days), some get children, and PostgreSQL's tables are vacuumed as they would be by then.  Before every
 single query the caches of the kernel are dropped; the server of PostgreSQL is started anew before each
 round.  A query asks on until its page of 50 is full or there is no more.
@@ -20,45 +21,51 @@ from pathlib import Path
 
 from bench.machine import Machine
 from bench.measure import say, wrk
-from bench.road import Receiver
-from rig.node import Api
+from bench.road import Receiver, RoadMeter
+from rig.node import GATEWAY, Api
 from rig.process import RigError
 
 DOCUMENTS, ROUNDS, P95_MOST_MS = 1_000_000, 20, 300
 SOME, SOME_ROUNDS = 20_000, 5      # --quick
 DAYS, PARENTS, CHILDREN = 30, 200, 40
 FILL_SECONDS_MOST, STALL_SECONDS = 3600, 60
+LATE, RETRIED = "late", 60     # a system that is held, and how many of its documents were tried before
 TYPES = 50
 EXTRACT = {"sender": '"json:/from"', "receiver": '"json:/to"', "type": '"json:/kind"'}
 FIELDS = "id state received size name sender receiver type error { code message }"
 
 
-def configuration(port):
-    lines = ["systems:"]
+def configuration(port, late_port):
+    lines = ["systems:", f"  {LATE}: {{ limits: {{ concurrency: 16 }} }}"]
     lines += [f"  s{i}: {{}}" for i in range(500)]
     lines += [f"  r{i}: {{ limits: {{ concurrency: 16 }} }}" for i in range(997)]
-    lines += ["types:"]     # the last one has no route: search.lua gives it to one in two hundred
+    lines += ["types:", f"  {LATE}: {{}}"]     # the last one has no route: search.lua gives it to one in two hundred
     lines += [f"  t{i}: {{ search: {{ po: \"json:/po\" }} }}" for i in range(TYPES + 2)]
     routed = ", ".join(f"t{i}" for i in range(TYPES + 1))
-    lines += ["endpoints:", f"  out: {{ kind: http, url: \"http://127.0.0.1:{port}/in\" }}", "routes:",
-              f"  - {{ name: all, when: {{ type: [{routed}] }}, do: [ {{ deliver: out }} ] }}"]
+    lines += ["endpoints:", f"  out: {{ kind: http, url: \"http://127.0.0.1:{port}/in\" }}",
+              f"  later: {{ kind: http, url: \"http://127.0.0.1:{late_port}/in\", retry: {{ first: 12h, most: 12h }}, "
+              "breaker: { failures: 1000000 } }", "routes:",
+              f"  - {{ name: all, when: {{ type: [{routed}] }}, do: [ {{ deliver: out }} ] }}",
+              f"  - {{ name: late, when: {{ type: {LATE} }}, do: [ {{ deliver: later }} ] }}"]
     return "\n".join(lines) + "\n"
 
 
 def search(bench, store):
     documents, rounds = (SOME, SOME_ROUNDS) if bench.quick else (DOCUMENTS, ROUNDS)
     documents = int(os.environ.get("BENCH_DOCUMENTS", documents))
-    receiver = Receiver(bench)
+    receiver = Receiver(bench, {"s9": "status:503"})
     gateway = {"auth": "none", "extract": EXTRACT}
     side = "  side: { kind: http, auth: none, idempotency: 24h, extract: { " + ", ".join(
         f"{k}: {v}" for k, v in EXTRACT.items()) + " } }\n"
-    node = bench.node(store, gateway=gateway, more_gateways=side, more=configuration(receiver.ports[0]))
+    node = bench.node(store, gateway=gateway, more_gateways=side, 
+                      more=configuration(receiver.ports[0], receiver.ports[9]))
     try:
         node.start()
         node.key = ""
+        first = fill_late(bench, node, documents)
         last = fill(node, receiver, documents)
         node.stop(120)
-        world = prepare(bench, node, last)
+        world = prepare(bench, node, first, last)
         took = measure(bench, node, world, rounds)
     finally:
         bench.discard(node)
@@ -75,23 +82,50 @@ def accepted(node):
     return Api(node, admin=True).metrics()["waybill_documents_accepted_total"]
 
 
+def fill_late(bench, node, documents):
+    """Documents that were tried and are tried again later, and then many behind a hold; how many there are."""
+    meter, until = RoadMeter(bench, node), time.monotonic() + FILL_SECONDS_MOST
+    api = Api(node)
+    for _ in range(RETRIED):
+        api.request("POST", f"/in/{GATEWAY}", json.dumps({"from": "s1", "to": LATE, "kind": LATE}).encode()).read()
+    api.close()
+    await_outcomes(meter, until)
+    node.cli("hold", "add", LATE, "--until", "24h", "--reason", "a benchmark")
+    while (have := meter.read()["accepted"]) < documents:
+        if time.monotonic() > until:
+            raise RigError(f"only {have:.0f} documents after {FILL_SECONDS_MOST} s")
+        os.environ["BENCH_FROM"] = str(10 ** 9 + int(have))
+        wrk("search", node.port, 1 if documents - have < 20_000 else 10, "", to=LATE, patience=20)
+        say(f"{meter.read()['accepted']:.0f} wait behind a hold")
+    await_outcomes(meter, until)
+    return int(accepted(node))
+
+
+def await_outcomes(meter, until):
+    """Each document was walked: it was tried, or waits in the store."""
+    while (now := meter.read())["outcomes"] < now["accepted"]:
+        if time.monotonic() > until:
+            raise RigError(f"of {now['accepted']:.0f} documents {now['outcomes']:.0f} came to wait")
+        time.sleep(0.2)
+
+
 def fill(node, receiver, documents):
     """Gives the highest number that may have been used."""
-    until, last = time.monotonic() + FILL_SECONDS_MOST, 0
-    while (have := accepted(node)) < documents:
+    until, last, late = time.monotonic() + FILL_SECONDS_MOST, 0, accepted(node)
+    while (have := accepted(node) - late) < documents:
         if time.monotonic() > until:
             raise RigError(f"only {have:.0f} documents after {FILL_SECONDS_MOST} s")
         os.environ["BENCH_FROM"] = str(last)
         done = wrk("search", node.port, 1 if documents - have < 20_000 else 10, "", patience=20)
         last += done.requests + 1000
         say(f"filled {accepted(node):.0f} at {done.per_second:.0f}/s, {receiver.count()} arrived")
-    carry_all(node)
+    carry_all(node, late)
     return last
 
 
-def carry_all(node):
+def carry_all(node, late):
     """Until each document is over or a dead letter: what is carried on while it is searched is another bench."""
-    have, seen, since = accepted(node), -1, time.monotonic()
+    have, seen, since = accepted(node) - late, -1, time.monotonic()
     while True:
         metrics = Api(node, admin=True).metrics()
         count = metrics["waybill_documents_ended_total"] + metrics["waybill_documents_dead_total"]
@@ -130,23 +164,26 @@ def statements(node, bench):
     return ask, lambda: None
 
 
-def prepare(bench, node, last):
+def prepare(bench, node, first, last):
+    """The `first` documents are older than all others."""
     run, done = statements(node, bench)
     tables = ["doc"] + [f"done_{row[0]}" for row in run("SELECT slot FROM part WHERE family = 2")]
     counts = [run(f"SELECT count(*), coalesce(max(num), 0) FROM {t}")[0] for t in tables]
     documents, top = sum(int(c[0]) for c in counts), max(int(c[1]) for c in counts)
+    bound = int(run(f"SELECT num FROM doc ORDER BY num LIMIT 1 OFFSET {first - 1}")[0][0])
     start = datetime.now(timezone.utc) - timedelta(days=DAYS)
-    step = DAYS * 86_400_000_000 // (top + 1)
+    step = DAYS * 86_400_000_000 // (top - bound + 1)
     for table in tables:
-        run(f"UPDATE {table} SET received_us = {int(start.timestamp() * 1e6)} + num * {step}")
-    big = tables[max(range(len(tables)), key=lambda i: int(counts[i][0]))]
+        run(f"UPDATE {table} SET received_us = {int(start.timestamp() * 1e6)} + "
+            f"CASE WHEN num > {bound} THEN num - {bound} ELSE 0 END * {step}")
+    big = tables[max(range(1, len(tables)), key=lambda i: int(counts[i][0]))]
     text = "hex(id)" if node.on_sqlite else "encode(id, 'hex')"
-    parents = [(int(n), i) for n, i in run(f"SELECT num, {text} FROM {big} WHERE num % {max(top // PARENTS, 1)} = 3")]
+    parents = [(int(n), i) for n, i in run(f"SELECT num, {text} FROM {big} WHERE num % {max((top - bound) // PARENTS, 1)} = 3")]
     for parent, _ in parents:
         run("INSERT INTO link(parent, kind, child) VALUES " +
             ", ".join(f"({parent}, {1 + c % 5}, {parent + 1 + c * 7})" for c in range(CHILDREN)))
     if not node.on_sqlite:
-        for table in [*tables, "term", "link", "task_dead"]:
+        for table in [*tables, "term", "link", "task_dead", "task_ready", "delivery"]:
             run(f"VACUUM (ANALYZE) {table}")
     done()
     say(f"{documents} documents in {len(tables)} tables, {len(parents)} have children")
@@ -197,6 +234,7 @@ def queries(world, chance, state):
                              "minSize": 20_000},
         "children": {"parent": chance.choice(world.parents)},
         "newest of many": {"type": "t0"},
+        "retrying+receiver": {"state": "retrying", "receiver": LATE},
     }
 
 

@@ -25,10 +25,11 @@ static struct db *connect_to(const struct home *h)
 /* One of each family of numbered tables, and the one of what is kept. */
 static bool make_tables(struct db *db)
 {
-    static const enum sql_id all[] = { SQL_DONE_MAKE, SQL_IDEM_MAKE, SQL_KEY_INDEX_MAKE };
+    const enum sql_id all[] = { SQL_DONE_MAKE, SQL_IDEM_MAKE,
+                                on_sqlite() ? SQL_KEY_INDEX_MAKE : SQL_PAYLOAD_MAKE };
     struct err err = { 0 };
 
-    for (size_t i = 0; i < (on_sqlite() ? 3 : 2); i++)
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (!db_run_slot(db, all[i], 1, DB_NO_ARGS, NULL, &err))
             return false;
     return db_run_slot(db, SQL_DONE_MAKE, 1000000, DB_NO_ARGS, NULL, &err);
