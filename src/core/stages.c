@@ -3,7 +3,8 @@
 /* A line of stored bytes whose step has not been found yet. */
 struct unmatched {
     struct timeline_line line;
-    int64_t at; /* which line of the timeline */
+    int64_t at;       /* which line of the timeline */
+    struct stage *of; /* while its run is matched */
 };
 
 struct matching {
@@ -40,19 +41,25 @@ static struct stage *stages_match(const struct matching *m, const struct unmatch
     return NULL;
 }
 
-/* Gives the bytes of a run to its steps. */
+/* Gives the bytes of a run to its steps, from the last on.  Those whose step was left out become
+ * stages of their own, in their order. */
 static void stages_end_run(struct matching *m)
 {
     size_t end = m->count;
 
     for (size_t i = m->bytes_count; i-- > 0;) {
-        struct unmatched *b = &m->bytes[i];
-        struct stage *s = stages_match(m, b, end);
+        struct stage *s = stages_match(m, &m->bytes[i], end);
 
         if (s == NULL || s->is_stored)
-            s = stages_add(m, &b->line, -1);
-        else
-            end = (size_t)s->number - 1;
+            continue;
+        m->bytes[i].of = s;
+        s->is_stored = true;
+        end = (size_t)s->number - 1;
+    }
+    for (size_t i = 0; i < m->bytes_count; i++) {
+        struct unmatched *b = &m->bytes[i];
+        struct stage *s = b->of != NULL ? b->of : stages_add(m, &b->line, -1);
+
         s->is_stored = true;
         s->bytes = b->line;
         s->bytes_line = b->at;

@@ -33,7 +33,7 @@ def look(node, doc):
 def waiting(node, to):
     docs = [node.accept("in", b'{"to":"%s"}' % to.encode()) for _ in range(COUNT)]
     for doc in docs:
-        node.await_state(doc, "held", "retrying", look=look)
+        node.await_state(doc, "held", "retrying", look=lambda node, doc: node.show(doc, "state"))
     return docs
 
 

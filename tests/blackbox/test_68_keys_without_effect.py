@@ -25,7 +25,7 @@ endpoints:
   shelf: {{ kind: file, system: hub, path: "{folder}/${{gateway}}", area: dmz }}
 routes:
   - {{ name: all, do: [ {{ deliver: api }} ] }}
-alerts: {{ receiver_failing: {{ after: 100ms }}, gateway_failing: {{ after: 100ms }} }}
+alerts: {{ receiver_failing: {{ after: 100ms }} }}
 """
 
 
@@ -61,6 +61,8 @@ def test_only_nodes_of_its_area_run_a_gateway_and_an_endpoint(make_node, receive
     broken = {e["name"]: e["broken"] for e in inner.graphql("{ endpoints { name broken } }")["endpoints"]}
     assert "dmz" in broken["api"] and "dmz" in broken["shelf"]
     assert "dmz" in {g["name"]: g["broken"] for g in inner.graphql("{ gateways { name broken } }")["gateways"]}["front"]
+    inner.write_config(text_of(receiver, tmp_path).replace("alerts: {", "alerts: { gateway_failing: { after: 100ms },"))
+    assert inner.cli("apply", inner.config_file).returncode == 0
     for alert in (("receiver_failing", "api"), ("gateway_failing", "front")):
         wait_until(lambda: alert in open_alerts(inner), 30)  # pylint: disable=cell-var-from-loop
     assert receiver.requests() == []

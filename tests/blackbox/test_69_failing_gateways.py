@@ -21,9 +21,9 @@ gateways:
     extract: { sender: "value:acme", receiver: "value:hub", type: "value:order" }
 routes: []
 alerts:
-  gateway_failing: { after: 200ms }
   silence: { quiet: 4s }
 """
+SOON = "  gateway_failing: { after: 200ms }\n"
 
 
 def open_alerts(node):
@@ -35,6 +35,11 @@ def broken(node, name):
     return {g["name"]: g["broken"] for g in node.graphql("{ gateways { name broken } }")["gateways"]}[name]
 
 
+def tell_soon(node):
+    node.write_config(CONFIG + SOON)
+    assert node.cli("apply", node.config_file).returncode == 0
+
+
 @pytest.mark.stores("sqlite", "postgres")
 @pytest.mark.proves("IN5")
 def test_a_gateway_that_fails_raises_its_own_alert(make_node):
@@ -43,11 +48,12 @@ def test_a_gateway_that_fails_raises_its_own_alert(make_node):
     inbox = node.folder / "inbox"
     wait_until(inbox.exists)
     inbox.rename(node.folder / "away")
+    wait_until(lambda: "inbox" in (broken(node, "drop") or ""), 30, "it is under Needs attention")
+    wait_until(lambda: any(m["code"] == "gateway_failing" and m["object"] == "gateway drop"
+                           for m in node.graphql("{ mishaps { code object count } }")["mishaps"]), 30, "a row of the failures")
+    tell_soon(node)
     wait_until(lambda: ("gateway_failing", "drop") in open_alerts(node), 30)
     assert "inbox" in open_alerts(node)["gateway_failing", "drop"]
-    assert "inbox" in broken(node, "drop")  # under Needs attention
-    wait_until(lambda: any(m["code"] == "gateway_failing" and m["object"] == "gateway drop"
-                           for m in node.graphql("{ mishaps { code object count } }")["mishaps"]), 30)
     (node.folder / "away").rename(inbox)
     wait_until(lambda: ("gateway_failing", "drop") not in open_alerts(node), 30)
     assert broken(node, "drop") is None
@@ -64,6 +70,7 @@ def test_what_fails_on_one_node_is_seen_on_all_and_tried_by_others(make_node):
     wait_until(lambda: broken(bad, "drop"), 30)
     good.start()  # polls in its own folder
     wait_until(lambda: "node on" in (broken(good, "drop") or ""), 30)
+    tell_soon(good)
     wait_until(lambda: ("gateway_failing", "drop") in open_alerts(good), 30)
     (good.folder / "inbox").mkdir(exist_ok=True)
     (good.folder / "inbox" / "a").write_bytes(b"order")

@@ -86,6 +86,11 @@ TEST(stages_keep_bytes_whose_step_was_left_out)
     STAGES_ARE("b a=7", { "a", TIMELINE_STEP, 7, -1 }, { "b", TIMELINE_STEP, 0, 0 });
 }
 
+TEST(stages_whose_steps_were_left_out_keep_their_order)
+{
+    STAGES_ARE("a=7 a=8", { "a", TIMELINE_STEP, 7, 0 }, { "a", TIMELINE_STEP, 8, 0 });
+}
+
 TEST(stages_are_found_by_their_lines)
 {
     static const struct told lines[] = { { "b", TIMELINE_STEP, 7, 2 },
