@@ -122,7 +122,7 @@ void recorder_mark(struct recorder *r, size_t slot, const struct task *t, bool a
     e->prio = t->prio;
     e->rank = t->rank;
     e->alone = alone;
-    e->thread = this_thread();
+    __atomic_store_n(&e->thread, this_thread(), __ATOMIC_RELAXED);
     __atomic_store_n(&e->id, t->id, __ATOMIC_RELEASE);
 }
 
@@ -141,7 +141,8 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
         int64_t thread = this_thread();
 
         for (size_t i = 0; i < RECORDER_SLOTS; i++)
-            if (watched->entries[i].id != 0 && watched->entries[i].thread == thread)
+            if (__atomic_load_n(&watched->entries[i].id, __ATOMIC_ACQUIRE) != 0 &&
+                __atomic_load_n(&watched->entries[i].thread, __ATOMIC_RELAXED) == thread)
                 watched->culprit = i + 1;
         watched->crashed = (uint64_t)sig;
     }
