@@ -210,14 +210,16 @@ LARGE = document("invoice", region="north", filling="x" * (2 << 20))  # its byte
 def unreadable(database, node):
     """The stored bytes are there, and every read of them fails."""
     if node.store is not None:  # at once: a table that is not there would be bytes that are gone
-        database(node, "ALTER TABLE payload_piece RENAME TO payload_piece_away;"
+        (table,) = [name for name in database(
+            node, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^payload_piece_[0-9]+$'").split()
+            if database(node, f"SELECT count(*) FROM {name}").strip() != "0"]
+        database(node, f"ALTER TABLE {table} RENAME TO piece_away;"
                        " CREATE FUNCTION unreadable() RETURNS bytea LANGUAGE plpgsql AS"
                        " $$BEGIN RAISE EXCEPTION 'cannot read' USING ERRCODE = '58030'; END$$;"
-                       " CREATE VIEW payload_piece AS SELECT upload, piece, unreadable() AS bytes"
-                       " FROM payload_piece_away; ALTER VIEW payload_piece OWNER TO waybill")
+                       f" CREATE VIEW {table} AS SELECT upload, piece, unreadable() AS bytes"
+                       f" FROM piece_away; ALTER VIEW {table} OWNER TO waybill")
         yield
-        database(node, "DROP VIEW payload_piece; DROP FUNCTION unreadable;"
-                       " ALTER TABLE payload_piece_away RENAME TO payload_piece")
+        database(node, f"DROP VIEW {table}; DROP FUNCTION unreadable; ALTER TABLE piece_away RENAME TO {table}")
         return
     (file,) = (node.data / "large").iterdir()
     kept = file.rename(node.data / "kept")

@@ -233,7 +233,7 @@ def test_a_receiver_that_answers_and_takes_nothing_is_told(make_node, ears):
     doc = send(node, "shop")
     alert = wait_for(lambda: open_one(node, "receiver_failing"), node, 60)
     assert alert["object"] == "shop-api" and "takes nothing" in alert["message"] and "503" in alert["message"]
-    assert node.show(doc, "state")["state"] == "retrying"
+    assert node.show(doc, "state")["state"] in ("retrying", "active")   # between two attempts, or within one
     one, = [e for e in node.graphql(REFUSING)["endpoints"] if e["name"] == "shop-api"]
     assert one["breaker"] == "closed" and one["broken"] is None and "503" in one["failing"]
     ears.status = 200
