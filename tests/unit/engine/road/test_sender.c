@@ -154,6 +154,7 @@ static void use(struct setting *s, int64_t version)
 
     require(c != NULL && plan_build(c, version, &connectors, s->store, NULL, &p, &err));
     road_use(s->road, p);
+    plan_unref(p);
     config_unref(c);
     config_report_done(&report);
     buf_done(&text);
