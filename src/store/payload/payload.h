@@ -4,11 +4,14 @@
  *   seg > 0   an entry of a segment file (segment.h)
  *   seg = 0   a file of its own, large/POS in hex
  *   seg = -1  the row `num` of table payload_POS (PostgreSQL; payload_days.h)
- *   seg = -2  pieces under upload POS (PostgreSQL).  The number of an upload has the day of its
- * table payload_piece_DAY (payload_days.h): -1 - (day * 2^44 + n); one that is not negative is of
- * before there were days, or moved from SQLite, in payload_piece_0 seg = -3  an archive
- * (archive_read.h), POS bytes behind the start of the payload as received; only in memory, never in
- * a row
+ *   seg = -2  pieces under upload POS (PostgreSQL), in table payload_piece_DAY; the day is in the
+ *             number of the upload (below)
+ *   seg = -3  an archive (archive_read.h), POS bytes behind the start of the payload as received;
+ *             only in memory, never in a row
+ *
+ * The number of an upload has the day of its table (payload_days.h): -1 - (day * 2^44 + n).  One
+ * that is not negative is from before there were days, or was moved from SQLite: its pieces are in
+ * payload_piece_0.
  *
  * Reading checks the digest: a payload that is missing or damaged is an error and
  * never returned whole.  A large one is checked as it is read: its last piece is
