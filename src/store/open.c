@@ -287,7 +287,8 @@ static bool open_segments(struct store *s, struct db *db, struct err *err)
     if (s->kind == DB_POSTGRESQL)
         return true;
     return db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("segment"))), 0, &used, err) &&
-           segments_open(s->payload_fd, s->options.segment_bytes, used, &s->segments, err);
+           segments_open(s->payload_fd, s->options.segment_bytes, used, &s->segments, err) &&
+           told_cut_refused(s->told, segments_end(s->segments), err);
 }
 
 /* The order of recovery: storage, schema, payloads, this node and its predecessor. */

@@ -140,6 +140,28 @@ bool told_is_refused(const struct told *t, struct payload_ref place)
     return false;
 }
 
+/* A process that is killed in between leaves a range that the next start cuts.  Synced, because the
+ * entries that follow are synced too: with the page as it was, a second power cut would refuse
+ * them. */
+bool told_cut_refused(struct told *t, struct payload_ref end, struct err *err)
+{
+    bool cut = false;
+
+    for (size_t i = 0; i < REFUSED_MOST; i++) {
+        struct told_range *r = &t->page->refused[i];
+
+        if (r->to_seg == 0 || !is_before(end, (struct payload_ref){ r->to_seg, r->to_pos }))
+            continue;
+        bool begins_before = is_before((struct payload_ref){ r->seg, r->pos }, end);
+
+        __atomic_store_n(&r->to_seg, begins_before ? end.seg : 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&r->to_pos, begins_before ? end.pos : 0, __ATOMIC_RELEASE);
+        cut = true;
+    }
+    return !cut || msync(t->page, PAGE, MS_SYNC) == 0 ||
+           err_set(err, file_err_kind(errno), errno, "sync the file `told`: %s", strerror(errno));
+}
+
 /* What the database has of a writer of the page's node; commit -1: unknown. */
 struct told_stored {
     int64_t commit, accepted;

@@ -28,7 +28,8 @@
  *
  * Refused     Beside the numbers the page has the places of segment entries whose group failed
  *             (SQLite): their senders were answered with an error, and the entries have the commit
- *             number of a later group.  The newest ranges are kept, over starts.
+ *             number of a later group.  The newest ranges are kept, over starts; none reaches
+ *             beyond the end of the segments.
  *
  * Format      one page: u64 magic, i64 store, node, restores; then for each writer i64 commit,
  *             accepted; then ranges of entries, i64 segment and position of the beginning and of
@@ -74,6 +75,9 @@ void told_note(struct told *t, size_t writer, int64_t commit, int64_t accepted);
  * that failed. */
 void told_refuse(struct told *t, struct payload_ref from, struct payload_ref to);
 bool told_is_refused(const struct told *t, struct payload_ref place);
+/* At start, before anything is written: `end` is where the next entry goes.  A power cut may have
+ * taken refused entries that were not synced; what lies there from now on is not refused. */
+bool told_cut_refused(struct told *t, struct payload_ref end, struct err *err);
 
 /* What the database lacks of what was told. */
 struct told_gap {

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "retain_scene.h"
 #include "store/kernel/store_state.h"
+#include "store/kernel/told.h"
 #include "store_test.h"
 
 #define HOUR_US (INT64_C(3600) * CLOCK_S)
@@ -193,6 +194,34 @@ TEST(sqlite_a_group_that_failed_does_not_come_back_alone)
         CHECK(ask(&h, "SELECT count(*) FROM doc") == (next ? 3 : 0));
         store_close(s);
     }
+}
+
+/* A power cut took the entries of a group that failed, which were not synced; the page has their
+ * range. */
+TEST(sqlite_documents_in_the_place_of_refused_entries_come_back)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op first = doc_of(STR("first")), news[2];
+
+    CHECK(s != NULL && accept_doc(s, &first));
+    struct payload_ref end = segments_end(s->segments), to = { end.seg, end.pos + BODY };
+
+    told_refuse(s->told, (struct payload_ref){ end.seg, first.place.pos + 8 }, to);
+    told_refuse(s->told, end, to);
+    told_refuse(s->told, end, (struct payload_ref){ end.seg + 1, BODY });
+    store_close(s);
+    CHECK(keep_database(&h));
+    s = open_store(&h);
+    news[0] = news[1] = doc_of(STR("acknowledged"));
+    CHECK(s != NULL && accept_docs(s, news, 2));
+    CHECK(!told_is_refused(s->told, end) && news[0].place.pos >= end.pos);
+    CHECK(told_is_refused(s->told, (struct payload_ref){ end.seg, end.pos - 8 }));
+    store_close(s);
+    CHECK(put_database_back(&h));
+    s = open_store(&h);
+    CHECK(s != NULL && is_there(s, &news[0]) && is_there(s, &news[1]));
+    store_close(s);
 }
 
 CHILD(killed_group)
