@@ -40,7 +40,9 @@ enum {
 
 /* ---- files ---- */
 
-/* The folder has answered: the wait for it begins anew.  False: the copy must end. */
+/* The folder has answered: the wait for it begins anew.  False: the copy must end.  Called between
+ * every use of the folder, which may hang, and the next use of the store, which may be closed by
+ * then. */
 static bool archive_goes_on(struct call *c, struct err *err)
 {
     call_alive(c);
@@ -76,8 +78,9 @@ static bool out_open(struct making *m, const char *suffix, struct out *o, struct
     o->digest = digest_start();
     o->fd = openat(m->dirfd, archive_file(m->name, suffix, name),
                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
-    return o->fd >= 0 ||
-           err_set(err, file_err_kind(errno), errno, "create %s: %s", name, strerror(errno));
+    if (o->fd < 0)
+        return err_set(err, file_err_kind(errno), errno, "create %s: %s", name, strerror(errno));
+    return archive_goes_on(m->call, err);
 }
 
 static bool out_add(struct out *o, struct str bytes, struct err *err)
@@ -325,7 +328,7 @@ static bool copy_all(struct making *m, struct noted *noted, struct err *err)
             if (docs[i].updated_us > m->until_us)
                 continue;
             if (!archive_is_wanted(&docs[i], noted, &wanted, err) ||
-                (wanted && !copy_doc(m, &docs[i], err)))
+                !archive_goes_on(m->call, err) || (wanted && !copy_doc(m, &docs[i], err)))
                 return false;
         }
     } while (n > 0);
