@@ -325,10 +325,14 @@ bool pg_failed(PGconn *conn, const PGresult *result, enum sql_id id, bool *ret_l
     if (is_in(state, damaged))
         return err_set(err, ERR_PERMANENT, DB_DAMAGED, "%s: the database is damaged: %s (%s)", name,
                        why, state);
-    if (id == SQL_PAYLOAD_GET && strcmp(state, "42P01") == 0) /* the table went with its day */
+    bool no_table = strcmp(state, "42P01") == 0; /* it went with its day */
+
+    if (no_table && (id == SQL_PAYLOAD_GET || id == SQL_PAYLOAD_PIECE_GET))
         return err_set(err, ERR_PERMANENT, ENOENT, "the payload is not in the store");
     *ret_lost = *ret_lost || is_in(state, session_over);
-    bool again = *ret_lost || is_in(state, lost_against_another);
+    /* Retention looked for the table before another node dropped it. */
+    bool dropped = no_table && (id == SQL_RETAIN_PIECES || id == SQL_RETAIN_PAYLOAD);
+    bool again = *ret_lost || dropped || is_in(state, lost_against_another);
     bool passes = *ret_lost || is_in(state, not_now) || strncmp(state, "40", 2) == 0;
 
     return err_set(err, passes ? ERR_TRANSIENT : ERR_PERMANENT, again ? DB_AGAIN : 0, "%s: %s (%s)",

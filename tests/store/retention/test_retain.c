@@ -1,5 +1,7 @@
 /* What may go goes whole, with its bytes, and nothing else does. */
 #include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "base/chance.h"
@@ -355,6 +357,16 @@ static bool ended_large(struct store *s, struct accept_op *docs, size_t count, s
     return true;
 }
 
+/* Missing, not damaged. */
+static bool payload_is_missing(struct store *s, const struct accept_op *doc)
+{
+    AUTO(buf_done) struct buf got = BUF_INIT(64 << 20);
+    struct payload_source source = source_of(doc);
+    struct err err = { 0 };
+
+    return !read_payload(s, &source, &got, &err) && err.kind == ERR_PERMANENT && err.sys == ENOENT;
+}
+
 /* proves: RE6 */
 TEST(postgres_space_of_large_payloads_comes_back_with_the_table_of_their_day)
 {
@@ -376,7 +388,7 @@ TEST(postgres_space_of_large_payloads_comes_back_with_the_table_of_their_day)
     CHECK(ask(&h, "SELECT pg_total_relation_size('payload_piece_6')") < 2 * SIZE);
     CHECK(payload_is(s, &kept, body) && all_is_well(s));
     CHECK(purge(s, today() + OLD + 1) == 1 && clean(s, &sum) && tidy(s) > 0);
-    CHECK(!has_table(&h, "payload_piece_6"));
+    CHECK(!has_table(&h, "payload_piece_6") && payload_is_missing(s, &kept));
     CHECK(ask(&h, "SELECT count(*) FROM part WHERE family = 5 AND slot = 6") == 0);
     CHECK(ended_large(s, &kept, 1, body, 9) && payload_is(s, &kept, body)); /* today's */
     CHECK(tell(&h, "INSERT INTO payload_gone(seg, pos, state) VALUES (-2, -1 - (6::bigint << 44), "
@@ -384,6 +396,40 @@ TEST(postgres_space_of_large_payloads_comes_back_with_the_table_of_their_day)
     CHECK(clean(s, &sum) && ask(&h, "SELECT count(*) FROM payload_gone") == 0);
     store_close(s);
     free(bytes);
+}
+
+static void *drop_piece_day(void *home)
+{
+    /* Holds the table until somebody waits for it. */
+    bool ok = tell(home, "DO $$ BEGIN DROP TABLE payload_piece_6;"
+                         "DELETE FROM part WHERE family = 5 AND slot = 6;"
+                         "WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND database ="
+                         "(SELECT oid FROM pg_database WHERE datname = current_database())) LOOP "
+                         "PERFORM pg_sleep(0.01); END LOOP; END $$");
+
+    return ok ? home : NULL;
+}
+
+/* Retention has seen the table when another node drops it. */
+TEST(postgres_pieces_whose_table_is_dropped_meanwhile_are_done)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct retain_bytes sum;
+    pthread_t other;
+    void *ok;
+
+    CHECK(s != NULL && use_piece_day(&h, s, 6));
+    CHECK(tell(&h, "INSERT INTO payload_gone(seg, pos, state) VALUES (-2, -1 - (6::bigint << 44), "
+                   "1)"));
+    CHECK(pthread_create(&other, NULL, drop_piece_day, &h) == 0);
+    while (ask(&h,
+               "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted "
+               "AND relation = (SELECT oid FROM pg_class WHERE relname = 'payload_piece_6')") == 0)
+        (void)usleep(1000);
+    CHECK(clean(s, &sum) && ask(&h, "SELECT count(*) FROM payload_gone") == 0);
+    CHECK(pthread_join(other, &ok) == 0 && ok != NULL);
+    store_close(s);
 }
 
 /* Tables with few rows, most of which are needed, come before one that is empty. */
