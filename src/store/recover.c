@@ -253,6 +253,20 @@ static bool document_of_entry(struct recovery *k, const struct lost *e, const st
     return f->has_doc;
 }
 
+/* The record may be empty only in a copy of what a step made. */
+static bool read_found_entry(struct recovery *k, const struct lost *e, struct arena *arena,
+                             struct buf *bytes, struct segment_about *about, struct record *r,
+                             struct err *err)
+{
+    struct payload_ref place = { .seg = k->seg, .pos = e->pos };
+
+    if (!segment_read_entry(k->s->payload_fd, place, &e->id, bytes, about, err))
+        return false;
+    return (about->origin.seg != 0 && about->record->len == 0) ||
+           record_read(arena_copy(arena, buf_view(about->record)), r) ||
+           err_set(err, ERR_PERMANENT, 0, "the record is damaged");
+}
+
 /* The entry may give nothing back: in another turn, or not at all. */
 static bool read_lost(struct recovery *k, const struct lost *e, struct arena *arena,
                       struct found *f, struct err *err)
@@ -267,16 +281,18 @@ static bool read_lost(struct recovery *k, const struct lost *e, struct arena *ar
     k->has_copies |= e->is_copy;
     if (e->is_copy && !k->copies)
         return true;
-    if (!segment_read_entry(k->s->payload_fd, place, &e->id, &bytes, &about, err))
-        return false;
+    if (!read_found_entry(k, e, arena, &bytes, &about, &r, err)) {
+        if (e->is_copy == k->copies || err->kind != ERR_PERMANENT)
+            return false;
+        *err = (struct err){ 0 }; /* the turn before counted it */
+        return true;
+    }
     if (about.origin.seg != 0 && about.elsewhere == 0) {
         f->origin = about.origin;
         f->place = place;
     }
     if (about.origin.seg != 0 && record.len == 0)
         return true; /* a copy of what a step made */
-    if (!record_read(arena_copy(arena, buf_view(&record)), &r))
-        return err_set(err, ERR_PERMANENT, 0, "the record is damaged");
     if (r.num != e->num || r.store != k->s->identity)
         return true;
     bool is_copy = r.commit != e->commit; /* also one of an earlier program, without an origin */
