@@ -14,6 +14,7 @@
 #include "base/id.h"
 #include "store/db/pg_lineage.h"
 #include "store/open.h"
+#include "store/recover.h"
 #include "store/store.h"
 
 enum { PATIENCE_S = 900 }; /* checking a large store is slow */
@@ -99,17 +100,19 @@ static bool is_on_postgresql(const char *data)
 
 enum { NAMED_MOST = 1000 }; /* of each, the others are counted */
 
-/* What was taken in again, and what could not be. */
+/* What was taken in again, what could not be, and what was left out on purpose. */
 struct recovered {
-    json_t *taken, *unread;
-    int64_t taken_count, unread_count;
+    json_t *taken, *unread, *left_out;
+    struct recover_result sum;
 };
 
 static void note_lost(void *arg, const struct store_lost *l)
 {
     struct recovered *r = arg;
     char id[ID_TEXT];
-    int64_t *count = l->why == NULL ? &r->taken_count : &r->unread_count;
+    int64_t *count = l->why == NULL ? &r->sum.taken_in
+                     : l->left_out  ? &r->sum.left_out
+                                    : &r->sum.unread;
 
     (void)id_text(l->id, id);
     if (++*count > NAMED_MOST)
@@ -117,9 +120,32 @@ static void note_lost(void *arg, const struct store_lost *l)
     if (l->why == NULL)
         (void)json_array_append_new(r->taken, json_string(id));
     else
-        (void)json_array_append_new(r->unread, json_pack("{s:s, s:I, s:I, s:s}", "id", id,
-                                                         "segment", (json_int_t)l->seg, "position",
-                                                         (json_int_t)l->pos, "why", l->why));
+        (void)json_array_append_new(l->left_out ? r->left_out : r->unread,
+                                    json_pack("{s:s, s:I, s:I, s:s}", "id", id, "segment",
+                                              (json_int_t)l->seg, "position", (json_int_t)l->pos,
+                                              "why", l->why));
+}
+
+static void print_rest(int64_t count)
+{
+    if (count > NAMED_MOST)
+        (void)printf("and %lld more\n", (long long)(count - NAMED_MOST));
+}
+
+static void print_entries(const char *what, const json_t *entries, int64_t count)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(entries, i, one)
+    {
+        (void)printf("%-16s %s  %lld.seg at %lld: ", what, member_text(one, "id"),
+                     (long long)json_integer_value(json_object_get(one, "segment")),
+                     (long long)json_integer_value(json_object_get(one, "position")));
+        print_text(stdout, member_text(one, "why"));
+        (void)fputc('\n', stdout);
+    }
+    print_rest(count);
 }
 
 static void print_recovered(const struct recovered *r)
@@ -129,36 +155,27 @@ static void print_recovered(const struct recovered *r)
 
     json_array_foreach(r->taken, i, one)(void)
         printf("taken in again   %s\n", json_string_value(one));
-    if (r->taken_count > NAMED_MOST)
-        (void)printf("and %lld more\n", (long long)(r->taken_count - NAMED_MOST));
-    json_array_foreach(r->unread, i, one)
-    {
-        (void)printf("could not be     %s  %lld.seg at %lld: ", member_text(one, "id"),
-                     (long long)json_integer_value(json_object_get(one, "segment")),
-                     (long long)json_integer_value(json_object_get(one, "position")));
-        print_text(stdout, member_text(one, "why"));
-        (void)fputc('\n', stdout);
-    }
-    if (r->unread_count > NAMED_MOST)
-        (void)printf("and %lld more\n", (long long)(r->unread_count - NAMED_MOST));
+    print_rest(r->sum.taken_in);
+    print_entries("could not be", r->unread, r->sum.unread);
+    print_entries("left out", r->left_out, r->sum.left_out);
 }
 
 /* The first line of the report. */
 static void add_recovery(json_t *checks, const struct recovered *r)
 {
-    AUTO(buf_done) struct buf text = BUF_INIT(400);
+    AUTO(buf_done) struct buf text = BUF_INIT(RECOVER_TEXT + 100);
+    char what[RECOVER_TEXT];
 
-    if (r->taken_count == 0 && r->unread_count == 0)
+    recover_text(&r->sum, what);
+    if (r->sum.taken_in == 0 && r->sum.unread == 0 && r->sum.left_out == 0)
         buf_printf(&text, "nothing was to be taken in again");
     else
-        buf_printf(&text,
-                   "%lld documents were taken in again from their payload segments, %lld entries "
-                   "could not be read; nothing is sent until `waybill node release`",
-                   (long long)r->taken_count, (long long)r->unread_count);
-    (void)json_array_append_new(checks, json_pack("{s:s, s:b, s:s, s:I, s:O, s:O}", "name",
-                                                  "recovery", "ok", r->unread_count == 0, "message",
-                                                  text.ptr, "count", (json_int_t)r->taken_count,
-                                                  "taken_in", r->taken, "unread", r->unread));
+        buf_printf(&text, "%s; nothing is sent until `waybill node release`", what);
+    (void)json_array_append_new(checks,
+                                json_pack("{s:s, s:b, s:s, s:I, s:O, s:O, s:O}", "name", "recovery",
+                                          "ok", r->sum.unread == 0, "message", text.ptr, "count",
+                                          (json_int_t)r->sum.taken_in, "taken_in", r->taken,
+                                          "unread", r->unread, "left_out", r->left_out));
 }
 
 /* ---- a stopped node ---- */
@@ -222,9 +239,10 @@ static int look_at_folder(const struct args *a, const char *data)
                               "with --store\n");
         return EXIT_USAGE;
     }
-    json_auto_t *taken = json_array(), *unread = json_array();
+    json_auto_t *taken = json_array(), *unread = json_array(), *left_out = json_array();
 
-    return look_into_store(a, data, &(struct recovered){ .taken = taken, .unread = unread });
+    return look_into_store(
+        a, data, &(struct recovered){ .taken = taken, .unread = unread, .left_out = left_out });
 }
 
 /* False: printed what is wrong. */

@@ -351,6 +351,7 @@ static bool count_crashes(struct store *s, struct err *err)
 static bool take_in_lost(struct store *s, struct err *err)
 {
     struct recover_result r;
+    char text[RECOVER_TEXT];
     struct err what = { 0 };
     bool waits;
 
@@ -362,12 +363,11 @@ static bool take_in_lost(struct store *s, struct err *err)
     }
     if (!recover_documents(s, &r, err))
         return false;
-    if (r.taken_in == 0 && r.unread == 0)
+    if (r.taken_in == 0 && r.unread == 0 && r.left_out == 0)
         return true;
-    (void)err_set(&what, ERR_PERMANENT, 0,
-                  "%lld documents were taken in again from their payload segments, %lld entries "
-                  "could not be read; nothing is sent until `waybill node release`",
-                  (long long)r.taken_in, (long long)r.unread);
+    recover_text(&r, text);
+    (void)err_set(&what, ERR_PERMANENT, 0, "%s; nothing is sent until `waybill node release`",
+                  text);
     store_trouble(s, "the store went back in time", &what);
     return true;
 }

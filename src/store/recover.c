@@ -114,20 +114,26 @@ struct recovery {
     bool older; /* it has an entry of a commit before these */
 };
 
-/* why: NULL if the document was taken in. */
-static void say_lost(const struct recovery *k, const struct id *id, int64_t pos, const char *why)
+static void say_lost(const struct recovery *k, const struct store_lost *lost)
 {
     const struct store_options *o = &k->s->options;
 
     if (o->lost != NULL)
-        o->lost(o->lost_arg,
-                &(struct store_lost){ .id = id, .seg = k->seg, .pos = pos, .why = why });
+        o->lost(o->lost_arg, lost);
 }
 
 static void recover_unread(struct recovery *k, const struct id *id, int64_t pos, const char *why)
 {
     k->result->unread++;
-    say_lost(k, id, pos, why);
+    say_lost(k, &(struct store_lost){ .id = id, .seg = k->seg, .pos = pos, .why = why });
+}
+
+static void recover_left_out(const struct recovery *k, const struct id *id, int64_t pos,
+                             const char *why)
+{
+    k->result->left_out++;
+    say_lost(k, &(struct store_lost){
+                    .id = id, .seg = k->seg, .pos = pos, .why = why, .left_out = true });
 }
 
 static void recover_found(void *arg, const struct segment_entry *e)
@@ -192,10 +198,11 @@ static bool is_lost(const struct recovery *k, const struct record *r)
 
 /* Numbers are used again after a group that failed, and the page of the folder names its entries.
  */
-static bool is_of_failed_group(struct recovery *k, const struct record *r, struct payload_ref place)
+static bool is_of_failed_group(struct recovery *k, const struct lost *e, const struct record *r)
 {
-    if (r->num >= k->lowest || told_is_refused(k->s->told, place)) {
-        k->result->left_out++;
+    if (r->num >= k->lowest ||
+        told_is_refused(k->s->told, (struct payload_ref){ .seg = k->seg, .pos = e->pos })) {
+        recover_left_out(k, &e->id, e->pos, "its commit failed");
         return true;
     }
     k->lowest = r->num;
@@ -298,7 +305,7 @@ static bool read_lost(struct recovery *k, const struct lost *e, struct arena *ar
     bool is_copy = r.commit != e->commit; /* also one of an earlier program, without an origin */
 
     k->has_copies |= is_copy;
-    if (is_copy != k->copies || (!is_copy && is_of_failed_group(k, &r, place)) || !is_lost(k, &r))
+    if (is_copy != k->copies || (!is_copy && is_of_failed_group(k, e, &r)) || !is_lost(k, &r))
         return true;
     return document_of_entry(k, e, &r, &about, bytes.len, f, err);
 }
@@ -407,9 +414,12 @@ static void count_taken(const struct recovery *k, const struct take_op *o)
         const struct found *f = &o->found[i];
 
         k->result->taken_in += f->taken;
-        k->result->left_out += f->repeated;
         if (f->taken)
-            say_lost(k, &f->doc.id, f->doc.place.pos, NULL);
+            say_lost(k, &(struct store_lost){
+                            .id = &f->doc.id, .seg = k->seg, .pos = f->doc.place.pos });
+        if (f->repeated)
+            recover_left_out(k, &f->doc.id, f->doc.place.pos,
+                             "a newer document has its idempotency key");
     }
 }
 
@@ -496,15 +506,21 @@ static const struct store_verb recover_end_verb = { .name = "end the recovery",
                                                     .run = recover_end_run,
                                                     .notes = true };
 
+void recover_text(const struct recover_result *r, char to[static RECOVER_TEXT])
+{
+    (void)snprintf(to, RECOVER_TEXT,
+                   "%lld documents were taken in again from their payload segments, %lld entries "
+                   "could not be read, %lld were left out",
+                   (long long)r->taken_in, (long long)r->unread, (long long)r->left_out);
+}
+
 static bool recover_end(struct store *s, const struct recover_result *r, struct err *err)
 {
-    char text[160];
+    char what[RECOVER_TEXT], text[RECOVER_TEXT + 2];
     struct end_op o = { 0 };
 
-    (void)snprintf(text, sizeof text,
-                   "; %lld documents were taken in again from their payload segments, %lld entries "
-                   "could not be read",
-                   (long long)r->taken_in, (long long)r->unread);
+    recover_text(r, what);
+    (void)snprintf(text, sizeof text, "; %s", what);
     o.told = str_of(text);
     return writers_call(s->writers, &recover_end_verb, &o.op, err);
 }

@@ -49,6 +49,10 @@ struct recover_result {
     int64_t unread;    /* entries that are damaged, or follow damage */
 };
 
+/* One clause, for people. */
+enum { RECOVER_TEXT = 180 };
+void recover_text(const struct recover_result *r, char to[static RECOVER_TEXT]);
+
 /* In the transaction that registers the node, before its row of `restore`: notes the gap, and
  * raises the numbers of commits and documents above those that the segments have. */
 bool recover_note(struct store *s, struct db *db, const struct told_gap *gap, struct err *err);

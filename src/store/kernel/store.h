@@ -24,7 +24,8 @@ struct writers;
 struct store_lost {
     const struct id *id;
     int64_t seg, pos; /* of the entry */
-    const char *why;  /* it could not be taken in; NULL: it was */
+    const char *why;  /* it was not taken in; NULL: it was */
+    bool left_out;    /* on purpose: nobody was told that it is accepted, or it came again */
 };
 
 struct store_options {

@@ -194,6 +194,16 @@ static bool failed_group(struct home *h, const char *quiet)
     return false;
 }
 
+/* A person is told how many. */
+static bool were_left_out(const struct home *h, int count)
+{
+    char source[500], want[40];
+
+    (void)ask_text(h, "SELECT source FROM restore", source, sizeof source);
+    (void)snprintf(want, sizeof want, " %d were left out", count);
+    return strstr(source, want) != NULL;
+}
+
 /* Its senders were answered with an error and send again. */
 TEST(sqlite_a_group_that_failed_does_not_come_back)
 {
@@ -203,7 +213,7 @@ TEST(sqlite_a_group_that_failed_does_not_come_back)
     CHECK(failed_group(&h, "") && put_database_back(&h));
     s = open_store(&h);
     CHECK(s != NULL && ask(&h, "SELECT count(*) FROM doc") == 2);
-    CHECK(ask(&h, "SELECT count(*) FROM doc WHERE size = 8") == 2);
+    CHECK(ask(&h, "SELECT count(*) FROM doc WHERE size = 8") == 2 && were_left_out(&h, 5));
     store_close(s);
 }
 
@@ -291,7 +301,7 @@ TEST(sqlite_a_key_gives_one_document_back)
     CHECK(put_database_back(&h));
     s = open_store(&h);
     CHECK(s != NULL && ask(&h, "SELECT count(*) FROM doc") == 4);
-    CHECK(is_there(s, &again[0]) && is_there(s, &again[1]));
+    CHECK(is_there(s, &again[0]) && is_there(s, &again[1]) && were_left_out(&h, 2));
     CHECK(accept_keep_tables(s, 2 * HOUR_US, &err) && accept_doc(s, &third));
     CHECK(third.result == ACCEPT_REPEATED && id_eq(&third.id, &again[1].id));
     store_close(s);
