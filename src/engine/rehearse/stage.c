@@ -72,6 +72,8 @@ static bool stage_take(struct past *p, int64_t number, struct buf *to, struct er
         return err_set(err, ERR_LIMIT, 0, "%s", f->message);
     if (!is_the_last_run(&c))
         return err_set(err, ERR_PERMANENT, 0, "its steps are not those that ran then");
+    if (stages_gap_behind(p->doc->timeline, &c.told[c.earlier]))
+        return err_set(err, ERR_PERMANENT, 0, "parts of its timeline were left out");
     int64_t nth = number - (int64_t)c.earlier;
 
     if (nth < 1)
