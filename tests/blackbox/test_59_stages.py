@@ -191,6 +191,21 @@ def test_computed_stages_that_nobody_reads_are_bounded(make_node):
         wait_for(node, lambda: node.get(path).status == 200)
 
 
+def test_a_stage_does_not_wait_for_a_large_document(make_node):
+    """One that hangs in its walk: a small stage is computed, a large one says that it is busy."""
+    with Receiver() as receiver:
+        node = make_node(config=CHAIN.format(url=receiver.url(""), first="b"),
+                         environment={"WAYBILL_FAULT": "road.walk:hang_on:stuck"})
+        node.start()
+        small, large = (deliver_one(node, receiver, "a banana" * times) for times in (1, 1 << 18))
+        assert node.get(f"/documents/{large}/payload?stage=3").status == 200
+        node.accept("in", "stuck" + "a banana" * (1 << 18))
+        wait_for(node, lambda: (answer := node.get(f"/documents/{large}/payload?stage=3")).status == 503
+                 and b"a large document is being processed" in answer.body)
+        assert node.get(f"/documents/{small}/payload?stage=3").body == b"c ccncnc"
+        node.kill()
+
+
 def test_why_a_stage_cannot_be_computed_again(make_node, tmp_path):
     """The version is gone; the input is gone: the answer says which."""
     with Receiver() as receiver:
