@@ -111,6 +111,20 @@ struct stage *stages_read(struct str timeline, struct arena *a, size_t *ret_coun
     return m.stages;
 }
 
+/* Attempts that were left out are no steps. */
+bool stages_gap_behind(struct str timeline, const struct stage *s)
+{
+    int64_t first = s->bytes_line >= 0 ? s->bytes_line : s->step_line;
+    struct timeline_reader r = timeline_read(timeline);
+    struct timeline_line line;
+    bool damaged;
+
+    for (int64_t at = 0; timeline_next(&r, &line, &damaged); at++)
+        if (at > first && line.left_others > 0)
+            return true;
+    return false;
+}
+
 const struct stage *stages_of_line(const struct stage *all, size_t count, int64_t line)
 {
     for (size_t i = 0; i < count; i++)

@@ -33,5 +33,7 @@ enum { STAGES_ARENA_MOST = 32 << 20 };
 
 /* The stages from 1 on, in their order, on the arena. */
 struct stage *stages_read(struct str timeline, struct arena *a, size_t *ret_count);
+/* Whether the timeline was trimmed behind the stage, so that steps may be missing there. */
+bool stages_gap_behind(struct str timeline, const struct stage *s);
 /* The stage that a line of the timeline is about; NULL: none. */
 const struct stage *stages_of_line(const struct stage *all, size_t count, int64_t line);

@@ -129,22 +129,27 @@ def test_windows_that_open_and_close_leave_nothing_behind(make_node, far):
 
     node = make_node(config=text(False))
     node.start()
-    over, docs = threading.Event(), []
+    over, room, docs = threading.Event(), threading.Semaphore(0), []
 
     def work():
-        while not over.is_set():
+        while room.acquire() and not over.is_set():
             docs.append(send(node))
+            time.sleep(0.01)  # they are to come during the whole change
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     try:
         for _ in range(4):
+            before = len(far.requests())
+            room.release(50)
             apply(node, text(True))
-            far.wait_for(len(far.requests()) + 5)
+            far.wait_for(before + 5, 60)
+            room.release(50)
             apply(node, text(False))
     finally:
         over.set()
+        room.release(len(threads))
         for thread in threads:
             thread.join()
     apply(node, text(True))

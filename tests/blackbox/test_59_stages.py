@@ -1,10 +1,12 @@
 """What steps made of a document, and so what was sent, when the store no longer has it."""
 import contextlib
+import http.client
 import json
 import pathlib
 import sqlite3
 import sys
 import time
+import urllib.parse
 
 import pytest
 
@@ -145,6 +147,63 @@ def test_stages_that_were_not_stored_are_computed_again(make_node, tmp_path):
             [(0, True), (1, True), (2, False), (3, False), (4, True)]
         trace = node.cli("docs", "trace", doc).stdout
         assert all(f"stage {n}" in trace for n in range(1, 5)), trace
+
+
+WIDE = """\
+systems: {{ hub: {{}} }}
+types: {{ order: {{}} }}
+gateways:
+  in: {{ kind: http, auth: none, extract: {{ receiver: "value:hub", type: "value:order" }} }}
+endpoints:
+  api: {{ kind: http, url: "{url}/in" }}
+routes:
+  - name: orders
+    when: {{ type: order }}
+    do: [ {{ replace: {{ find: "a", with: "{wide}" }} }}, {{ replace: {{ find: "{wide}", with: "b" }} }}, {{ deliver: api }} ]
+"""
+
+
+def ask(node, method, path):
+    """The connection, and an answer of which only the head is read."""
+    where = urllib.parse.urlsplit(node.url)
+    connection = http.client.HTTPConnection(where.hostname, where.port, timeout=60)
+    connection.request(method, path, headers={"Authorization": f"Bearer {node.token}"})
+    return connection, connection.getresponse()
+
+
+def test_computed_stages_that_nobody_reads_are_bounded(make_node):
+    """Readers that stand still hold 128 MiB at most; when they leave, the next one is served."""
+    with Receiver() as receiver, contextlib.ExitStack() as slow:
+        node = make_node(config=WIDE.format(url=receiver.url(""), wide="w" * 1000))
+        node.start()
+        path = f"/documents/{deliver_one(node, receiver, 'a' * 45000)}/payload?stage=1"
+        for _ in range(2):
+            connection, answer = ask(node, "GET", path)
+            slow.enter_context(contextlib.closing(connection))
+            assert answer.status == 200 and answer.headers["content-length"] == "45000000"
+        connection, answer = ask(node, "GET", path)
+        slow.enter_context(contextlib.closing(connection))
+        assert answer.status == 503 and answer.headers["retry-after"] and b"slow readers" in answer.read()
+        connection, answer = ask(node, "HEAD", path)  # holds nothing
+        slow.enter_context(contextlib.closing(connection))
+        assert answer.status == 200 and answer.headers["content-length"] == "45000000"
+        slow.close()
+        wait_for(node, lambda: node.get(path).status == 200)
+
+
+def test_a_stage_does_not_wait_for_a_large_document(make_node):
+    """One that hangs in its walk: a small stage is computed, a large one says that it is busy."""
+    with Receiver() as receiver:
+        node = make_node(config=CHAIN.format(url=receiver.url(""), first="b"),
+                         environment={"WAYBILL_FAULT": "road.walk:hang_on:stuck"})
+        node.start()
+        small, large = (deliver_one(node, receiver, "a banana" * times) for times in (1, 1 << 18))
+        assert node.get(f"/documents/{large}/payload?stage=3").status == 200
+        node.accept("in", "stuck" + "a banana" * (1 << 18))
+        wait_for(node, lambda: (answer := node.get(f"/documents/{large}/payload?stage=3")).status == 503
+                 and b"a large document is being processed" in answer.body)
+        assert node.get(f"/documents/{small}/payload?stage=3").body == b"c ccncnc"
+        node.kill()
 
 
 def test_why_a_stage_cannot_be_computed_again(make_node, tmp_path):

@@ -196,9 +196,9 @@ def test_a_probe_of_a_folder_that_hangs_answers(tmp_path, make_node):
         send(node, "hung1", 2)
         node.wait_event("endpoint.hang", SECONDS, endpoint="hung1")
         for _ in range(2):
-            done = in_time(lambda: node.cli("probe", "hung1"))
+            done = in_time(lambda: node.cli("probe", "hung1"), SECONDS)  # the share is still stopped
             assert done.returncode == 1 and "does not answer" in done.stdout, done.stdout + done.stderr
-        assert in_time(node.stop) == 0
+        assert in_time(node.stop, SECONDS) == 0
     finally:
         share.close()
 

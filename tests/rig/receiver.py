@@ -559,11 +559,11 @@ class Receiver:
         self.port, self.tls = port, tls
         self.context = self.ca = None
         if tls is not None:
-            certificates = Certificates(folder)
-            self.context = certificates.context(tls)
-            self.ca = certificates.path("ca.pem")
-            self.client_cert = certificates.path("client.pem")
-            self.client_key = certificates.path("client.key")
+            self.certificates = Certificates(folder)
+            self.context = self.certificates.context(tls)
+            self.ca = self.certificates.path("ca.pem")
+            self.client_cert = self.certificates.path("client.pem")
+            self.client_key = self.certificates.path("client.key")
         self.log = open(log, "ab", buffering=0) if log is not None else None
         self.came = []
         self.rules = collections.defaultdict(list)  # path: [[name, args, times left or None]]
@@ -593,6 +593,10 @@ class Receiver:
             if times is None:
                 self.rules[path].clear()
             self.rules[path].append([name, list(args), times])
+
+    def show_certificate(self, kind):
+        """To connections that come from now on."""
+        self.context = self.certificates.context(kind)
 
     def requests(self, path=None):
         with self.changed:

@@ -1,6 +1,7 @@
 #include "admin/http/document.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -31,8 +32,11 @@ enum {
     DELIVERY_MOST = 512,
     NOTE_MOST = 4096,
     PIECE_MOST = 256 << 10, /* of bytes that were computed */
-    COMPUTE_US = 10 * CLOCK_S
+    COMPUTE_US = 10 * CLOCK_S,
+    HELD_MOST = 128 << 20 /* bytes of computed stages that wait for their readers, all together */
 };
+
+static _Atomic size_t computed_held;
 
 /* One request, until it is answered. */
 struct reading {
@@ -53,6 +57,7 @@ struct reading {
 
     struct payload_reader *reader; /* NULL: the bytes were computed ... */
     struct buf computed;
+    size_t held;           /* its part of `computed_held` */
     int64_t computed_with; /* ... with this version; 0: they are stored */
     struct str unread;     /* of these bytes */
     struct str piece;
@@ -62,13 +67,34 @@ struct reading {
     int64_t from, skip, left;
 };
 
+static void drop_computed(struct reading *v)
+{
+    buf_done(&v->computed);
+    v->unread = (struct str){ 0 };
+    (void)atomic_fetch_sub(&computed_held, v->held);
+    v->held = 0;
+}
+
+/* Counts the computed bytes, which stay in memory until they are sent. */
+static bool hold_computed(struct reading *v)
+{
+    v->held = v->computed.len;
+    if (atomic_fetch_add(&computed_held, v->held) + v->held <= HELD_MOST)
+        return true;
+    drop_computed(v);
+    return err_set(&v->err, ERR_TRANSIENT, 0,
+                   "busy: computed stages that wait for slow readers fill the memory for them "
+                   "(%d MiB), try again",
+                   HELD_MOST >> 20);
+}
+
 static void reading_free(struct http_visit *visit)
 {
     struct reading *v = container_of(visit, struct reading, visit);
 
     payload_close(v->reader);
     buf_done(&v->answer);
-    buf_done(&v->computed);
+    drop_computed(v);
     arena_done(&v->arena);
     free(v);
 }
@@ -149,7 +175,11 @@ static bool choose_stage(struct reading *v)
     v->unread = buf_view(&v->computed);
     source->size = (int64_t)v->unread.len;
     source->sha256 = digest_of(v->unread);
-    return true;
+    if (v->head_only)
+        drop_computed(v);
+    else if (!hold_computed(v))
+        v->computed_with = 0;
+    return v->computed_with != 0;
 }
 
 /* Replaces the source by the one that was asked for: a stage, or an answer. */

@@ -27,6 +27,7 @@ struct flight_stock *flight_stock_new(struct store *store, struct ways *ways, st
 
     *s = (struct flight_stock){ .store = store, .ways = ways, .road = road };
     (void)pthread_mutex_init(&s->large, NULL);
+    (void)pthread_mutex_init(&s->computing, NULL);
     (void)pthread_mutex_init(&s->mutex, NULL);
     return s;
 }

@@ -156,7 +156,8 @@ struct flight_stock {
     struct store *store;
     struct ways *ways;
     struct road *road;
-    pthread_mutex_t large; /* held while a large document is in memory: one at a time */
+    pthread_mutex_t large;     /* held while a large document is in memory: one at a time */
+    pthread_mutex_t computing; /* held while a stage is computed again; taken before `large` */
 
     pthread_mutex_t mutex; /* guards the fields below */
     struct flight *idle;

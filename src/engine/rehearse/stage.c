@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/digest.h"
+#include "base/wait.h"
 #include "core/stages.h"
 #include "engine/flight/bytes.h"
 #include "engine/rehearse/past.h"
@@ -71,6 +72,8 @@ static bool stage_take(struct past *p, int64_t number, struct buf *to, struct er
         return err_set(err, ERR_LIMIT, 0, "%s", f->message);
     if (!is_the_last_run(&c))
         return err_set(err, ERR_PERMANENT, 0, "its steps are not those that ran then");
+    if (stages_gap_behind(p->doc->timeline, &c.told[c.earlier]))
+        return err_set(err, ERR_PERMANENT, 0, "parts of its timeline were left out");
     int64_t nth = number - (int64_t)c.earlier;
 
     if (nth < 1)
@@ -82,6 +85,39 @@ static bool stage_take(struct past *p, int64_t number, struct buf *to, struct er
     return variant_load(f, v, err) && buf_append(to, buf_view(&v->buf), err);
 }
 
+static bool stage_walk(struct past *p, int64_t number, struct buf *to, struct err *err)
+{
+    bool given;
+    bool ok = past_walk(p, &given, err) && stage_take(p, number, to, err);
+
+    if (p->was.flight != NULL)
+        flight_free(p->was.flight);
+    return ok;
+}
+
+/* What the steps make stays in memory until the end, so one at a time; and a large document only
+ * while no other one is in memory. */
+static bool stage_walk_alone(struct past *p, int64_t number, struct buf *to, struct err *err)
+{
+    struct flight_stock *stock = road_stock(p->road);
+    bool large = p->doc->source.size > SEGMENT_PAYLOAD_MOST;
+    int64_t now_us = clock_mono_us();
+    int64_t lock_us = now_us + (p->until_us - now_us) / 2; /* the rest is for the steps */
+    bool ok;
+
+    if (!wait_lock(&stock->computing, lock_us))
+        return err_set(err, ERR_TRANSIENT, 0, "busy: another stage is being computed, try again");
+    if (large && !wait_lock(&stock->large, lock_us)) {
+        ok = err_set(err, ERR_TRANSIENT, 0, "busy: a large document is being processed, try again");
+    } else {
+        ok = stage_walk(p, number, to, err);
+        if (large)
+            (void)pthread_mutex_unlock(&stock->large);
+    }
+    (void)pthread_mutex_unlock(&stock->computing);
+    return ok;
+}
+
 bool stage_compute(struct road *r, const struct document *d, int64_t number, int64_t until_us,
                    struct buf *to, int64_t *ret_config, struct err *err)
 {
@@ -89,20 +125,14 @@ bool stage_compute(struct road *r, const struct document *d, int64_t number, int
     struct past p = {
         .road = r, .doc = d, .arena = &arena, .keeps_all = true, .until_us = until_us
     };
-    bool given;
 
     if (str_is(d->code, dead_codes[DEAD_POISON]))
         return err_set(err, ERR_PERMANENT, 0, "the program ended while it worked on it");
     p.plan = past_plan(r, d, err);
     if (p.plan == NULL)
         return false;
-    /* What the steps make stays in memory until the end, so one at a time. */
-    (void)pthread_mutex_lock(&road_stock(r)->large);
-    bool ok = past_walk(&p, &given, err) && stage_take(&p, number, to, err);
+    bool ok = stage_walk_alone(&p, number, to, err);
 
-    if (p.was.flight != NULL)
-        flight_free(p.was.flight);
-    (void)pthread_mutex_unlock(&road_stock(r)->large);
     if (ok)
         *ret_config = p.plan->version;
     plan_unref(p.plan);

@@ -45,6 +45,44 @@ TEST(wait_ends_with_a_signal)
     CHECK(clock_mono_us() < until_us);
 }
 
+static void *lock_in_vain(void *arg)
+{
+    *(bool *)arg = wait_lock(&mutex, clock_mono_us() + 20 * CLOCK_MS);
+    return NULL;
+}
+
+TEST(wait_for_a_mutex_ends_at_its_moment)
+{
+    pthread_t thread;
+    bool locked = true;
+
+    CHECK(wait_lock(&mutex, 0)); /* free: a moment that has passed is enough */
+    thread_start(&thread, "lock", lock_in_vain, &locked);
+    (void)pthread_join(thread, NULL);
+    CHECK(!locked);
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+static void *lock_and_unlock(void *arg)
+{
+    *(bool *)arg = wait_lock(&mutex, clock_mono_us() + INT64_C(60) * CLOCK_S);
+    (void)pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+TEST(wait_for_a_mutex_ends_when_it_is_free)
+{
+    pthread_t thread;
+    bool locked = false;
+
+    (void)pthread_mutex_lock(&mutex);
+    thread_start(&thread, "lock", lock_and_unlock, &locked);
+    clock_sleep_us(20 * CLOCK_MS);
+    (void)pthread_mutex_unlock(&mutex);
+    (void)pthread_join(thread, NULL);
+    CHECK(locked);
+}
+
 int main(void)
 {
     return test_main();

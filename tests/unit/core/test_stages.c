@@ -109,6 +109,34 @@ TEST(stages_are_found_by_their_lines)
     CHECK(stages_of_line(all, n, 1) == &all[0] && stages_of_line(all, n, 3) == NULL);
 }
 
+static void leave_out(int64_t attempts, int64_t others, struct buf *to)
+{
+    timeline_add(to, &(struct timeline_line){ .stage = TIMELINE_DOCUMENT,
+                                              .took_us = -1,
+                                              .left_attempts = attempts,
+                                              .left_others = others });
+}
+
+TEST(stages_know_a_gap_behind_them)
+{
+    static const struct told one[] = { { "a", TIMELINE_STEP, 7, 1 }, { "a", TIMELINE_STEP, 0, 0 } };
+    static const struct told two[] = { { "b", TIMELINE_STEP, 0, 0 } };
+    AUTO(buf_done) struct buf timeline = BUF_INIT(TIMELINE_MOST);
+    AUTO(arena_done) struct arena a = ARENA_INIT(STAGES_ARENA_MOST);
+    size_t n;
+
+    write_lines(one, 2, &timeline);
+    leave_out(9, 0, &timeline);
+    CHECK(!stages_gap_behind(buf_view(&timeline), stages_read(buf_view(&timeline), &a, &n)));
+    leave_out(9, 1, &timeline);
+    write_lines(two, 1, &timeline);
+    const struct stage *all = stages_read(buf_view(&timeline), &a, &n);
+
+    CHECK(n == 2);
+    CHECK(stages_gap_behind(buf_view(&timeline), &all[0]));
+    CHECK(!stages_gap_behind(buf_view(&timeline), &all[1]));
+}
+
 int main(void)
 {
     return test_main();
