@@ -23,7 +23,9 @@
  *       and again when a waiting leg gets its slot, because the plan may have changed meanwhile.
  *   (5) The memory of a queue is bounded by memory_of() at the offer; dispatch_shed() parks what
  *       is too much later, when the receiver has become slow or is closed.
- *   (6) waiting_fast is the sum of `waiting` over the queues that are fast.
+ *   (6) waiting_fast is the sum of `waiting` over the queues that are fast, made_fast that of
+ *       `waiting_made`.  The intake of this node waits for the second alone: legs claimed ahead are
+ *       always there while a backlog drains, and must not keep new documents out.
  *
  * Why nothing waits for ever.  A waiting leg begins when a leg of its system ends or when the rate
  * limiter reports a token.  If neither can happen, because nothing of the system is being sent or
@@ -88,6 +90,21 @@ static struct leg **dispatch_place_of(struct send_queue *l, const struct leg *p)
     return at;
 }
 
+/* The leg joins (1) the memory of this queue or leaves it (-1). */
+static void count_waiting(struct dispatch *d, struct send_queue *l, const struct leg *p, int by)
+{
+    int made = p->loaded ? 0 : by;
+
+    l->waiting += (size_t)by;
+    l->waiting_made += (size_t)made;
+    l->system->waiting += by;
+    l->endpoint->waiting += by;
+    if (l->fast) {
+        d->waiting_fast += (size_t)by;
+        d->made_fast += (size_t)made;
+    }
+}
+
 static void dispatch_push(struct dispatch *d, struct send_queue *l, struct leg *p)
 {
     struct leg **at = l->end;
@@ -103,10 +120,7 @@ static void dispatch_push(struct dispatch *d, struct send_queue *l, struct leg *
         l->end = &p->next;
         l->last_prio = p->row.prio;
     }
-    l->waiting++;
-    l->system->waiting++;
-    l->endpoint->waiting++;
-    d->waiting_fast += l->fast;
+    count_waiting(d, l, p, 1);
 }
 
 static struct leg *pop(struct dispatch *d, struct send_queue *l)
@@ -117,10 +131,7 @@ static struct leg *pop(struct dispatch *d, struct send_queue *l)
     if (l->first == NULL)
         l->end = &l->first;
     p->next = NULL;
-    l->waiting--;
-    l->system->waiting--;
-    l->endpoint->waiting--;
-    d->waiting_fast -= l->fast;
+    count_waiting(d, l, p, -1);
     return p;
 }
 

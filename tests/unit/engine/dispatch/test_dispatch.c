@@ -127,6 +127,31 @@ TEST(a_fast_receiver_has_the_next_deliveries_in_memory)
     field_free(f);
 }
 
+/* Else a backlog that drains would stop the gateways of its node. */
+TEST(what_is_claimed_ahead_does_not_make_the_node_busy)
+{
+    struct field *f = field_new();
+    struct leg *sent[2] = { leg(f, "hub", "one"), leg(f, "hub", "one") };
+
+    for (int i = 0; i < 2; i++)
+        CHECK(offer(f, sent[i], NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < 100; i++) {
+        struct leg *p = leg(f, "hub", "one");
+
+        p->row.num = i + 1;
+        p->loaded = true;
+        CHECK(offer(f, p, NULL) == DISPATCH_WAIT && dispatch_waiting_fast(f->dispatch) == 0);
+    }
+    CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    CHECK(dispatch_waiting_fast(f->dispatch) == 1);
+    sent[0]->began_us -= 10 * CLOCK_S; /* it is slow: the receiver is the bottleneck */
+    CHECK(count(end(f, sent[0], VERDICT_DELIVERED).begin) == 1);
+    CHECK(dispatch_waiting_fast(f->dispatch) == 0);
+    sent[1]->began_us = clock_mono_us();
+    CHECK(count(dispatch_shed(f->dispatch)) == 100 - 16);
+    field_free(f);
+}
+
 TEST(stored_lanes_are_served_in_turn)
 {
     struct field *f = field_new();
