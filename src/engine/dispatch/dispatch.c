@@ -411,6 +411,18 @@ static bool has_stored(const struct system_live *s)
     return false;
 }
 
+/* A leg of this queue has ended: whether to wake the claimer.  It is woken once for what is claimed
+ * ahead, and again after its next claim. */
+static bool wants_more(const struct dispatch *d, const struct send_queue *l, bool opened)
+{
+    struct system_live *s = l->system;
+    bool low = !s->woken && s->waiting <= legs_ahead(d, l) / 2;
+    bool hungry = (s->active < s->limit || low || opened) && has_stored(s);
+
+    s->woken = s->woken || hungry;
+    return hungry;
+}
+
 /* True: the breaker changed between open and closed. */
 static bool judge_breaker(struct endpoint_live *e, const struct leg *p, const struct verdict *v,
                           int64_t now_us)
@@ -480,9 +492,7 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
         ret->park = empty_closed(d, l->system, e, now);
     begin_more(d, l->system, now, ret);
     bool open = breaker_is_open(&e->breaker);
-    bool low = l->system->waiting == legs_ahead(d, l) / 2; /* it has just come to this: wake once */
-    bool hungry =
-        (l->system->active < l->system->limit || low || (probed && !open)) && has_stored(l->system);
+    bool hungry = wants_more(d, l, probed && !open);
     struct breaker b = e->breaker;
     int64_t pause = e->pause_until_us > now ? e->pause_until_us : 0;
     bool strange = breaker_why(e) == HELD_ENDPOINT;
@@ -640,6 +650,8 @@ bool dispatch_next_queue(struct dispatch *d, struct queue_turn *ret)
         *ret = (struct queue_turn){ .queue = l->queue, .room = room_of(d, l, now) };
         found = ret->room > 0;
     }
+    if (found)
+        l->system->woken = false;
     d->turn = l;
     (void)pthread_mutex_unlock(&d->mutex);
     return found;

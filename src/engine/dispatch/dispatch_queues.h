@@ -18,6 +18,7 @@ struct system_live {
     struct allotment *allotment; /* NULL: limit is most */
     enum doubt_policy in_doubt;
     bool gone;                        /* not in the newest plan */
+    bool woken;                       /* the claimer was, for more legs; it has not come yet */
     struct send_queue *queues, *turn; /* by next_of_system; turn: the queue served last */
     struct leg *sending;              /* the legs that have slots */
     struct paced *limiter;            /* its tokens; NULL: no rate */
