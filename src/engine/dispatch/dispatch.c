@@ -69,7 +69,9 @@ enum {
     AHEAD_SLOTS = 4,               /* ... and, for a fast one, per slot ... */
     AHEAD_ALL_MOST = 512,          /* ... until so many wait in memory, of all systems */
     FAST_US = 50 * CLOCK_MS,       /* a receiver is fast if its sends take less on average ... */
-    STILL_US = 200 * CLOCK_MS,     /* ... and one of them has ended within this time */
+    SLOW_US = 2 * FAST_US,         /* ... until they take this long ... */
+    STILL_US = 200 * CLOCK_MS,     /* ... or none of them has ended for this time */
+    STALLED_US = 1 * CLOCK_S,      /* after this what waits for a still one is parked */
     OVERTAKEN_US = 60 * CLOCK_S,   /* a leg that has waited longer keeps its position */
     CALM_US = 60 * CLOCK_S,        /* added to the longest time between two attempts */
     PACED_MOST_US = 600 * CLOCK_S, /* the longest wait in memory for a token */
@@ -183,7 +185,7 @@ static void note_time(struct dispatch *d, struct send_queue *l, int64_t began_us
 
     l->took_us += (now - began_us - l->took_us) / 8;
     l->moved_us = now;
-    dispatch_set_fast(d, l, l->took_us < FAST_US);
+    dispatch_set_fast(d, l, l->took_us < (l->fast ? SLOW_US : FAST_US));
 }
 
 /* The reasons to hold this system (held_reason), from the cache while it is valid. */
@@ -520,6 +522,13 @@ void dispatch_back(struct dispatch *d, struct leg *p, struct dispatch_next *ret)
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
+/* A fast receiver has stood still for a moment.  Nothing more is claimed for it; what waits is not
+ * parked yet, because each leg would cost a commit and a claim when it goes on. */
+static bool is_pausing(const struct send_queue *l, int64_t now_us)
+{
+    return l->system->limiter == NULL && l->took_us < FAST_US && now_us - l->moved_us < STALLED_US;
+}
+
 struct leg *dispatch_shed(struct dispatch *d)
 {
     int64_t now = clock_mono_us();
@@ -540,7 +549,7 @@ struct leg *dispatch_shed(struct dispatch *d)
 
         if (now - l->moved_us > STILL_US)
             dispatch_set_fast(d, l, false);
-        while (l->waiting > keep && (!l->fast || keep == 0)) {
+        while (l->waiting > keep && (keep == 0 || (!l->fast && !is_pausing(l, now)))) {
             *end = pop(d, l);
             end = &(*end)->next;
             l->stored = true;

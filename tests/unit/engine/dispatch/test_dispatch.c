@@ -314,9 +314,32 @@ TEST(a_lane_that_does_not_move_keeps_only_a_few)
         CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_WAIT);
     CHECK(dispatch_shed(f->dispatch) == NULL && dispatch_waiting_fast(f->dispatch) == 100);
     clock_sleep_us(250 * CLOCK_MS);
-    CHECK(count(dispatch_shed(f->dispatch)) == 100 - 16);
+    size_t parked = count(dispatch_shed(f->dispatch)); /* none, unless this test was held up */
+
     CHECK(dispatch_waiting_fast(f->dispatch) == 0);
     CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_PARK);
+    clock_sleep_us(CLOCK_S);
+    CHECK(parked + count(dispatch_shed(f->dispatch)) == 100 - 16);
+    field_free(f);
+}
+
+/* Sends that take about as long as the limit do not send what waits to the store and back. */
+TEST(a_fast_receiver_becomes_slow_at_twice_the_time)
+{
+    struct field *f = field_new();
+    struct leg *p = leg(f, "hub", "one");
+
+    CHECK(offer(f, p, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < 100; i++)
+        CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    p->began_us = clock_mono_us() - 70 * CLOCK_MS * 8; /* the average is 70 ms */
+    p = end(f, p, VERDICT_DELIVERED).begin;
+    CHECK(dispatch_waiting_fast(f->dispatch) == 99);
+    p->began_us = clock_mono_us() - 70 * CLOCK_MS - 50 * CLOCK_MS * 8; /* 120 ms */
+    (void)end(f, p, VERDICT_DELIVERED);
+    CHECK(dispatch_waiting_fast(f->dispatch) == 0);
+    CHECK(count(dispatch_shed(f->dispatch)) == 98 - 16);
     field_free(f);
 }
 
