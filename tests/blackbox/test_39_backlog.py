@@ -71,9 +71,10 @@ def test_a_large_log_shrinks_when_the_reader_has_gone(node):
 # ---- documents behind a hold --------------------------------------------------------------------
 
 HELD = 400
+FEW = 8  # reads beyond one for each claim
 HELD_CONFIG = """\
 systems:
-  hub: {{ limits: {{ concurrency: 64 }} }}
+  hub: {{ limits: {{ concurrency: 8 }} }}
 gateways:
   in: {{ kind: http, auth: none, extract: {{ receiver: "json:/to" }} }}
 endpoints:
@@ -121,6 +122,7 @@ def test_a_backlog_is_read_many_documents_at_a_time(make_node, postgres):
             assert node.cli("hold", "end", placed["hold"]["id"]).returncode == 0
             receiver.wait_for(HELD, PATIENCE)
         assert len(set(receiver.keys())) == HELD
+        claims = [line for line in said if re.search(r"execute .*: WITH .*INSERT INTO task_lease", line)]
         for what in (r"FROM .*\bdelivery v\b", r"\bpayload_\d+"):
             reads = [line for line in said if re.search(rf"execute .*: SELECT .*{what}", line)]
-            assert 0 < len(reads) < HELD / 4, reads[:3]
+            assert 0 < len(reads) <= len(claims) + FEW, reads[:3]

@@ -23,7 +23,9 @@
  *       and again when a waiting leg gets its slot, because the plan may have changed meanwhile.
  *   (5) The memory of a queue is bounded by memory_of() at the offer; dispatch_shed() parks what
  *       is too much later, when the receiver has become slow or is closed.
- *   (6) waiting_fast is the sum of `waiting` over the queues that are fast.
+ *   (6) waiting_fast is the sum of `waiting` over the queues that are fast, made_fast that of
+ *       `waiting_made`.  The intake of this node waits for the second alone: legs claimed ahead are
+ *       always there while a backlog drains, and must not keep new documents out.
  *
  * Why nothing waits for ever.  A waiting leg begins when a leg of its system ends or when the rate
  * limiter reports a token.  If neither can happen, because nothing of the system is being sent or
@@ -67,7 +69,9 @@ enum {
     AHEAD_SLOTS = 4,               /* ... and, for a fast one, per slot ... */
     AHEAD_ALL_MOST = 512,          /* ... until so many wait in memory, of all systems */
     FAST_US = 50 * CLOCK_MS,       /* a receiver is fast if its sends take less on average ... */
-    STILL_US = 200 * CLOCK_MS,     /* ... and one of them has ended within this time */
+    SLOW_US = 2 * FAST_US,         /* ... until they take this long ... */
+    STILL_US = 200 * CLOCK_MS,     /* ... or none of them has ended for this time */
+    STALLED_US = 1 * CLOCK_S,      /* after this what waits for a still one is parked */
     OVERTAKEN_US = 60 * CLOCK_S,   /* a leg that has waited longer keeps its position */
     CALM_US = 60 * CLOCK_S,        /* added to the longest time between two attempts */
     PACED_MOST_US = 600 * CLOCK_S, /* the longest wait in memory for a token */
@@ -88,6 +92,21 @@ static struct leg **dispatch_place_of(struct send_queue *l, const struct leg *p)
     return at;
 }
 
+/* The leg joins (1) the memory of this queue or leaves it (-1). */
+static void count_waiting(struct dispatch *d, struct send_queue *l, const struct leg *p, int by)
+{
+    int made = p->loaded ? 0 : by;
+
+    l->waiting += (size_t)by;
+    l->waiting_made += (size_t)made;
+    l->system->waiting += by;
+    l->endpoint->waiting += by;
+    if (l->fast) {
+        d->waiting_fast += (size_t)by;
+        d->made_fast += (size_t)made;
+    }
+}
+
 static void dispatch_push(struct dispatch *d, struct send_queue *l, struct leg *p)
 {
     struct leg **at = l->end;
@@ -103,10 +122,7 @@ static void dispatch_push(struct dispatch *d, struct send_queue *l, struct leg *
         l->end = &p->next;
         l->last_prio = p->row.prio;
     }
-    l->waiting++;
-    l->system->waiting++;
-    l->endpoint->waiting++;
-    d->waiting_fast += l->fast;
+    count_waiting(d, l, p, 1);
 }
 
 static struct leg *pop(struct dispatch *d, struct send_queue *l)
@@ -117,10 +133,7 @@ static struct leg *pop(struct dispatch *d, struct send_queue *l)
     if (l->first == NULL)
         l->end = &l->first;
     p->next = NULL;
-    l->waiting--;
-    l->system->waiting--;
-    l->endpoint->waiting--;
-    d->waiting_fast -= l->fast;
+    count_waiting(d, l, p, -1);
     return p;
 }
 
@@ -172,7 +185,7 @@ static void note_time(struct dispatch *d, struct send_queue *l, int64_t began_us
 
     l->took_us += (now - began_us - l->took_us) / 8;
     l->moved_us = now;
-    dispatch_set_fast(d, l, l->took_us < FAST_US);
+    dispatch_set_fast(d, l, l->took_us < (l->fast ? SLOW_US : FAST_US));
 }
 
 /* The reasons to hold this system (held_reason), from the cache while it is valid. */
@@ -400,6 +413,18 @@ static bool has_stored(const struct system_live *s)
     return false;
 }
 
+/* A leg of this queue has ended: whether to wake the claimer.  It is woken once for what is claimed
+ * ahead, and again after its next claim. */
+static bool wants_more(const struct dispatch *d, const struct send_queue *l, bool opened)
+{
+    struct system_live *s = l->system;
+    bool low = !s->woken && s->waiting <= legs_ahead(d, l) / 2;
+    bool hungry = (s->active < s->limit || low || opened) && has_stored(s);
+
+    s->woken = s->woken || hungry;
+    return hungry;
+}
+
 /* True: the breaker changed between open and closed. */
 static bool judge_breaker(struct endpoint_live *e, const struct leg *p, const struct verdict *v,
                           int64_t now_us)
@@ -469,9 +494,7 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
         ret->park = empty_closed(d, l->system, e, now);
     begin_more(d, l->system, now, ret);
     bool open = breaker_is_open(&e->breaker);
-    bool low = l->system->waiting == legs_ahead(d, l) / 2; /* it has just come to this: wake once */
-    bool hungry =
-        (l->system->active < l->system->limit || low || (probed && !open)) && has_stored(l->system);
+    bool hungry = wants_more(d, l, probed && !open);
     struct breaker b = e->breaker;
     int64_t pause = e->pause_until_us > now ? e->pause_until_us : 0;
     bool strange = breaker_why(e) == HELD_ENDPOINT;
@@ -499,6 +522,13 @@ void dispatch_back(struct dispatch *d, struct leg *p, struct dispatch_next *ret)
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
+/* A fast receiver has stood still for a moment.  Nothing more is claimed for it; what waits is not
+ * parked yet, because each leg would cost a commit and a claim when it goes on. */
+static bool is_pausing(const struct send_queue *l, int64_t now_us)
+{
+    return l->system->limiter == NULL && l->took_us < FAST_US && now_us - l->moved_us < STALLED_US;
+}
+
 struct leg *dispatch_shed(struct dispatch *d)
 {
     int64_t now = clock_mono_us();
@@ -519,7 +549,7 @@ struct leg *dispatch_shed(struct dispatch *d)
 
         if (now - l->moved_us > STILL_US)
             dispatch_set_fast(d, l, false);
-        while (l->waiting > keep && (!l->fast || keep == 0)) {
+        while (l->waiting > keep && (keep == 0 || (!l->fast && !is_pausing(l, now)))) {
             *end = pop(d, l);
             end = &(*end)->next;
             l->stored = true;
@@ -629,6 +659,8 @@ bool dispatch_next_queue(struct dispatch *d, struct queue_turn *ret)
         *ret = (struct queue_turn){ .queue = l->queue, .room = room_of(d, l, now) };
         found = ret->room > 0;
     }
+    if (found)
+        l->system->woken = false;
     d->turn = l;
     (void)pthread_mutex_unlock(&d->mutex);
     return found;

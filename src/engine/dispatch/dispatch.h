@@ -161,5 +161,6 @@ bool dispatch_is_hung(struct dispatch *d, int64_t endpoint); /* one is lost in i
 /* How many deliveries to this system this process has completed. */
 int64_t dispatch_delivered(struct dispatch *d, int64_t system);
 
-/* Legs that wait in memory for fast receivers: this node is the bottleneck, not the receiver. */
+/* Legs made here that wait in memory for fast receivers: this node is the bottleneck, not the
+ * receiver.  Those loaded from the store do not count: they were claimed because there was room. */
 size_t dispatch_waiting_fast(struct dispatch *d);

@@ -177,8 +177,10 @@ struct send_queue *dispatch_queue_of(struct dispatch *d, int64_t system, int64_t
 void dispatch_set_fast(struct dispatch *d, struct send_queue *l, bool fast)
 {
     fast = fast && l->system->limiter == NULL;
-    if (fast != l->fast)
+    if (fast != l->fast) {
         d->waiting_fast += fast ? l->waiting : -l->waiting;
+        d->made_fast += fast ? l->waiting_made : -l->waiting_made;
+    }
     l->fast = fast;
 }
 
@@ -346,5 +348,5 @@ int64_t dispatch_delivered(struct dispatch *d, int64_t system)
 
 size_t dispatch_waiting_fast(struct dispatch *d)
 {
-    return d->waiting_fast;
+    return d->made_fast;
 }

@@ -18,6 +18,7 @@ struct system_live {
     struct allotment *allotment; /* NULL: limit is most */
     enum doubt_policy in_doubt;
     bool gone;                        /* not in the newest plan */
+    bool woken;                       /* the claimer was, for more legs; it has not come yet */
     struct send_queue *queues, *turn; /* by next_of_system; turn: the queue served last */
     struct leg *sending;              /* the legs that have slots */
     struct paced *limiter;            /* its tokens; NULL: no rate */
@@ -45,13 +46,13 @@ struct send_queue {
     struct send_queue *next, *next_of_system;
     struct system_live *system;
     struct endpoint_live *endpoint;
-    int64_t queue;            /* its id in the store; 0: not known yet */
-    struct leg *first, **end; /* the waiting legs, by priority, then by arrival */
-    int64_t last_prio;        /* of the last leg */
-    size_t waiting;
-    int64_t took_us;   /* moving average of the time that a send takes */
-    int64_t moved_us;  /* when a leg last ended, or joined the empty memory; monotonic */
-    bool fast, stored; /* the receiver answers quickly; the store may have tasks */
+    int64_t queue;                /* its id in the store; 0: not known yet */
+    struct leg *first, **end;     /* the waiting legs, by priority, then by arrival */
+    int64_t last_prio;            /* of the last leg */
+    size_t waiting, waiting_made; /* made: of these, the legs that were not loaded */
+    int64_t took_us;              /* moving average of the time that a send takes */
+    int64_t moved_us;             /* when a leg last ended, or joined the empty memory; monotonic */
+    bool fast, stored;            /* the receiver answers quickly; the store may have tasks */
 };
 
 struct dispatch {
@@ -64,8 +65,9 @@ struct dispatch {
     struct send_queue *queues, *turn;
     struct send_queue **slots; /* hash table of the queues, by system and endpoint */
     size_t slot_count, queue_count;
-    bool resting; /* the node stops */
-    _Atomic size_t waiting_fast;
+    bool resting;             /* the node stops */
+    size_t waiting_fast;      /* legs in memory for fast receivers ... */
+    _Atomic size_t made_fast; /* ... and of these, those that were not loaded */
 };
 
 /* Each is made on first use and kept for ever; their number is bounded by the names that
@@ -85,6 +87,6 @@ struct allotment *allotment_new(struct dispatch *d, struct system_live *s);
 void allotment_want(struct system_live *s);
 /* Slots were asked for, and the answer is not there yet. */
 bool allotment_is_due(const struct system_live *s);
-/* Keeps waiting_fast right.  A queue of a limited system is never fast: its legs wait for tokens,
- * not for this node. */
+/* Keeps waiting_fast and made_fast right.  A queue of a limited system is never fast: its legs wait
+ * for tokens, not for this node. */
 void dispatch_set_fast(struct dispatch *d, struct send_queue *l, bool fast);

@@ -361,5 +361,6 @@ struct leg *flight_add_stored(struct flight *f, const struct delivery *d)
                                        .expires_us = d->expires_us,
                                        .lane = d->lane,
                                        .name = arena_copy(&f->arena, d->name) };
+    p->loaded = true;
     return p;
 }

@@ -81,6 +81,7 @@ struct leg {
         LEG_NOTED_WAITING,
         LEG_NOTED_SENDING
     } noted;          /* what the store knows of it (road/slow.h); under the dispatcher's lock */
+    bool loaded;      /* claimed as a row of the store; else made here, by a walk */
     bool probe;       /* the one attempt through an open breaker */
     bool blocking;    /* it occupies a sender, a thread that may block */
     bool asking;      /* the receiver is asked whether it has the delivery (doubt.c) */

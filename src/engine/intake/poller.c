@@ -684,6 +684,20 @@ void poller_run(struct poller *p)
     p->running = true;
 }
 
+/* The gateway of a turn to give back; 0: none is left.  A lost poll that returns frees its duty. */
+static int64_t take_word(struct poller *p)
+{
+    int64_t word = 0;
+
+    (void)pthread_mutex_lock(&p->mutex);
+    for (struct duty *d = p->duties; d != NULL && word == 0; d = d->next) {
+        word = d->word;
+        d->word = 0;
+    }
+    (void)pthread_mutex_unlock(&p->mutex);
+    return word;
+}
+
 void poller_stop(struct poller *p)
 {
     if (p == NULL || !p->running)
@@ -694,8 +708,8 @@ void poller_stop(struct poller *p)
     (void)pthread_mutex_unlock(&p->mutex);
     (void)pthread_join(p->thread, NULL);
     p->running = false;
-    for (struct duty *d = p->duties; d != NULL; d = d->next)
-        give_turn_back(p, d->word);
+    for (int64_t word; (word = take_word(p)) != 0;)
+        give_turn_back(p, word);
 }
 
 void poller_free(struct poller *p)

@@ -64,7 +64,7 @@ void road_born(struct road *r, const struct accept_op *a, struct buf *body)
 
 bool road_is_busy(struct road *r)
 {
-    return r->queue.count + dispatch_waiting_fast(r->dispatch) +
-               keep_count(r->keeping) / KEPT_SHARE >
+    return atomic_load_explicit(&r->queue.count, memory_order_relaxed) +
+               dispatch_waiting_fast(r->dispatch) + keep_count(r->keeping) / KEPT_SHARE >
            BUSY_FLIGHTS;
 }

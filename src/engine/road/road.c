@@ -98,6 +98,14 @@ bool road_transfer(struct road *r, struct transfer *t)
 
 /* ---- to the workers ---- */
 
+/* With the mutex held, so that nobody else writes it: two plain moves suffice. */
+static void flights_count(struct flights *f, size_t by)
+{
+    size_t now = atomic_load_explicit(&f->count, memory_order_relaxed);
+
+    atomic_store_explicit(&f->count, now + by, memory_order_relaxed);
+}
+
 void road_queue(struct road *r, struct flight *first)
 {
     struct flight *last = first;
@@ -108,7 +116,7 @@ void road_queue(struct road *r, struct flight *first)
     (void)pthread_mutex_lock(&r->mutex);
     *r->queue.end = first;
     r->queue.end = &last->next;
-    r->queue.count += count;
+    flights_count(&r->queue, count);
     bool wake = r->sleeping > 0;
 
     (void)pthread_mutex_unlock(&r->mutex);
@@ -131,7 +139,7 @@ size_t road_take(struct road *r, struct flight **ret, size_t most)
         r->queue.first = ret[n]->next;
         ret[n]->next = NULL;
     }
-    r->queue.count -= n;
+    flights_count(&r->queue, -n);
     if (r->queue.first == NULL)
         r->queue.end = &r->queue.first;
     (void)pthread_mutex_unlock(&r->mutex);

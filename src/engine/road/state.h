@@ -25,7 +25,7 @@ struct ways;
 /* A queue of flights between threads. */
 struct flights {
     struct flight *first, **end;
-    _Atomic size_t count; /* read without the mutex, as an estimate */
+    _Atomic size_t count; /* written with the mutex, read without it, as an estimate */
 };
 
 /* Endpoints that recover after a start or a new plan, a few at a time (sender.h). */

@@ -245,8 +245,8 @@ static bool tell_late(struct watchdog *l, struct str what, const struct overdue 
     return true;
 }
 
-/* Of all nodes. */
-static bool look_at_claims(struct watchdog *l, int64_t now_us, struct err *err)
+/* Notes of each queue its claims that are overdue, of all nodes. */
+static bool note_late(struct watchdog *l, struct err *err)
 {
     struct overdue late[OVERDUE_MOST];
     int64_t all = 0;
@@ -262,14 +262,25 @@ static bool look_at_claims(struct watchdog *l, int64_t now_us, struct err *err)
         all += late[i].count;
         if (q->late.count == 0 || late[i].over_us > q->late.over_us)
             q->late = late[i];
-        watchdog_name_of(l, queue_endpoint(l, late[i].queue))->late = true;
     }
     metric_set(&l->overdue, all);
-    for (struct queue_known *q = l->queues; q != NULL; q = q->next)
-        if (reminder_is_due(&q->late_reminder, q->late.count > 0, now_us) &&
-            !tell_late(l, queue_endpoint(l, q->queue), &q->late, err))
-            return false;
     return true;
+}
+
+/* What cannot be read now stays as it was last seen: an alert does not end by that. */
+static bool look_at_claims(struct watchdog *l, int64_t now_us, struct err *err)
+{
+    bool ok = note_late(l, err);
+
+    for (struct queue_known *q = l->queues; q != NULL; q = q->next) {
+        struct str what = queue_endpoint(l, q->queue);
+
+        if (q->late.count > 0)
+            watchdog_name_of(l, what)->late = true;
+        if (reminder_is_due(&q->late_reminder, q->late.count > 0, now_us))
+            ok = tell_late(l, what, &q->late, err) && ok;
+    }
+    return ok;
 }
 
 static int64_t age_s(int64_t since_us, int64_t now_us)
@@ -323,6 +334,7 @@ bool watchdog_queues(struct watchdog *l, struct err *err)
 {
     static struct task_queue queues[QUEUES_MOST];
     int64_t all = 0, oldest_us = 0, stuck = 0, could = 0, now = clock_wall_us();
+    struct err late_err = { 0 };
     size_t count;
 
     if (!task_queues(l->o.store, queues, QUEUES_MOST, &count, err))
@@ -335,8 +347,8 @@ bool watchdog_queues(struct watchdog *l, struct err *err)
             oldest_us = queues[i].oldest_us;
         stuck += look_at_queue(l, &queues[i], now, &could);
     }
-    if (!look_at_claims(l, now, err))
-        return false;
+    bool seen_late = look_at_claims(l, now, &late_err); /* the other alerts do not wait for it */
+
     for (struct system_known *s = l->systems; s != NULL; s = s->next) {
         metric_set(&s->depth, s->count);
         metric_set(&s->oldest, age_s(s->oldest_us, now));
@@ -346,7 +358,11 @@ bool watchdog_queues(struct watchdog *l, struct err *err)
     metric_set(&l->depth, all);
     metric_set(&l->oldest, age_s(oldest_us, now));
     metric_set(&l->stuck, stuck);
-    return say_scale(l, could, err);
+    if (!say_scale(l, could, err))
+        return false;
+    if (!seen_late)
+        *err = late_err;
+    return seen_late;
 }
 
 /* ---- dead letters ---- */
