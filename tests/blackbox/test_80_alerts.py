@@ -33,6 +33,7 @@ class Ears:
     def __init__(self, deaf=False):
         self.heard = []  # (path, headers, JSON)
         self.status = 200
+        self.pause = None  # the Retry-After of an answer, in seconds
         self.hold = threading.Event()  # clear: nobody is answered
         self.hold.set()
         self.thread = None
@@ -50,6 +51,8 @@ class Ears:
                 ears.hold.wait(60)
                 self.send_response(ears.status)
                 self.send_header("Content-Length", "0")
+                if ears.pause is not None:
+                    self.send_header("Retry-After", str(ears.pause))
                 self.end_headers()
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
@@ -223,10 +226,12 @@ REFUSING = "{ endpoints { name breaker broken failing } }"
 
 
 @BOTH
+@pytest.mark.parametrize("pause", [None, 1], ids=["at_once", "retry_after"])
 @pytest.mark.proves("DE16")
-def test_a_receiver_that_answers_and_takes_nothing_is_told(make_node, ears):
-    """503 for ever: the breaker stays closed, for it answers; a person learns of it long before `retry.for` is over."""
-    ears.status = 503
+def test_a_receiver_that_answers_and_takes_nothing_is_told(make_node, ears, pause):
+    """503 for ever: the breaker stays closed, for it answers; a person learns of it long before `retry.for` is over.
+    A pause that it asks for with each answer changes nothing."""
+    ears.status, ears.pause = 503, pause
     node = make_node(config=config(["receiver_failing: { after: 1s }", "dead_letters: off"], port=ears.port)
                      .replace("breaker: {", "retry: { first: 50ms, most: 500ms }, breaker: {"))
     node.start()
@@ -236,12 +241,15 @@ def test_a_receiver_that_answers_and_takes_nothing_is_told(make_node, ears):
     assert node.show(doc, "state")["state"] in ("retrying", "active")   # between two attempts, or within one
     one, = [e for e in node.graphql(REFUSING)["endpoints"] if e["name"] == "shop-api"]
     assert one["breaker"] == "closed" and one["broken"] is None and "503" in one["failing"]
-    ears.status = 200
+    heard = len(ears.heard)
+    wait_for(lambda: len(ears.heard) >= heard + 3, node, 60)
+    assert open_one(node, "receiver_failing")["id"] == alert["id"]      # through more answers of the same kind
+    ears.status, ears.pause = 200, None
     wait_for(lambda: node.show(doc, "state")["state"] == "delivered", node, 60)
     wait_for(lambda: not alerts(node), node, 60)
     assert all(e["failing"] is None for e in node.graphql(REFUSING)["endpoints"])
-    assert [e["event"] for e in node.events if e["event"] in ("endpoint.refuse", "endpoint.take")] == \
-        ["endpoint.refuse", "endpoint.take"]
+    told = [e["event"] for e in node.events if e["event"] in ("endpoint.refuse", "endpoint.take")]
+    assert told and told == ["endpoint.refuse", "endpoint.take"] * (len(told) // 2)
 
 
 def test_depth_and_age_of_what_waits(make_node):

@@ -50,8 +50,6 @@
  */
 #include "engine/dispatch/dispatch.h"
 
-#include <stdio.h>
-
 #include "base/alloc.h"
 #include "base/chance.h"
 #include "base/clock.h"
@@ -437,10 +435,15 @@ static bool judge_breaker(struct endpoint_live *e, const struct leg *p, const st
 static void note_strange(struct endpoint_live *e, const struct verdict *v)
 {
     if (v->kind == VERDICT_STRANGE)
-        (void)snprintf(e->strange, sizeof e->strange, "%.199s",
-                       v->message[0] != '\0' ? v->message : "it is another one");
+        report_set(e->strange, "", v->message[0] != '\0' ? v->message : "it is another one");
     else if (v->kind != VERDICT_FAILED)
         e->strange[0] = '\0';
+}
+
+static void note_refusing(struct endpoint_live *e, enum refusing_change change, const char *why)
+{
+    if (change == REFUSING_BEGAN)
+        report_set(e->refusing_why, "it answers and takes nothing: ", why);
 }
 
 static void tell_refusing(const struct dispatch *d, const struct endpoint_live *e,
@@ -456,14 +459,39 @@ static int64_t patience_us(const struct endpoint_live *e)
     return e->plan != NULL ? e->plan->retry.most_us + e->plan->timeout_us + CALM_US : 0;
 }
 
+/* Something is to be sent to it from here, now or when a hold, a window or a rate allows it. */
+static bool is_awaited(const struct dispatch *d, const struct endpoint_live *e)
+{
+    if (e->plan == NULL || e->elsewhere)
+        return false;
+    if (e->active > 0 || e->waiting > 0)
+        return true;
+    for (const struct send_queue *l = d->queues; l != NULL; l = l->next)
+        if (l->endpoint == e && l->stored)
+            return true;
+    return false;
+}
+
+static void calm(const struct dispatch *d, struct endpoint_live *e, int64_t now_us)
+{
+    int64_t since = now_us - patience_us(e);
+
+    if (e->refusing.count == 0 || e->refusing.last_us >= since || e->pause_until_us > now_us ||
+        is_awaited(d, e))
+        return;
+    tell_refusing(d, e, refusing_calm(&e->refusing, since), NULL);
+}
+
 void dispatch_calm(struct dispatch *d)
 {
     int64_t now = clock_wall_us();
 
     (void)pthread_mutex_lock(&d->mutex);
-    for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next)
-        if (e->pause_until_us <= now)
-            tell_refusing(d, e, refusing_calm(&e->refusing, now - patience_us(e)), NULL);
+    for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next) {
+        calm(d, e, now);
+        (void)report_note(e);
+        report_tell(d, e);
+    }
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
@@ -484,7 +512,9 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
     enum refusing_change refusing = refusing_judge(&e->refusing, &e->rule, v, now);
 
     note_strange(e, v);
-
+    note_refusing(e, refusing, v->message);
+    if (report_note(e))
+        report_tell(d, e);
     if (v->retry_after_us > 0 && now + v->retry_after_us > e->pause_until_us) {
         e->pause_until_us = now + v->retry_after_us;
         changed = true;

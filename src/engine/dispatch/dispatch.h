@@ -45,6 +45,10 @@ struct dispatch_calls {
     /* The endpoint answers and takes nothing (core/retry.h); why NULL: that has ended.  May run
      * with the lock held.  NULL: nobody is told. */
     void (*refusing)(void *arg, int64_t endpoint, const char *why);
+    /* The store has another report of the endpoint, or none: write what dispatch_report() returns,
+     * and say so with dispatch_reported().  One at a time per endpoint.  Called with the lock held.
+     * NULL: nothing is reported. */
+    void (*report)(void *arg, int64_t endpoint);
     /* A queue with tasks in the store may have room.  Called often. */
     void (*hungry)(void *arg);
     /* Submits the operation; called with the lock held.  NULL: all slots are this node's. */
@@ -147,8 +151,22 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
 void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t since_us,
                     int64_t until_us);
 
-/* Ends the refusing of endpoints to which nothing is sent any more.  Called now and then. */
+/* Ends the refusing of endpoints for which nothing waits any more, and has reports written that
+ * the store does not have.  Called once a second. */
 void dispatch_calm(struct dispatch *d);
+
+enum { REPORT_TEXT = 200 };
+struct endpoint_report {
+    int64_t change;
+    char text[REPORT_TEXT]; /* what people are told; empty: nothing is wrong */
+};
+/* What this node reports about the endpoint now: another one is in its place, it is refusing, ...
+ */
+void dispatch_report(struct dispatch *d, int64_t endpoint, struct endpoint_report *ret);
+/* This report was written, or (!ok) was not and is to be written again.  True: it is the first that
+ * failed in a row. */
+bool dispatch_reported(struct dispatch *d, int64_t endpoint, const struct endpoint_report *written,
+                       bool ok);
 
 /* A person has changed something about the endpoint: an open breaker lets a probe through now. */
 void dispatch_try(struct dispatch *d, int64_t endpoint);

@@ -28,6 +28,13 @@ struct system_live {
     uint64_t generation;
 };
 
+/* What is reported of an endpoint (report.c). */
+struct report {
+    int64_t changes, told; /* how often the text has changed, and which change the store has */
+    bool writing, failed;  /* a job is under way; the last one failed */
+    char text[REPORT_TEXT];
+};
+
 struct endpoint_live {
     struct endpoint_live *next;
     int64_t word;
@@ -36,7 +43,10 @@ struct endpoint_live {
     struct breaker_rule rule;         /* of the newest plan that had it */
     struct breaker breaker;
     struct refusing refusing;
-    char strange[200]; /* the breaker is open because another endpoint is there; empty: it is not */
+    char refusing_why[REPORT_TEXT];
+    struct report report;
+    char strange[REPORT_TEXT]; /* the breaker is open because another endpoint is there; empty: it
+                                  is not */
     int64_t pause_until_us;
     int64_t active, waiting;
     int64_t lost; /* senders that hang in its calls and were given up */
@@ -87,6 +97,12 @@ struct allotment *allotment_new(struct dispatch *d, struct system_live *s);
 void allotment_want(struct system_live *s);
 /* Slots were asked for, and the answer is not there yet. */
 bool allotment_is_due(const struct system_live *s);
+/* Sets a text for a report, cut at a character boundary. */
+void report_set(char to[static REPORT_TEXT], const char *before, const char *message);
+/* Makes the report of the endpoint from its state; true: it has changed. */
+bool report_note(struct endpoint_live *e);
+/* Has the report written, if the store has another one and no job is under way. */
+void report_tell(const struct dispatch *d, struct endpoint_live *e);
 /* Keeps waiting_fast and made_fast right.  A queue of a limited system is never fast: its legs wait
  * for tokens, not for this node. */
 void dispatch_set_fast(struct dispatch *d, struct send_queue *l, bool fast);

@@ -36,10 +36,9 @@ static void write_note(struct pool_job *job)
                                     .message = str_of(n->why) };
     struct err err = { 0 };
     bool open = breaker_is_open(&n->breaker);
-    bool ok = n->here ? failing_put(s, n->endpoint, str_of(n->why), &err)
+    bool ok = n->here ? true /* not for others: it is in the report */
               : open  ? endpoint_state_put(s, &state, &err)
-                      : endpoint_state_drop(s, n->endpoint, true, &err) &&
-                           failing_drop(s, n->endpoint, &err);
+                      : endpoint_state_drop(s, n->endpoint, true, &err);
 
     state.breaker = false;
     state.since_us = clock_wall_us();
@@ -81,44 +80,49 @@ void endpoints_changed(void *road, int64_t endpoint, const struct breaker *b,
     pool_submit(r->pool, &n->job);
 }
 
-/* ---- answers, and nothing taken ---- */
-
-struct refusing_note {
-    struct pool_job job;
-    struct road *road;
-    int64_t endpoint;
-    char why[200]; /* empty: it has ended */
-};
-
-static void write_refusing(struct pool_job *job)
-{
-    struct refusing_note *n = container_of(job, struct refusing_note, job);
-    struct store *s = n->road->store;
-    struct err err = { 0 };
-    bool ok = n->why[0] != '\0' ? failing_put(s, n->endpoint, str_of(n->why), &err)
-                                : failing_drop(s, n->endpoint, &err);
-
-    if (!ok)
-        log_event(LOG_WARN, "endpoint.unsaved", kv_z("why", err.text));
-    free(n);
-}
+/* ---- reports to people ---- */
 
 void endpoints_refusing(void *road, int64_t endpoint, const char *why)
 {
-    struct road *r = road;
+    const struct road *r = road;
     struct str name = name_text(r->store, endpoint);
-    struct refusing_note *n = NEW(struct refusing_note);
 
-    *n =
-        (struct refusing_note){ .job = { .run = write_refusing }, .road = r, .endpoint = endpoint };
-    if (why != NULL) {
-        (void)snprintf(n->why, sizeof n->why, "it answers and takes nothing: %.160s", why);
+    if (why != NULL)
         log_event(LOG_WARN, "endpoint.refuse", kv_str("endpoint", name), kv_z("why", why),
                   kv_z("hint", "Each delivery is tried again by its `retry` until `for` is over."));
-    } else {
+    else
         log_event(LOG_INFO, "endpoint.take", kv_str("endpoint", name));
-    }
-    pool_submit(r->pool, &n->job);
+}
+
+struct report_job {
+    struct pool_job job;
+    struct road *road;
+    int64_t endpoint;
+};
+
+static void write_report(struct pool_job *job)
+{
+    struct report_job *j = container_of(job, struct report_job, job);
+    struct store *s = j->road->store;
+    struct endpoint_report report;
+    struct err err = { 0 };
+
+    dispatch_report(j->road->dispatch, j->endpoint, &report);
+    bool ok = report.text[0] != '\0' ? failing_put(s, j->endpoint, str_of(report.text), &err)
+                                     : failing_drop(s, j->endpoint, &err);
+
+    if (dispatch_reported(j->road->dispatch, j->endpoint, &report, ok))
+        log_event(LOG_WARN, "endpoint.unsaved", kv_z("why", err.text));
+    free(j);
+}
+
+void endpoints_report(void *road, int64_t endpoint)
+{
+    struct road *r = road;
+    struct report_job *j = NEW(struct report_job);
+
+    *j = (struct report_job){ .job = { .run = write_report }, .road = r, .endpoint = endpoint };
+    pool_submit(r->pool, &j->job);
 }
 
 bool road_learn(struct road *r, struct err *err)

@@ -148,6 +148,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
                                                           .senders = SENDERS,
                                                           .changed = endpoints_changed,
                                                           .refusing = endpoints_refusing,
+                                                          .report = endpoints_report,
                                                           .hungry = on_hungry,
                                                           .allot = shared ? on_allot : NULL,
                                                           .arg = r });
