@@ -248,7 +248,7 @@ static bool segment_find_end(struct segments *s, struct err *err)
 {
     char h[HEADER];
     struct entry_header head;
-    bool empty;
+    bool empty = true;
 
     for (s->end = 0; s->end + ENTRY_HEADER_FIRST <= s->room; s->end += head.size) {
         size_t n = s->room - s->end < HEADER ? (size_t)(s->room - s->end) : HEADER;
