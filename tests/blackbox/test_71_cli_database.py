@@ -11,7 +11,7 @@ BUILD = pathlib.Path(os.environ.get("WAYBILL_BUILD", ROOT / "build" / "debug"))
 # Verbs that work while no node runs, and what they call of the store; and the node itself.
 OFFLINE = {
     "app/cmd_compact": {"store_compact"},
-    "app/cmd_doctor": {"store_open", "store_close"},
+    "app/cmd_doctor": {"recover_text", "store_open", "store_close"},
     "app/cmd_migrate": {"move_run"},
     "app/cmd_restore": {"restore_files_check", "restore_files_run"},
 }

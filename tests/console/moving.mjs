@@ -23,6 +23,7 @@ const steps = {
 
   async "the system counts it"() {
     await page.goto(`${URL_OF_NODE}/systems`);
+    await page.locator("table thead th", { hasText: "Sending" }).waitFor();
     const at = (await page.locator("table thead th").allTextContents()).indexOf("Sending");
     const row = page.locator("table tbody tr", { hasText: "hub" }).first();
     await row.locator("td").nth(at).getByText("1", { exact: true }).waitFor();
