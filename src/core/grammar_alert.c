@@ -61,7 +61,7 @@ static const struct option age_keys[] = {
 
 static const struct option failing_keys[] = {
     OPTION("after", OPT_DURATION,
-           "how long the breaker of an endpoint is open; it is closed for as long before the alert "
+           "how long an endpoint fails; it works for as long before the alert "
            "is cleared",
            .fallback = "1m"),
     { 0 },
@@ -115,7 +115,8 @@ const struct option grammar_alerts[] = {
     OPTION("queue_depth", OPT_MAP, "much waits for a system", .keys = depth_keys, .words = OFF),
     OPTION("queue_age", OPT_MAP, "something waits for a system for long", .keys = age_keys,
            .words = OFF),
-    OPTION("receiver_failing", OPT_MAP, "an endpoint cannot be reached, or refuses our credential",
+    OPTION("receiver_failing", OPT_MAP,
+           "an endpoint cannot be reached, refuses our credential, or takes nothing",
            .keys = failing_keys, .words = OFF),
     OPTION("gateway_failing", OPT_MAP, "a gateway cannot look for documents, or no node runs it",
            .keys = gateway_keys, .words = OFF),
