@@ -421,6 +421,52 @@ static bool tail_is_ours(const struct target *t, int staged, const struct record
             digest_same(&here, &there));
 }
 
+/* Whether every byte that the target has in the range of the record is the staged one, or zero.
+ * After a power cut a file may have its new length and not the bytes: the file system shows zeros
+ * for each page that it did not write. */
+static bool range_is_ours(const struct target *t, int staged, const struct record *r)
+{
+    int64_t length = t->size - r->offset < r->length ? t->size - r->offset : r->length;
+    char here[PIECE], there[PIECE] = { 0 };
+    struct err err;
+
+    for (int64_t at = 0; at < length;) {
+        size_t n = length - at < PIECE ? (size_t)(length - at) : PIECE;
+
+        if (!file_read_at(t->fd, here, n, r->offset + at, &err) ||
+            (staged >= 0 && !file_read_at(staged, there, n, at, &err)))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            if (here[i] != there[i] && here[i] != '\0')
+                return false;
+        at += (int64_t)n;
+    }
+    return true;
+}
+
+/* Writes the staged bytes over what the target has of the range.  Needs a descriptor of its own:
+ * with O_APPEND every write goes to the end. */
+static bool fill_range(const struct target *t, int dirfd, int staged, const struct record *r,
+                       struct err *err)
+{
+    int64_t length = t->size - r->offset < r->length ? t->size - r->offset : r->length;
+    AUTO_FD fd = file_open_beneath(dirfd, t->name, O_WRONLY | O_NONBLOCK, 0);
+    char piece[PIECE];
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != t->ino)
+        return err_set(err, ERR_TRANSIENT, EBUSY, "%.100s was replaced meanwhile", t->name);
+    for (int64_t at = 0; at < length;) {
+        size_t n = length - at < PIECE ? (size_t)(length - at) : PIECE;
+
+        if (!file_read_at(staged, piece, n, at, err) ||
+            !file_write_at(fd, str_mem(piece, n), r->offset + at, err))
+            return err_context(err, "complete %.100s", t->name);
+        at += (int64_t)n;
+    }
+    return true;
+}
+
 /* Appends the staged bytes from `from` on.  O_APPEND: bytes that others wrote meanwhile are not
  * overwritten. */
 static bool add_staged(struct target *t, int staged, int64_t from, int64_t length, struct call *c,
@@ -443,7 +489,36 @@ static bool add_staged(struct target *t, int staged, int64_t from, int64_t lengt
 
 /* ---- outcomes ---- */
 
-/* Settles a last record without a state: checks the target and completes the append if possible. */
+/* The outcome of a last record whose bytes are not all there.  Completes the append if possible. */
+static bool complete_last(struct journal *j, struct target *t, struct err *err)
+{
+    size_t at = j->count - 1;
+    const struct record *r = &j->records[at];
+    int64_t end = r->offset + r->length;
+    AUTO_FD staged = open_staged(j->dirfd, r);
+
+    if (!range_is_ours(t, staged, r) || (staged < 0 && t->size > end)) {
+        note_state(j, at, APPEND_UNCLEAR);
+        return true;
+    }
+    if (staged < 0) { /* no byte of it was kept, at most their number */
+        if (t->size > r->offset && (ftruncate(t->fd, r->offset) < 0 || !target_measure(t, err)))
+            return err_set(err, ERR_TRANSIENT, errno, "cut %.100s: %s", t->name, strerror(errno));
+        note_state(j, at, APPEND_CUT);
+        return true;
+    }
+    if (!fill_range(t, j->dirfd, staged, r, err) ||
+        !add_staged(t, staged, t->size - r->offset, r->length, j->call, err))
+        return false;
+    if (!sync_or_retry(t->fd, t->name, err) || !target_measure(t, err)) {
+        note_state(j, at, APPEND_UNCLEAR);
+        return false;
+    }
+    note_state(j, at, range_is(t->fd, r->offset, r) ? APPEND_COMPLETE : APPEND_UNCLEAR);
+    return true;
+}
+
+/* Settles a last record without a state. */
 static bool settle_last(struct journal *j, struct target *t, struct err *err)
 {
     size_t at = j->count - 1;
@@ -456,30 +531,16 @@ static bool settle_last(struct journal *j, struct target *t, struct err *err)
         return true;
     }
     if (t->size >= r->offset + r->length) { /* perhaps written and not synced */
-        bool synced = sync_or_retry(t->fd, t->name, err);
-
-        note_state(j, at,
-                   synced && range_is(t->fd, r->offset, r) ? APPEND_COMPLETE : APPEND_UNCLEAR);
-        return synced;
+        if (!sync_or_retry(t->fd, t->name, err)) {
+            note_state(j, at, APPEND_UNCLEAR);
+            return false;
+        }
+        if (range_is(t->fd, r->offset, r)) {
+            note_state(j, at, APPEND_COMPLETE);
+            return true;
+        }
     }
-    AUTO_FD staged = open_staged(j->dirfd, r);
-
-    if (!tail_is_ours(t, staged, r)) {
-        note_state(j, at, APPEND_UNCLEAR);
-        return true;
-    }
-    if (staged < 0) { /* and no byte was added */
-        note_state(j, at, APPEND_CUT);
-        return true;
-    }
-    if (!add_staged(t, staged, t->size - r->offset, r->length, j->call, err))
-        return false;
-    if (!sync_or_retry(t->fd, t->name, err) || !target_measure(t, err)) {
-        note_state(j, at, APPEND_UNCLEAR);
-        return false;
-    }
-    note_state(j, at, range_is(t->fd, r->offset, r) ? APPEND_COMPLETE : APPEND_UNCLEAR);
-    return true;
+    return complete_last(j, t, err);
 }
 
 /* The state of a record.  If a power cut lost it, the offset of the next record tells (2). */

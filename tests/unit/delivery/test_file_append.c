@@ -167,6 +167,61 @@ TEST(who_asks_after_a_crash_hears_the_truth)
     }
 }
 
+/* A power cut keeps the new length of a file, and of the bytes any pages: [from, to) of the large
+ * body reads as zeros, and the file ends at `end` of it. */
+static bool cut_power(struct sender *s, off_t from, off_t to, off_t end)
+{
+    static const char zeros[sizeof large];
+    off_t at = (off_t)strlen("first");
+    struct err err;
+
+    if (add(s, "d1", "first") != VERDICT_DELIVERED ||
+        again("append", "file.appended:kill", s->home.path).signal != SIGKILL ||
+        !sender_make(s, appending))
+        return false;
+    AUTO_FD fd = openat(s->out, "log", O_WRONLY);
+
+    return fd >= 0 && ftruncate(fd, at + end) == 0 &&
+           file_write_at(fd, str_mem(zeros, (size_t)(to - from)), at + from, &err);
+}
+
+/* proves: FI6 */
+TEST(zeros_that_a_power_cut_left_become_the_bytes_of_the_append)
+{
+    static const struct {
+        off_t from, to, end;
+    } cuts[] = {
+        { 0, 300000, 300000 },      { 0, 4000, 300000 }, { 4000, 70000, 300000 },
+        { 299999, 300000, 300000 }, { 0, 100, 100 },     { 0, 100, 200000 },
+    };
+
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++)
+        for (enum after a = REPLAYED; a <= RECOVERED; a++) {
+            AUTO(sender_done) struct sender s = sender_of(appending);
+
+            CHECK(cut_power(&s, cuts[i].from, cuts[i].to, cuts[i].end));
+            if (a == RECOVERED)
+                endpoint_file.recover(s.self, NULL);
+            if (a == OTHER_FIRST)
+                CHECK(add(&s, "d2", "last") == VERDICT_DELIVERED && is_right(s.out, true));
+            CHECK(add(&s, "crashed", large_body()) == VERDICT_DELIVERED);
+            CHECK(add(&s, "d2", "last") == VERDICT_DELIVERED && is_right(s.out, true));
+        }
+}
+
+/* The staged bytes are gone as well: the zeros are cut off, and the delivery is sent anew. */
+TEST(zeros_of_an_append_whose_bytes_are_gone_are_cut_off)
+{
+    AUTO(sender_done) struct sender s = sender_of(appending);
+    char staged[STAGED_NAME];
+
+    CHECK(cut_power(&s, 0, 300000, 300000));
+    file_append_staged_name(STR("crashed"), staged);
+    CHECK(unlinkat(s.out, staged, 0) == 0);
+    CHECK(add(&s, "d2", "last") == VERDICT_DELIVERED && is_right(s.out, false));
+    CHECK(add(&s, "crashed", large_body()) == VERDICT_DELIVERED);
+}
+
 /* A file that was changed by somebody else between the crash and the replay. */
 static bool crash_half(struct sender *s)
 {
