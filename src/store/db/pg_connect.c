@@ -333,7 +333,8 @@ bool pg_failed(PGconn *conn, const PGresult *result, enum sql_id id, bool *ret_l
     /* Retention looked for the table before another node dropped it. */
     bool dropped = no_table && (id == SQL_RETAIN_PIECES || id == SQL_RETAIN_PAYLOAD);
     bool again = *ret_lost || dropped || is_in(state, lost_against_another);
-    bool passes = *ret_lost || is_in(state, not_now) || strncmp(state, "40", 2) == 0;
+    bool tidied = no_table && (id == SQL_PAYLOAD_LEFT || id == SQL_PIECE_LEFT);
+    bool passes = *ret_lost || tidied || is_in(state, not_now) || strncmp(state, "40", 2) == 0;
 
     return err_set(err, passes ? ERR_TRANSIENT : ERR_PERMANENT, again ? DB_AGAIN : 0, "%s: %s (%s)",
                    name, why, state);

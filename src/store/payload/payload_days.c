@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/reader.h"
@@ -175,6 +176,21 @@ static void read_worn(struct db_rows *row, struct arena *a, void *to)
         (struct worn){ db_get_int(row, PAYLOAD_WORN_DAY), db_get_int(row, PAYLOAD_WORN_BYTES) };
 }
 
+/* A small table is worth a lock only when it is empty. */
+static bool is_worth_it(struct store *s, const struct day_tables *k, const struct worn *table,
+                        bool *ret, struct err *err)
+{
+    AUTO(reader_back) struct reader r = reader_take(s, err);
+    int64_t rows = 0;
+
+    if (r.db == NULL ||
+        (table->bytes < WORN_BYTES &&
+         !db_one_int_slot(r.db, k->left, table->day, DB_ARGS(db_int(1)), 0, &rows, err)))
+        return false;
+    *ret = rows == 0;
+    return true;
+}
+
 /* Looks at the next tables of a kind; behind the last ones the first come again. */
 static bool tidy_kind(struct store *s, size_t kind, int64_t *ret_bytes, struct err *err)
 {
@@ -191,10 +207,12 @@ static bool tidy_kind(struct store *s, size_t kind, int64_t *ret_bytes, struct e
     for (size_t i = 0; i < n && *ret_bytes == 0; i++) {
         struct tidy_op o = { .kind = k, .table = worn[i] };
         struct err why = { 0 };
+        bool worth = false;
 
-        if (writers_call(s->writers, &tidy_verb, &o.op, &why))
+        if (is_worth_it(s, k, &worn[i], &worth, &why) && worth &&
+            writers_call(s->writers, &tidy_verb, &o.op, &why))
             *ret_bytes = o.freed;
-        else if (why.kind != ERR_TRANSIENT) { /* transient: the table is in use; later */
+        if (why.kind != ERR_NONE && why.kind != ERR_TRANSIENT) { /* transient: in use, or gone */
             *err = why;
             return false;
         }

@@ -232,14 +232,13 @@ DROP TABLE payload_@SLOT@;
 -- in:  $1 family int, $2 name text, $3 rows int, $4 bytes int, $5 from int
 -- out: day, bytes
 -- Tables, from a day on, that nothing goes into any more, and that have few rows or none, by the server's own
--- counts.
+-- counts.  These may stay wrong: an ANALYZE that runs beside the purge reports what it saw before.
 SELECT p.slot AS day, pg_total_relation_size(c.oid) AS bytes
 FROM (SELECT slot FROM part WHERE family = $1 UNION SELECT 0) AS p
 JOIN pg_class c ON c.relname = $2 || p.slot AND c.relnamespace = current_schema()::regnamespace
 LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid
 WHERE p.slot >= $5 AND p.slot < @NOW_US@ / 86400000000 - 1
-    AND (coalesce(s.n_live_tup, 0) <= $3 AND pg_total_relation_size(c.oid) >= $4
-         OR coalesce(s.n_live_tup, 0) = 0 AND p.slot <> 0)
+    AND coalesce(s.n_live_tup, 0) <= $3 AND (p.slot <> 0 OR pg_total_relation_size(c.oid) >= $4)
 ORDER BY p.slot LIMIT 16;
 
 -- name: payload_lock

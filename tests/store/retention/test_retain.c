@@ -289,7 +289,7 @@ static bool has_table(const struct home *h, const char *name)
 /* The server counts rows a moment after the commit: tidy until something came back. */
 static int64_t tidy(struct store *s)
 {
-    int64_t bytes = 0, until = clock_mono_us() + 30 * CLOCK_S;
+    int64_t bytes = 0, until = clock_mono_us() + 120 * CLOCK_S;
     struct err err = { 0 };
 
     while (payload_days_tidy(s, &bytes, &err) && bytes == 0 && clock_mono_us() < until)
@@ -318,11 +318,35 @@ TEST(postgres_space_of_payloads_comes_back_with_the_table_of_their_day)
     for (size_t i = 0; i < FEW; i++)
         CHECK(payload_is(s, &few[i], body));
     CHECK(payload_days_tidy(s, &bytes, &err) && bytes == 0 && has_table(&h, "payload_5"));
-    CHECK(purge(s, today() + OLD + 1) == FEW && tidy(s) > 0 && !has_table(&h, "payload_5"));
+    CHECK(purge(s, today() + OLD + 1) == FEW);
+    CHECK(tidy(s) > 0);
+    CHECK(!has_table(&h, "payload_5"));
     CHECK(ask(&h, "SELECT count(*) FROM part WHERE family = 4 AND slot = 5") == 0);
     CHECK(ended_docs(s, few, 1, body, 9) && payload_is(s, &few[0], body)); /* today's */
     store_close(s);
     free(zeros);
+}
+
+/* An ANALYZE beside a purge leaves counts behind that nothing corrects.  Here the server does not
+ * count a deletion. */
+TEST(postgres_a_table_that_the_server_miscounts_goes_too)
+{
+    static const char counted[] =
+        "SELECT n_live_tup FROM pg_stat_user_tables WHERE relname = 'payload_5'";
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t until = clock_mono_us() + 120 * CLOCK_S, bytes;
+    struct err err = { 0 };
+
+    CHECK(s != NULL && use_day(&h, s, 5) && payload_days_keep(s, &err));
+    CHECK(tell(&h, "INSERT INTO payload_5(num, bytes) VALUES (1, 'x')"));
+    while (ask(&h, counted) != 1 && clock_mono_us() < until)
+        clock_sleep_us(20 * CLOCK_MS);
+    CHECK(payload_days_tidy(s, &bytes, &err) && bytes == 0 && has_table(&h, "payload_5"));
+    CHECK(tell(&h, "SET track_counts = off; DELETE FROM payload_5"));
+    CHECK(ask(&h, counted) == 1);
+    CHECK(payload_days_tidy(s, &bytes, &err) && bytes > 0 && !has_table(&h, "payload_5"));
+    store_close(s);
 }
 
 static bool use_piece_day(const struct home *h, struct store *s, int64_t day)
