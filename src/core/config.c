@@ -85,12 +85,36 @@ static unsigned config_read_word(const struct yaml_node *map, const struct optio
     return none;
 }
 
+static struct config_texts read_texts(struct config *c, const struct yaml_node *list)
+{
+    if (list == NULL)
+        return (struct config_texts){ 0 };
+    const char **items = ARENA_ARRAY(&c->arena, const char *, list->count), **at = items;
+
+    for (const struct yaml_node *n = list->first; n != NULL; n = n->next)
+        *at++ = arena_text(&c->arena, n->text);
+    return (struct config_texts){ items, list->count };
+}
+
+static struct config_networks read_networks(struct config *c, const struct yaml_node *list)
+{
+    if (list == NULL)
+        return (struct config_networks){ 0 };
+    struct network *items = ARENA_ARRAY(&c->arena, struct network, list->count), *at = items;
+    struct err err;
+
+    for (const struct yaml_node *n = list->first; n != NULL; n = n->next)
+        require(network_parse(n->text, at++, &err));
+    return (struct config_networks){ items, list->count };
+}
+
 /* ---- the sections ---- */
 
 static void build_node(struct config *c)
 {
     const struct yaml_node *map = yaml_get(c->root, "node"), *tls = yaml_get(map, "tls");
     const struct yaml_node *limits = yaml_get(map, "limits"), *listen = yaml_get(map, "listen");
+    const struct yaml_node *expose = yaml_get(map, "expose");
     const struct option *tls_keys = key(grammar_node, "tls")->keys;
     const struct option *limit_keys = key(grammar_node, "limits")->keys;
     struct config_node *node = &c->node;
@@ -107,6 +131,13 @@ static void build_node(struct config *c)
         .memory_bytes = read_number(limits, limit_keys, "memory"),
         .disk_reserve_bytes = read_number(limits, limit_keys, "disk_reserve"),
         .commit_queue = read_number(limits, limit_keys, "commit_queue"),
+        .folders = read_texts(c, yaml_get(map, "folders")),
+        .expose_files = read_texts(c, yaml_get(expose, "files")),
+        .expose_env = read_texts(c, yaml_get(expose, "env")),
+        .trust = read_networks(c, yaml_get(map, "trust")),
+        .egress = read_networks(c, yaml_get(map, "egress")),
+        .insecure = str_is(config_read_text(map, key(grammar_node, "insecure")), "true"),
+        .source = config_read_word(map, grammar_node, "config", CONFIG_FROM_STORE),
     };
     if (tls != NULL) {
         node->tls_cert = read_path(c, tls, tls_keys, "cert");

@@ -22,6 +22,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/network.h"
 #include "base/str.h"
 #include "core/problem.h"
 #include "core/units.h"
@@ -54,6 +55,18 @@ enum config_area {
 enum config_log { CONFIG_LOG_DEBUG, CONFIG_LOG_INFO, CONFIG_LOG_WARN, CONFIG_LOG_ERROR };
 enum config_auth { CONFIG_AUTH_KEY, CONFIG_AUTH_BASIC, CONFIG_AUTH_NONE };
 
+enum config_source { CONFIG_FROM_STORE, CONFIG_FROM_FILE };
+
+struct config_texts {
+    const char *const *items;
+    size_t count;
+};
+
+struct config_networks {
+    const struct network *items;
+    size_t count;
+};
+
 struct config_node {
     struct units_address listen; /* host "" : written as ${...} and not expanded */
     struct place listen_place;   /* line 0: the default */
@@ -65,6 +78,11 @@ struct config_node {
     /* Each a path (see config_path) or, when config_is_pem(), the PEM itself. */
     const char *tls_cert, *tls_key; /* NULL: no TLS */
     uint64_t connections, memory_bytes, disk_reserve_bytes, commit_queue;
+    /* Paths as written: see config_path().  No folders: that of the configuration file. */
+    struct config_texts folders, expose_files, expose_env;
+    struct config_networks trust, egress;
+    bool insecure;
+    enum config_source source;
 };
 
 struct config_user {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/auto.h"
+#include "base/network.h"
 #include "base/require.h"
 #include "core/config_check.h"
 #include "core/connector.h"
@@ -214,6 +215,7 @@ static bool check_typed(const struct option *o, struct str text, struct err *err
 {
     struct units_rate rate;
     struct units_date date;
+    struct network network;
     struct cron cron;
     struct expr expr;
     unsigned days;
@@ -224,6 +226,8 @@ static bool check_typed(const struct option *o, struct str text, struct err *err
         return units_url(text, o->words, err);
     case OPT_ADDRESS:
         return check_address(o, text, err);
+    case OPT_NETWORK:
+        return network_parse(text, &network, err);
     case OPT_PATH:
         return text.len > 0 || err_set(err, ERR_CONFIG, 0, "it is empty");
     case OPT_NAME:

@@ -59,6 +59,17 @@ static const struct option node_limits[] = {
     { 0 },
 };
 
+static const struct option folder_each = { .type = OPT_PATH, .noun = "folder" };
+static const struct option file_each = { .type = OPT_PATH, .noun = "file" };
+static const struct option variable_each = { .type = OPT_TEXT, .noun = "variable" };
+static const struct option network_each = { .type = OPT_NETWORK, .noun = "network" };
+
+static const struct option node_expose[] = {
+    OPTION("env", OPT_LIST, "variables that `${env:NAME}` may name", .each = &variable_each),
+    OPTION("files", OPT_LIST, "files that `${file:PATH}` may name", .each = &file_each),
+    { 0 },
+};
+
 const struct option grammar_node[] = {
     OPTION("name", OPT_NAME, "its name for people; left out: the name of the machine"),
     OPTION("listen", OPT_ADDRESS, "where this node answers; port 0 takes any free one",
@@ -77,6 +88,25 @@ const struct option grammar_node[] = {
     OPTION("log", OPT_WORD, "what is logged, from this level up",
            .words = OPTION_WORDS("debug", "info", "warn", "error"), .fallback = "info"),
     OPTION("limits", OPT_MAP, "what this node takes on", .keys = node_limits),
+    OPTION(
+        "folders", OPT_LIST,
+        "where gateways, endpoints, archive and backups may read and write; left out: the folder "
+        "of this file and what is below it",
+        .each = &folder_each),
+    OPTION("expose", OPT_MAP, "what a configuration may take from this machine; left out: nothing",
+           .keys = node_expose),
+    OPTION("trust", OPT_LIST, "proxies whose word is taken on where a request came from",
+           .each = &network_each),
+    OPTION("egress", OPT_LIST,
+           "addresses that may be sent to although they are refused otherwise: link-local ones, "
+           "metadata services, this node's own",
+           .each = &network_each),
+    OPTION("insecure", OPT_BOOL, "answer without TLS on other addresses than loopback",
+           .fallback = "false"),
+    OPTION("config", OPT_WORD,
+           "which configuration runs: the newest version of the store, or always this file, which "
+           "is then applied at start and at SIGHUP",
+           .words = OPTION_WORDS("store", "file"), .fallback = "store"),
     { 0 },
 };
 

@@ -15,6 +15,7 @@ static const struct {
     { OPT_PATH, false, "path", "the path of a file or folder" },
     { OPT_URL, false, "URL", "scheme://host/path" },
     { OPT_ADDRESS, false, "address", "host:port, such as 127.0.0.1:8480 or [::1]:8480" },
+    { OPT_NETWORK, true, "network", "an address or a range, such as 10.0.0.0/8 or fd00::/8" },
     { OPT_WORD, true, "word", "one of the words that are allowed" },
     { OPT_NAME, true, "name", "1 to 64 letters, digits, `.`, `_` and `-`" },
     { OPT_BOOL, true, "boolean", "true or false" },

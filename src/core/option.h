@@ -31,6 +31,7 @@ enum option_type {
     OPT_PATH,
     OPT_URL,     /* words: the schemes */
     OPT_ADDRESS, /* host:port          */
+    OPT_NETWORK, /* an address or a range of them */
     OPT_WORD,    /* one of words       */
     OPT_NAME,
     OPT_BOOL,
