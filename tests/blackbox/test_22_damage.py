@@ -1,8 +1,6 @@
 """The road when the store or the bytes fail: nothing wrong is sent, nothing is forgotten."""
 import contextlib
-import pathlib
 import sqlite3
-import sys
 import threading
 import time
 
@@ -11,20 +9,10 @@ import pytest
 from test_20_road import BOTH, CONFIG, await_state, document, look, send
 from wire import wait_until
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
-
 
 @pytest.fixture(scope="module")
 def postgres(own_postgres):
     return own_postgres
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture

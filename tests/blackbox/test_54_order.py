@@ -6,18 +6,12 @@ import collections
 import contextlib
 import http.client
 import json
-import pathlib
 import random
 import sqlite3
-import sys
 import threading
 import time
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 SYSTEMS = {"all": "order: receiver", "keys": 'order: key, order_by: "json:/key"',
            "skip": 'order: key, order_by: "json:/key", on_dead: skip',
@@ -36,12 +30,6 @@ def config(url, concurrency=8):
                      for name in SYSTEMS)
     gateways = "".join(f'  {g}: {{ kind: http, auth: none, extract: {{ receiver: "json:/to" }} }}\n' for g in GATEWAYS)
     return f"systems:\n{systems}gateways:\n{gateways}endpoints:\n{endpoints}routes:\n{routes}"
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture

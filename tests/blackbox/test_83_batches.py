@@ -4,8 +4,6 @@ A document is {"to": SYSTEM, "n": N, ...}; the route of its receiver lets it joi
 """
 import io
 import json
-import pathlib
-import sys
 import time
 import xml.etree.ElementTree as ET
 import zipfile
@@ -13,10 +11,6 @@ import zipfile
 import pytest
 
 from moved_clock import MovedClock
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 
@@ -38,12 +32,6 @@ def config(url, batches, more="", steps=None):
         f"  - {{ name: {name}, when: {{ receiver: {name} }}, do: [ {(steps or {}).get(name, '')} {{ batch: {name} }} ] }}\n"
         for name in batches)
     return text + more
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 def send(node, to, n, **more):
