@@ -175,6 +175,24 @@ def test_a_dead_one_that_steps_aside(node, receiver):
 
 
 @pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("DE17")
+def test_unordered_systems_never_block(make_node, receiver):
+    """One is dead and one waits for its answer; those behind them are delivered."""
+    node = make_node(config=config(receiver.url("")).replace("timeout: 2s", "timeout: 1m"))
+    node.start()
+    receiver.behave("/in/free", "status", 400, times=1)
+    dead = send(node, "free", "a", 0)
+    await_state(node, dead, "dead")
+    receiver.behave("/in/free", "no_answer", times=1)
+    slow = send(node, "free", "a", 1)
+    receiver.wait_for(2, path="/in/free")
+    for doc in [send(node, "free", "a", n) for n in range(2, 6)]:
+        await_state(node, doc, "delivered")
+    assert look(node, dead)["state"] == "dead" and look(node, slow)["state"] not in ("delivered", "held")
+    node.kill()  # nobody waits for the answer
+
+
+@pytest.mark.stores("sqlite", "postgres")
 @pytest.mark.proves("DL3")
 def test_dead_ones_that_are_sent_again_together_go_in_their_order(node, receiver):
     """All of a lane stepped aside; who retries the receiver as a whole gets them in the order of acceptance."""
