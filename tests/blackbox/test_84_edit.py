@@ -227,6 +227,7 @@ def test_requests_that_are_wrong(node):
     assert got.returncode == USAGE
 
 
+@pytest.mark.proves("ME3")
 def test_the_api_edits_and_shows_where_documents_come_from(node):
     doc = send(node, type="letter", text="one")
     await_state(node, doc, "dead")
