@@ -596,3 +596,67 @@ bool retain_believe_anew(struct store *s, int64_t today, struct err *err)
 
     return retention_retain_believe(s, &o, err);
 }
+
+/* ---- dead letters that are announced ---- */
+
+#define VOID_US (INT64_C(7) * RETAIN_DAY_US)
+
+struct announce_op {
+    struct store_op op;
+    int64_t now_us, until_us;
+    struct retain_announced is;
+};
+
+static bool mark_of(struct db *db, const char *name, int64_t *ret, struct err *err)
+{
+    return db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(str_of(name))), 0, ret, err);
+}
+
+static bool put_mark(struct db *db, const char *name, int64_t value, struct err *err)
+{
+    return db_run(db, SQL_MARK_PUT, DB_ARGS(db_text(str_of(name)), db_int(value)), NULL, err);
+}
+
+/* A rule that is new, or shorter by more than a day, announces at once: its letters wait for a day
+ * from then on. */
+static bool announce(struct db *db, struct announce_op *o, struct err *err)
+{
+    int64_t since_us, until_us, *told_us = &o->is.told_us;
+
+    if (!mark_of(db, "dead_announced", &since_us, err) ||
+        !mark_of(db, "dead_until", &until_us, err) || !mark_of(db, "dead_told", told_us, err))
+        return false;
+    int64_t ago_us = o->now_us - since_us; /* below 0: the clock of another node, or it went back */
+    bool is_void = ago_us < -RETAIN_DAY_US || ago_us > VOID_US;
+
+    if (is_void)
+        *told_us = 0;
+    else if (ago_us >= RETAIN_DAY_US && until_us > *told_us)
+        *told_us = until_us;
+    o->is.fresh = is_void || ago_us >= RETAIN_DAY_US || o->until_us - until_us > RETAIN_DAY_US;
+    return !o->is.fresh || (put_mark(db, "dead_told", *told_us, err) &&
+                            put_mark(db, "dead_until", o->until_us, err) &&
+                            put_mark(db, "dead_announced", o->now_us, err));
+}
+
+static bool announce_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!announce(w->db, container_of(ops[i], struct announce_op, op), err))
+            return false;
+    return true;
+}
+
+static const struct store_verb announce_verb = { .name = "announce dead letters",
+                                                 .run = announce_run };
+
+bool retain_announce(struct store *s, int64_t now_us, int64_t until_us,
+                     struct retain_announced *ret, struct err *err)
+{
+    struct announce_op o = { .now_us = now_us, .until_us = until_us };
+
+    if (!writers_call(s->writers, &announce_verb, &o.op, err))
+        return false;
+    *ret = o.is;
+    return true;
+}
