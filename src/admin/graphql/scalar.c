@@ -117,7 +117,7 @@ static bool write_bool(const struct graphql_answer *a, struct buf *out, struct e
 
 /* What is stored is shown in terminals and logs: an escape sequence in it is an attack on whoever
  * reads it.  Texts may have lines. */
-static bool is_plain(struct str text, struct err *err)
+static bool has_no_control(struct str text, struct err *err)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.ptr[i];
@@ -135,7 +135,7 @@ static bool read_string(const struct graphql_literal *v, struct graphql_value *r
 {
     if (v->kind != GRAPHQL_LITERAL_STRING)
         return graphql_scalar_wrong("a string", v, err);
-    if (!is_plain(v->text, err))
+    if (!has_no_control(v->text, err))
         return false;
     *ret = (struct graphql_value){ .kind = GRAPHQL_TEXT, .text = v->text };
     return true;
@@ -146,7 +146,7 @@ static bool graphql_scalar_read_id(const struct graphql_literal *v, struct graph
 {
     if (v->kind != GRAPHQL_LITERAL_STRING && v->kind != GRAPHQL_LITERAL_INT)
         return graphql_scalar_wrong("an ID", v, err);
-    if (!is_plain(v->text, err))
+    if (!has_no_control(v->text, err))
         return false;
     *ret = (struct graphql_value){ .kind = GRAPHQL_TEXT, .text = v->text };
     return true;

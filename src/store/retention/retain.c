@@ -607,36 +607,36 @@ struct announce_op {
     struct retain_announced is;
 };
 
-static bool mark_of(struct db *db, const char *name, int64_t *ret, struct err *err)
-{
-    return db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(str_of(name))), 0, ret, err);
-}
+enum { SINCE, UNTIL, TOLD, MARKS }; /* when, whom, and who was announced a day before */
 
-static bool put_mark(struct db *db, const char *name, int64_t value, struct err *err)
-{
-    return db_run(db, SQL_MARK_PUT, DB_ARGS(db_text(str_of(name)), db_int(value)), NULL, err);
-}
+static const char *const announce_marks[MARKS] = { "dead_announced", "dead_until", "dead_told" };
 
 /* A rule that is new, or shorter by more than a day, announces at once: its letters wait for a day
  * from then on. */
 static bool announce(struct db *db, struct announce_op *o, struct err *err)
 {
-    int64_t since_us, until_us, *told_us = &o->is.told_us;
+    int64_t is[MARKS];
 
-    if (!mark_of(db, "dead_announced", &since_us, err) ||
-        !mark_of(db, "dead_until", &until_us, err) || !mark_of(db, "dead_told", told_us, err))
-        return false;
-    int64_t ago_us = o->now_us - since_us; /* below 0: the clock of another node, or it went back */
+    for (int i = 0; i < MARKS; i++)
+        if (!db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(str_of(announce_marks[i]))), 0, &is[i],
+                        err))
+            return false;
+    int64_t ago_us = o->now_us - is[SINCE]; /* below 0: another node's clock, or it went back */
     bool is_void = ago_us < -RETAIN_DAY_US || ago_us > VOID_US;
 
     if (is_void)
-        *told_us = 0;
-    else if (ago_us >= RETAIN_DAY_US && until_us > *told_us)
-        *told_us = until_us;
-    o->is.fresh = is_void || ago_us >= RETAIN_DAY_US || o->until_us - until_us > RETAIN_DAY_US;
-    return !o->is.fresh || (put_mark(db, "dead_told", *told_us, err) &&
-                            put_mark(db, "dead_until", o->until_us, err) &&
-                            put_mark(db, "dead_announced", o->now_us, err));
+        is[TOLD] = 0;
+    else if (ago_us >= RETAIN_DAY_US && is[UNTIL] > is[TOLD])
+        is[TOLD] = is[UNTIL];
+    o->is.told_us = is[TOLD];
+    o->is.fresh = is_void || ago_us >= RETAIN_DAY_US || o->until_us - is[UNTIL] > RETAIN_DAY_US;
+    is[SINCE] = o->now_us;
+    is[UNTIL] = o->until_us;
+    for (int i = 0; o->is.fresh && i < MARKS; i++)
+        if (!db_run(db, SQL_MARK_PUT, DB_ARGS(db_text(str_of(announce_marks[i])), db_int(is[i])),
+                    NULL, err))
+            return false;
+    return true;
 }
 
 static bool announce_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
