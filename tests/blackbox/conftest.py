@@ -20,8 +20,9 @@ import pytest
 
 from running_node import BINARY, CONFIG, ROOT, Node, run_program
 
-sys.path.insert(0, str(ROOT / "tests" / "harness"))
+sys.path[:0] = [str(ROOT / "tests" / "harness"), str(ROOT / "tests")]
 import postgres as harness  # noqa: E402  pylint: disable=wrong-import-position
+from rig.receiver import Receiver  # noqa: E402  pylint: disable=wrong-import-position
 
 LONG_FILES = [f"test_{name}" for name in (
     "50_holds", "95_console", "83_batches", "52_limits", "80_alerts", "51_in_doubt", "55_windows", "54_order")]
@@ -145,3 +146,10 @@ def node(make_node):
     one = make_node()
     one.start()
     return one
+
+
+@pytest.fixture
+def receiver():
+    """An HTTP receiver that takes what comes, and misbehaves as it is told to."""
+    with Receiver() as r:
+        yield r

@@ -333,7 +333,7 @@ def logging_to(node, stderr):
         process.wait()
 
 
-@pytest.mark.proves("XC2", "XC6")
+@pytest.mark.proves("XC2", "SC15")
 @pytest.mark.parametrize("where", ["a full disk", "a closed pipe", "a pipe that nobody reads"])
 def test_a_log_that_cannot_be_written_stops_nothing(make_node, where):
     node = make_node(config=OPEN)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sqlite3
 import ssl
 import stat
@@ -167,6 +168,35 @@ def test_the_order_of_a_start_and_kills_in_it(make_node):
     assert sorted(node.documents()) == sorted(ids + [keyed])
     again = node.post("open", b"k", {"Idempotency-Key": "k"})
     assert again.json["document"] == keyed
+    check_sound(node)
+
+
+@BOTH
+@pytest.mark.proves("FO12")
+def test_nothing_comes_in_before_the_recovery_is_over(make_node):
+    """A sender knocks all the time while a start is slow: what it is told is accepted comes behind the last step."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    node = make_node(options=f"listen: 127.0.0.1:{port}")
+    node.start()
+    first = node.accept("open", b"1")
+    node.kill()
+    node.environment["WAYBILL_FAULT"] = "start.migrated:delay_ms:1000"
+    seen = len(node.events)
+    node.launch()
+
+    def is_taken():
+        with contextlib.suppress(OSError):
+            return node.post("open", b"2").status == 202
+        return False
+
+    wait_until(is_taken, 30, "acceptance")
+    node.wait_event("document.accept", since=seen)
+    names = [e["event"] for e in node.events[seen:]]
+    assert names.count("store.step") == 3
+    assert names.index("document.accept") > names.index("payload.sweep") > names.index("store.step") + 1
+    assert node.documents()[1:] == [first]
     check_sound(node)
 
 

@@ -73,6 +73,7 @@ def test_the_file_is_version_one_and_then_it_is_not_asked(node):
 
 
 @BOTH
+@pytest.mark.proves("XC8")
 def test_the_life_of_versions(node, tmp_path):
     file = tmp_path / "new.yaml"
     file.write_text(CONFIG + gateway("two"))

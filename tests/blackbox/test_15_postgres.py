@@ -138,7 +138,7 @@ def test_two_nodes_take_documents_side_by_side(make_node):
     assert one.cli("doctor").returncode == two.cli("doctor").returncode == 0
 
 
-@pytest.mark.proves("IN7", "XC5")
+@pytest.mark.proves("IN7")
 def test_a_node_dies_and_the_other_goes_on(make_node):
     one, two = make_node(), make_node()
     one.start()

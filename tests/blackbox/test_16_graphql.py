@@ -132,6 +132,21 @@ def test_words_of_a_question_are_never_sql(node):
     assert len(node.documents()) == 1 and node.cli("doctor").returncode == 0
 
 
+@BOTH
+@pytest.mark.proves("S12")
+def test_texts_have_no_control_characters(node):
+    """Of a variable as of the question itself; lines and tabs are texts."""
+    title = "mutation($t: String!) { keyAdd(gateway: \"orders\", title: $t) { id } }"
+    for text in ("a\0b", "\x1b[2J", "a\x07", "\x7f"):
+        assert "errors" in ask(node, title, {"t": text}).json, text
+        assert "errors" in ask(node, title.replace("$t)", json.dumps(text) + ")")
+                               .replace("($t: String!)", "")).json, text
+        assert "errors" in ask(node, "query($i: ID!) { document(id: $i) { id } }", {"i": text}).json, text
+    assert node.graphql("{ keys { title } }") == {"keys": []}
+    assert node.graphql(title, t="two\nlines\tand é")["keyAdd"]["id"]
+    assert node.graphql("{ keys { title } }") == {"keys": [{"title": "two\nlines\tand é"}]}
+
+
 # ---- documents ---------------------------------------------------------------------------------------------
 
 

@@ -1,15 +1,9 @@
 """The road: extract, route, steps, deliver; what becomes of documents, and what is seen of it."""
 import hashlib
 import json
-import pathlib
-import sys
 import time
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 
@@ -49,12 +43,6 @@ routes:
     when: {{ type: envelope }}
     do: [ {{ route: {{ type: "json:/inner" }} }} ]
 """
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture

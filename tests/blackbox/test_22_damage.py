@@ -1,8 +1,6 @@
 """The road when the store or the bytes fail: nothing wrong is sent, nothing is forgotten."""
 import contextlib
-import pathlib
 import sqlite3
-import sys
 import threading
 import time
 
@@ -11,20 +9,10 @@ import pytest
 from test_20_road import BOTH, CONFIG, await_state, document, look, send
 from wire import wait_until
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
-
 
 @pytest.fixture(scope="module")
 def postgres(own_postgres):
     return own_postgres
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture
@@ -46,13 +34,33 @@ def waiting(road, receiver, count=3):
     return docs
 
 
+@pytest.fixture
+def database(request, store):
+    """SQL in the store of a node, past the node: makes a part of it fail and looks at what is there."""
+    def run(node, text):
+        if store is not None:
+            return request.getfixturevalue("postgres").sql(text, store.rpartition("/")[2])
+        with contextlib.closing(sqlite3.connect(node.data / "waybill.db", timeout=60)) as db, db:
+            return "\n".join("|".join(map(str, row)) for row in db.execute(text))
+    return run
+
+
+def payload_table(database, node):
+    """Where PostgreSQL has the bytes of small documents of today."""
+    return "payload_" + database(node, "SELECT max(pos) FROM doc WHERE seg = -1")
+
+
+@BOTH
 @pytest.mark.proves("DE4")
-def test_damaged_bytes_are_never_sent(road, receiver):
+def test_damaged_bytes_are_never_sent(road, receiver, database):
     docs = waiting(road, receiver)
     for segment in (road.data / "payload").glob("*.seg"):
         data = segment.read_bytes()
         at = data.index(b"kept whole")
         segment.write_bytes(data[:at] + b"Kept" + data[at + 4:])
+    if road.store is not None:
+        database(road, f"UPDATE {payload_table(database, road)} SET bytes = overlay(bytes placing 'Kept'::bytea"
+                       " from position('kept'::bytea in bytes)) WHERE num = (SELECT min(num) FROM doc)")
     receiver.listen()
     road.start()
     await_state(road, docs[0], "dead")
@@ -62,11 +70,14 @@ def test_damaged_bytes_are_never_sent(road, receiver):
     assert {r["headers"]["waybill-document"] for r in receiver.requests()} == set(docs[1:])
 
 
+@BOTH
 @pytest.mark.proves("DE3", "EX4")
-def test_bytes_that_are_gone_are_a_dead_letter(road, receiver):
+def test_bytes_that_are_gone_are_a_dead_letter(road, receiver, database):
     docs = waiting(road, receiver)
     for segment in (road.data / "payload").glob("*.seg"):
         segment.rename(segment.with_suffix(".away"))
+    if road.store is not None:
+        database(road, f"DELETE FROM {payload_table(database, road)}")
     receiver.listen()
     road.start()
     for doc in docs:
@@ -78,17 +89,6 @@ def test_bytes_that_are_gone_are_a_dead_letter(road, receiver):
 # ---- one table of the store -------------------------------------------------------------------------
 
 INVOICE = document("invoice", region="north")
-
-
-@pytest.fixture
-def database(request, store):
-    """SQL in the store of a node, past the node: makes a part of it fail and looks at what is there."""
-    def run(node, text):
-        if store is not None:
-            return request.getfixturevalue("postgres").sql(text, store.rpartition("/")[2])
-        with contextlib.closing(sqlite3.connect(node.data / "waybill.db", timeout=60)) as db, db:
-            return "\n".join("|".join(map(str, row)) for row in db.execute(text))
-    return run
 
 
 @contextlib.contextmanager
@@ -164,6 +164,21 @@ def test_a_task_that_cannot_be_written_is_written_later(road, receiver, database
 @pytest.mark.proves("RO7", "DM3")
 def test_a_delivery_that_cannot_be_written_is_written_later(road, receiver, database):
     settle_without(road, receiver, database, away, "delivery")
+
+
+@BOTH
+@pytest.mark.proves("DL1")
+def test_a_dead_letter_that_cannot_be_written_is_written_later(road, database):
+    """Nobody sends it again meanwhile, and it is one letter in the end."""
+    with away(database, road, "task_dead"):
+        doc = send(road, document("letter"))
+        road.wait_event("document.unsettled", timeout=30)
+        assert database(road, "SELECT count(*) FROM task_dead_away") == "0"
+    seen = await_state(road, doc, "dead", seconds=30)
+    assert seen["error"]["code"] == "no_route"
+    assert [t["outcome"] for t in seen["timeline"]].count("dead") == 1
+    assert database(road, "SELECT count(*) FROM task_dead") == "1"
+    assert road.cli("doctor").returncode == 0
 
 
 @BOTH

@@ -195,7 +195,7 @@ def test_an_asynchronous_standby_without_acknowledged_documents(make_node, pair,
         assert waiting_restore(node) is None
 
 
-@pytest.mark.proves("FO4", "FO6")
+@pytest.mark.proves("FO6")
 def test_a_promotion_under_load_loses_nothing(node, pair):
     """With a synchronous standby: what was acknowledged is on the new primary, once."""
     primary, standby = pair

@@ -1,17 +1,11 @@
 """Verbs of the command line that the contract names: drain, rotate, hash, help of kinds, --json."""
 import base64
 import json
-import pathlib
-import sys
 import time
 
 import pytest
 
 from wire import Wire, head
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 DONE, NO, USAGE = 0, 1, 2
 
@@ -26,12 +20,6 @@ endpoints:
 routes:
   - {{ name: orders, when: {{ type: order }}, do: [ {{ deliver: api }} ] }}
 """
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 def start(make_node, receiver, **settings):

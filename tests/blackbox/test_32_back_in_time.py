@@ -1,14 +1,8 @@
 """A store that went back in time is noticed: what was told is kept where the database is not."""
 import json
-import pathlib
 import shutil
-import sys
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 DONE, NO, USAGE = 0, 1, 2
 BEFORE, LOST = 20, 20
@@ -27,12 +21,6 @@ endpoints:
 routes:
   - {{ name: all, do: [ {{ deliver: api }} ] }}
 """
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture

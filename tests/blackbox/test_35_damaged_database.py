@@ -1,16 +1,10 @@
 """A damaged database: the node ends with instructions, sends nothing again, and stays down until a person has looked."""
 import contextlib
 import os
-import pathlib
 import shutil
 import sqlite3
-import sys
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 EXIT_STORAGE = 74
@@ -30,12 +24,6 @@ routes:
 @pytest.fixture(scope="module")
 def postgres(own_postgres):
     return own_postgres
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 def state(node, doc):

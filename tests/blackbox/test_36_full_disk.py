@@ -1,16 +1,10 @@
 """A full disk: the node starts, refuses documents with 507, delivers what it has, and opens when there is room."""
 import os
-import pathlib
 import subprocess
-import sys
 
 import pytest
 
 from wire import wait_until
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 MIB = 1 << 20
 PATIENCE = 40
@@ -23,12 +17,6 @@ endpoints:
 routes:
   - {{ name: all, do: [ {{ deliver: api }} ] }}
 """
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from running_node import clean_environment, run_program
-from test_66_damage_deep import delivered, node, receiver  # noqa: F401 pylint: disable=unused-import
+from test_66_damage_deep import delivered, node  # noqa: F401 pylint: disable=unused-import
 
 DONE, NO = 0, 1
 

@@ -35,7 +35,6 @@ def send_until(node, true):
     return answers[-1]
 
 
-@pytest.mark.proves("XC7")
 @pytest.mark.node_options("limits: { disk_reserve: 0 }")
 def test_the_log_is_bounded_while_another_program_reads(make_node):
     """A shell with an open transaction keeps the log from being moved: it grows to its limit and no further, and

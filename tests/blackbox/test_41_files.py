@@ -72,6 +72,10 @@ def left_over(node):
         [f for f in (node.folder / "inbox").rglob("*") if f.is_file() and f.name != "lock"]
 
 
+def states(node):
+    return [node.show(doc, "state")["state"] for doc in node.documents()]
+
+
 def crash(node, fault):
     """A life that ends at the fault point, then one without it."""
     node.environment["WAYBILL_FAULT"] = fault
@@ -105,12 +109,9 @@ def test_a_crash_loses_and_doubles_no_file(make_node, fault):
 def test_a_crash_tears_and_doubles_no_append(make_node, fault):
     node = make_node(config=APPENDING)
     crash(node, fault)
-    size = sum(len(body(n)) for n in range(FILES))
-    target = node.folder / "outbox" / "all.txt"
-    wait_for(node, "all appends", lambda: target.exists() and target.stat().st_size >= size and not left_over(node))
-    time.sleep(0.5)
-    content = target.read_bytes()
-    assert len(content) == size
+    wait_for(node, "all appends", lambda: states(node) == ["delivered"] * FILES and not left_over(node))
+    content = (node.folder / "outbox" / "all.txt").read_bytes()
+    assert len(content) == sum(len(body(n)) for n in range(FILES))
     for number in range(FILES):
         assert content.count(body(number)) == 1
 
@@ -123,8 +124,7 @@ def test_an_outbox_that_is_not_mounted_is_waited_for(make_node):
     outbox.rename(away)
     outbox.mkdir()  # what is left of a mount point
     drop(node, [1])
-    wait_for(node, "document", node.documents)
-    time.sleep(1)
+    wait_for(node, "a delivery that waits", lambda: states(node) in (["held"], ["retrying"]))
     assert not list(outbox.iterdir())
     outbox.rmdir()
     away.rename(outbox)

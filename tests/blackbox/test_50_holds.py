@@ -2,22 +2,16 @@
 import concurrent.futures
 import json
 import os
-import pathlib
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
 from moved_clock import MovedClock
+from test_87_rights import Somebody, make_role, somebody
 from wire import at_once, wait_until
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
-from test_87_rights import Somebody, make_role, somebody  # noqa: E402
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 POSTGRES = pytest.mark.stores("postgres")
@@ -37,12 +31,6 @@ endpoints:
 routes:
   - {{ name: all, do: [ {{ deliver: api }} ] }}
 """
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture

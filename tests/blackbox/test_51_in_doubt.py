@@ -6,17 +6,11 @@ documents, /b/known/KEY says whether one with that key came.
 import contextlib
 import http.client
 import json
-import pathlib
 import signal
 import socket
-import sys
 import time
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 POLICIES = ("resend", "hold", "probe", "assume")
 UNCLEAR = ("late/3", "cut_head", "half", "close", "reset", "status/500", "status/502", "status/504")
@@ -37,12 +31,6 @@ def config(url, method="GET", probe="/b/known/${delivery}", concurrency=4, folde
     return (f"systems:\n{systems}"
             'gateways:\n  in: { kind: http, auth: none, extract: { receiver: "json:/to" } }\n'
             f"endpoints:\n{endpoints}routes:\n{routes}")
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture

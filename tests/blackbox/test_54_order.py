@@ -6,18 +6,12 @@ import collections
 import contextlib
 import http.client
 import json
-import pathlib
 import random
 import sqlite3
-import sys
 import threading
 import time
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 SYSTEMS = {"all": "order: receiver", "keys": 'order: key, order_by: "json:/key"',
            "skip": 'order: key, order_by: "json:/key", on_dead: skip',
@@ -36,12 +30,6 @@ def config(url, concurrency=8):
                      for name in SYSTEMS)
     gateways = "".join(f'  {g}: {{ kind: http, auth: none, extract: {{ receiver: "json:/to" }} }}\n' for g in GATEWAYS)
     return f"systems:\n{systems}gateways:\n{gateways}endpoints:\n{endpoints}routes:\n{routes}"
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture
@@ -184,6 +172,24 @@ def test_a_dead_one_that_steps_aside(node, receiver):
     assert node.cli("docs", "retry", docs[0]).returncode == 0
     await_state(node, docs[0], "delivered")
     assert node.cli("doctor").returncode == 0
+
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("DE17")
+def test_unordered_systems_never_block(make_node, receiver):
+    """One is dead and one waits for its answer; those behind them are delivered."""
+    node = make_node(config=config(receiver.url("")).replace("timeout: 2s", "timeout: 1m"))
+    node.start()
+    receiver.behave("/in/free", "status", 400, times=1)
+    dead = send(node, "free", "a", 0)
+    await_state(node, dead, "dead")
+    receiver.behave("/in/free", "no_answer", times=1)
+    slow = send(node, "free", "a", 1)
+    receiver.wait_for(2, path="/in/free")
+    for doc in [send(node, "free", "a", n) for n in range(2, 6)]:
+        await_state(node, doc, "delivered")
+    assert look(node, dead)["state"] == "dead" and look(node, slow)["state"] not in ("delivered", "held")
+    node.kill()  # nobody waits for the answer
 
 
 @pytest.mark.stores("sqlite", "postgres")

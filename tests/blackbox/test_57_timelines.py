@@ -1,14 +1,8 @@
 """Timelines: how a story ended stays in it, whose pause it was, and which node did it."""
 import json
-import pathlib
-import sys
 import time
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 ATTEMPTS = 200
@@ -26,12 +20,6 @@ routes:
   - {{ name: orders, when: {{ type: order }}, do: [ {{ deliver: [api, shelf] }} ] }}
 """
 LINES = "state deliveries { endpoint state held attempts } timeline { time node stage what outcome attempt message }"
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 def start(make_node, receiver, tmp_path, answers="failures", **settings):

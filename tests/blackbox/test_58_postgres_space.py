@@ -60,7 +60,6 @@ def test_space_of_purged_payloads_comes_back(make_node, tmp_path, postgres, stor
     doctor(node)
 
 
-@pytest.mark.proves("XC9")
 def test_doctor_looks_at_a_stopped_store(node, program, store):
     """It says what a running node says; without the address it does not make a second store."""
     ident = node.accept("open", b"x")

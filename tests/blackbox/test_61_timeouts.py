@@ -1,12 +1,4 @@
 """A time-out ends what does not go on, not what is large: above 1 MiB it counts silence."""
-import pathlib
-import sys
-
-import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 LARGE = 24 << 20    # more than the buffers of two sockets take
 CONFIG = """
@@ -20,12 +12,6 @@ endpoints:
 routes:
   - {{ name: all, do: [ {{ deliver: out }} ] }}
 """
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 def seen(node, doc):

@@ -1,15 +1,9 @@
 """What receivers answer is kept with the document: which answers, how much of them, who sees them."""
 import hashlib
 import json
-import pathlib
-import sys
 import time
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 DONE, NO, FORBIDDEN = 0, 1, 77
@@ -34,12 +28,6 @@ routes:
 """
 FIELDS = ("state deliveries { id endpoint system state message"
           " answer { attempt status contentType size kept sha256 } }")
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture

@@ -1,15 +1,9 @@
 """Every stored stage of every document is covered: by `doctor --deep`, by a backup, by its check."""
 import json
-import pathlib
-import sys
 
 import pytest
 
 from running_node import run_program
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 DONE, NO = 0, 1
 
@@ -25,12 +19,6 @@ routes:
       - {{ replace: {{ find: "as it came", with: "as it went" }} }}
       - {{ deliver: api }}
 """
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture

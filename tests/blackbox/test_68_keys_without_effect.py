@@ -1,15 +1,9 @@
 """Keys that would do nothing: they run, or `apply` refuses them; what this build cannot run says so."""
 import os
-import pathlib
-import sys
 
 import pytest
 
 from wire import wait_until
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 POSTGRES = pytest.mark.stores("postgres")
 NO = 1
@@ -27,12 +21,6 @@ routes:
   - {{ name: all, do: [ {{ deliver: api }} ] }}
 alerts: {{ receiver_failing: {{ after: 100ms }} }}
 """
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 def look(node, doc):

@@ -1,14 +1,8 @@
 """Setting documents going again, on a node that runs: retry, cancel, dead letters, traces."""
 import json
-import pathlib
-import sys
 import time
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 DONE, NO = 0, 1
@@ -31,12 +25,6 @@ routes:
     when: {{ type: order }}
     do: [ {{ deliver: shelf }}, {{ replace: {{ find: "_", with: "-" }} }}, {{ deliver: api }} ]
 """
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from aged import CONFIG, DAY, Aged, doctor, retention, run, state_of, wait_for
 BOTH = pytest.mark.stores("sqlite", "postgres")
 
 
-@pytest.mark.proves("RE6", "FO14")
+@pytest.mark.proves("RE6")
 def test_what_somebody_asked_for_goes_on_behind_a_backup(make_node, tmp_path):
     aged = Aged(make_node, tmp_path, environment={"WAYBILL_FAULT": "retain.slice:delay_ms:200,backup.copied:delay_ms:3000"})
     node, count = aged.node, 200
@@ -248,6 +248,27 @@ def test_dead_letters_go_only_by_a_rule_of_their_own(make_node, tmp_path):
     lines = node.graphql("query($id: ID!) { document(id: $id) { timeline { what message } } }", id=dead)
     assert any("retention" in (line["what"] or "") for line in lines["document"]["timeline"])
     doctor(node)
+
+
+@pytest.mark.proves("DL4")
+def test_dead_letters_of_which_nobody_was_told_stay_for_a_day(make_node, tmp_path):
+    """They are past their time when they are seen for the first time: the rule is new, or the node was down."""
+    aged = Aged(make_node, tmp_path, retention="default: 1d, dead: 10d")
+    node = aged.node
+    dead = aged.send("dead", to="nobody", state="dead")
+    aged.today()
+    assert node.cli("retention", "run").returncode == 0
+    assert node.wait_event("retention.dead_soon", timeout=20)["count"] == 1
+    looked = retention(node)["lastLook"]
+    assert node.cli("retention", "run").returncode == 0
+    wait_for(node, lambda: retention(node)["lastLook"] not in (None, looked) and retention(node)["state"] == "rests")
+    assert state_of(node, dead) == "dead" and retention(node)["deadDiscarded"] == 0
+    assert node.stop() == 0
+    aged.clock.by(DAY)
+    node.start()
+    assert node.cli("retention", "run").returncode == 0
+    assert node.wait_event("retention.dead", timeout=20)["count"] == 1
+    assert state_of(node, dead) == "cancelled"
 
 
 @pytest.mark.proves("RE3")

@@ -2,10 +2,9 @@
 
 A document is {"to": SYSTEM, "n": N, ...}; the route of its receiver lets it join the batch of that name.
 """
+import datetime
 import io
 import json
-import pathlib
-import sys
 import time
 import xml.etree.ElementTree as ET
 import zipfile
@@ -13,10 +12,6 @@ import zipfile
 import pytest
 
 from moved_clock import MovedClock
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 
@@ -38,12 +33,6 @@ def config(url, batches, more="", steps=None):
         f"  - {{ name: {name}, when: {{ receiver: {name} }}, do: [ {(steps or {}).get(name, '')} {{ batch: {name} }} ] }}\n"
         for name in batches)
     return text + more
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 def send(node, to, n, **more):
@@ -204,6 +193,27 @@ def test_members_fare_as_their_batch_does(make_node, receiver):
     assert node.cli("docs", "retry", batch).returncode == 0
     for doc in docs:
         await_state(node, doc, "done")
+    assert state(node, batch) == "delivered" and healthy(node)
+
+
+@BOTH
+@pytest.mark.proves("BA1", "BA3")
+def test_members_are_in_doubt_with_their_batch(make_node, receiver):
+    """Nobody knows whether it arrived: it is sent again when a person says so, and then as the same one."""
+    node = make_node(config=config(receiver.url(""), {"b": "count: 2"}).replace("  b: {}\n", "  b: { in_doubt: hold }\n"))
+    node.start()
+    receiver.behave("/in/b", "close", times=1)
+    docs = [send(node, "b", n) for n in range(2)]
+    for doc in docs:
+        await_state(node, doc, "in_doubt")
+    batch = built(node, "b")[0]
+    assert state(node, batch) == "in_doubt"
+    assert node.cli("docs", "resolve", docs[0], "--resend").returncode == 1, "a member has no delivery of its own"
+    assert [state(node, doc) for doc in docs] == ["in_doubt"] * 2 and len(bodies(receiver, "b")) == 1
+    assert node.cli("docs", "resolve", batch, "--resend").returncode == 0
+    for doc in docs:
+        await_state(node, doc, "done")
+    assert receiver.keys() == {f"{batch}.to-b": 2} and len(set(bodies(receiver, "b"))) == 1
     assert state(node, batch) == "delivered" and healthy(node)
 
 
@@ -538,7 +548,16 @@ def test_times_that_were_missed_and_empty_ones(make_node, receiver, tmp_path):
     assert [b["state"] for b in batches(node, "one")] == ["open"] and len(bodies(receiver, "one")) == 1
     clock.by(4 * 3600)
     await_that(node, lambda: len(bodies(receiver, "one")) == 2)
-    assert healthy(node)
+    clock.by(5 * 3600)  # nothing waits: the one is passed over, the other is sent empty
+    await_that(node, lambda: len(bodies(receiver, "each")) == 5)
+    send(node, "one", 2)
+    await_that(node, lambda: [b["count"] for b in batches(node, "one")] == [1])
+    clock.by(6 * 3600)
+    await_that(node, lambda: len(bodies(receiver, "one")) == 3)
+    found = batches(node, "one", True)
+    slots = [datetime.datetime.fromisoformat(b["slot"].rstrip("Z")) for b in reversed(found)]
+    assert slots[1] - slots[0] == datetime.timedelta(hours=1) and slots[2] > slots[1], slots
+    assert [b["count"] for b in found] == [1, 1, 1] and healthy(node)
 
 
 @BOTH

@@ -2,17 +2,12 @@
 import base64
 import hashlib
 import json
-import pathlib
-import sys
 import threading
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
-from test_87_rights import Somebody, make_role, somebody  # noqa: E402
-from wire import Wire, head, wait_until  # noqa: E402
+from test_87_rights import Somebody, make_role, somebody
+from wire import Wire, head, wait_until
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 DONE, NO, USAGE = 0, 1, 2
@@ -35,12 +30,6 @@ routes:
     when: {{ type: order }}
     do: [ {{ deliver: api }} ]
 """
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture
@@ -238,6 +227,7 @@ def test_requests_that_are_wrong(node):
     assert got.returncode == USAGE
 
 
+@pytest.mark.proves("ME3")
 def test_the_api_edits_and_shows_where_documents_come_from(node):
     doc = send(node, type="letter", text="one")
     await_state(node, doc, "dead")

@@ -1,21 +1,15 @@
 """Backup while the node works, restore elsewhere, and nothing is sent before a person chooses."""
 import json
 import os
-import pathlib
 import re
 import shutil
 import sqlite3
-import sys
 import threading
 import time
 
 import pytest
 
 from running_node import clean_environment, run_program
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
-from rig.receiver import Receiver  # noqa: E402
 
 DONE, NO, USAGE = 0, 1, 2
 BOTH = pytest.mark.stores("sqlite", "postgres")
@@ -35,12 +29,6 @@ endpoints:
 routes:
   - {{ name: all, do: [ {{ deliver: api }} ] }}
 """
-
-
-@pytest.fixture
-def receiver():
-    with Receiver() as r:
-        yield r
 
 
 @pytest.fixture

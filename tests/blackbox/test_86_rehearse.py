@@ -143,6 +143,7 @@ def send_many(node, bodies):
 # -- one changed route
 
 @BOTH
+@pytest.mark.proves("XC8")
 def test_exactly_the_affected_documents(world):
     """One route of a few is changed: those that take it are told, all of them and no other."""
     kinds = ["note", "order", "junk", "note"]

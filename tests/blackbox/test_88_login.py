@@ -395,10 +395,12 @@ def test_many_at_once_wait_for_their_turn(node):
 @pytest.mark.proves("S15")
 def test_nothing_answers_without_a_login(node):
     ident = node.post("open", b"x").json["document"]
-    for path in ("/graphql", f"/documents/{ident}", f"/documents/{ident}/payload"):
-        assert node.request("GET", path).status in (401, 405)
+    for path in ("/events", "/graphql", f"/documents/{ident}", f"/documents/{ident}/payload"):
+        answer = node.request("GET", path)
+        assert answer.status in (401, 405) and ident.encode() not in answer.body, path
     for path in ("/graphql", f"/documents/{ident}/edit", "/documents?gateway=open"):
         assert node.request("POST", path, b"{}", {"Content-Type": "application/json"}).status == 401
+    assert node.documents() == [ident]
     assert node.request("GET", "/healthz").status == 200
     assert node.request("GET", "/login/ways").json == {"password": True, "oidc": None}
     assert node.request("GET", "/oidc/start").status == 404

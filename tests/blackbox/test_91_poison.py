@@ -148,6 +148,24 @@ def test_a_delivery_that_waited_can_be_poison_too(make_node):
 
 
 @BOTH
+@pytest.mark.proves("DE13")
+@pytest.mark.config(CONFIG.replace("hub: {}", "hub: { in_doubt: hold }"))
+def test_what_crashes_a_connector_behind_its_intent_is_in_doubt(make_node):
+    """The receiver may have it: it is not tried again, not even alone."""
+    node = make_node(environment={"WAYBILL_FAULT": f"file.writing:abort_on:{BOMB.decode()}"})
+    node.start()
+    bomb = send(node, "bomb", BOMB)
+    assert node.ended() == -signal.SIGABRT
+    assert crashes_until_it_lives(node) == 0
+    bomb = bomb or send(node, "bomb", BOMB)
+    good = send(node, "good", b"a good one")
+    wait_until(lambda: is_quiet(node), what="the next document")
+    found = states(node)
+    assert found[bomb][0] == "in_doubt" and found[good] == ("delivered", None)
+    assert files(node) == {"good"} and node.cli("doctor").returncode == 0
+
+
+@BOTH
 @pytest.mark.proves("QC4")
 @pytest.mark.parametrize("point", ["road.walk", "file.writing", "send.answered"])
 def test_a_kill_never_counts_against_a_document(make_node, point):

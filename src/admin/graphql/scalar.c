@@ -115,10 +115,28 @@ static bool write_bool(const struct graphql_answer *a, struct buf *out, struct e
     return true;
 }
 
+/* What is stored is shown in terminals and logs: an escape sequence in it is an attack on whoever
+ * reads it.  Texts may have lines. */
+static bool has_no_control(struct str text, struct err *err)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+
+        if ((c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
+            return err_set(err, ERR_PERMANENT, 0,
+                           "a text without control characters expected; there is U+%04X at byte "
+                           "%zu",
+                           c, i + 1);
+    }
+    return true;
+}
+
 static bool read_string(const struct graphql_literal *v, struct graphql_value *ret, struct err *err)
 {
     if (v->kind != GRAPHQL_LITERAL_STRING)
         return graphql_scalar_wrong("a string", v, err);
+    if (!has_no_control(v->text, err))
+        return false;
     *ret = (struct graphql_value){ .kind = GRAPHQL_TEXT, .text = v->text };
     return true;
 }
@@ -128,6 +146,8 @@ static bool graphql_scalar_read_id(const struct graphql_literal *v, struct graph
 {
     if (v->kind != GRAPHQL_LITERAL_STRING && v->kind != GRAPHQL_LITERAL_INT)
         return graphql_scalar_wrong("an ID", v, err);
+    if (!has_no_control(v->text, err))
+        return false;
     *ret = (struct graphql_value){ .kind = GRAPHQL_TEXT, .text = v->text };
     return true;
 }

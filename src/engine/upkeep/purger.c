@@ -63,7 +63,7 @@ struct purger {
     bool all;   /* this round ignores the guard */
     bool hurry; /* behind, or short of disk space */
     int64_t due_seen_us;
-    int64_t told_soon_us, told_guard_us;
+    int64_t told_guard_us;
 };
 
 static struct metric gone_documents = { .name = "waybill_retention_documents_total",
@@ -419,32 +419,44 @@ static bool count_soon(struct purger *r, int64_t until_us, int64_t *ret, struct 
     return true;
 }
 
+static void tell_soon(struct purger *r, int64_t soon)
+{
+    log_event(LOG_WARN, "retention.dead_soon", kv_int("count", soon),
+              kv_z("hint", "Dead letters that will be discarded within three days; see "
+                           "`waybill dead ls`."));
+    mishaps_note(r->o.mishaps, "dead_expires", "retention", STR("dead letters"),
+                 "dead letters will be discarded within three days");
+}
+
 static bool purger_look_at_dead(struct purger *r, int64_t now_us, const struct plan *plan,
                                 struct err *err)
 {
     int64_t keep_us = plan->retention.dead_us, done = 0, soon = 0;
+    int64_t soon_us = now_us - keep_us + SOON_US;
+    struct retain_announced announced;
 
     if (keep_us == 0)
         return true;
-    bool ok = discard_until(r, now_us - keep_us, plan, &done, err) &&
-              count_soon(r, now_us - keep_us + SOON_US, &soon, err);
+    /* Who dies later today was not counted, however short the rule is. */
+    if (!count_soon(r, soon_us, &soon, err) ||
+        !retain_announce(r->o.store, now_us, soon_us < now_us ? soon_us : now_us, &announced, err))
+        return false;
+    if (soon > 0 && announced.fresh)
+        tell_soon(r, soon);
+    int64_t due_us = now_us - keep_us;
+
+    if (announced.told_us < due_us)
+        due_us = announced.told_us;
+    bool ok = due_us <= 0 || discard_until(r, due_us, plan, &done, err);
 
     (void)pthread_mutex_lock(&r->mutex);
     r->view.dead += done;
-    r->view.dead_soon = soon;
+    r->view.dead_soon = soon - done;
     (void)pthread_mutex_unlock(&r->mutex);
     if (done > 0)
         log_event(LOG_WARN, "retention.dead", kv_int("count", done),
                   kv_z("hint", "They waited as long as `retention.dead` says and were discarded; "
                                "those that no receiver has go tomorrow."));
-    if (soon > 0 && (r->told_soon_us == 0 || clock_mono_us() - r->told_soon_us > RETAIN_DAY_US)) {
-        r->told_soon_us = clock_mono_us();
-        log_event(LOG_WARN, "retention.dead_soon", kv_int("count", soon),
-                  kv_z("hint", "Dead letters that will be discarded within three days; see "
-                               "`waybill dead ls`."));
-        mishaps_note(r->o.mishaps, "dead_expires", "retention", STR("dead letters"),
-                     "dead letters will be discarded within three days");
-    }
     return ok;
 }
 

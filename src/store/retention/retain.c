@@ -596,3 +596,67 @@ bool retain_believe_anew(struct store *s, int64_t today, struct err *err)
 
     return retention_retain_believe(s, &o, err);
 }
+
+/* ---- dead letters that are announced ---- */
+
+#define VOID_US (INT64_C(7) * RETAIN_DAY_US)
+
+struct announce_op {
+    struct store_op op;
+    int64_t now_us, until_us;
+    struct retain_announced is;
+};
+
+enum { SINCE, UNTIL, TOLD, MARKS }; /* when, whom, and who was announced a day before */
+
+static const char *const announce_marks[MARKS] = { "dead_announced", "dead_until", "dead_told" };
+
+/* A rule that is new, or shorter by more than a day, announces at once: its letters wait for a day
+ * from then on. */
+static bool announce(struct db *db, struct announce_op *o, struct err *err)
+{
+    int64_t is[MARKS];
+
+    for (int i = 0; i < MARKS; i++)
+        if (!db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(str_of(announce_marks[i]))), 0, &is[i],
+                        err))
+            return false;
+    int64_t ago_us = o->now_us - is[SINCE]; /* below 0: another node's clock, or it went back */
+    bool is_void = ago_us < -RETAIN_DAY_US || ago_us > VOID_US;
+
+    if (is_void)
+        is[TOLD] = 0;
+    else if (ago_us >= RETAIN_DAY_US && is[UNTIL] > is[TOLD])
+        is[TOLD] = is[UNTIL];
+    o->is.told_us = is[TOLD];
+    o->is.fresh = is_void || ago_us >= RETAIN_DAY_US || o->until_us - is[UNTIL] > RETAIN_DAY_US;
+    is[SINCE] = o->now_us;
+    is[UNTIL] = o->until_us;
+    for (int i = 0; o->is.fresh && i < MARKS; i++)
+        if (!db_run(db, SQL_MARK_PUT, DB_ARGS(db_text(str_of(announce_marks[i])), db_int(is[i])),
+                    NULL, err))
+            return false;
+    return true;
+}
+
+static bool announce_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!announce(w->db, container_of(ops[i], struct announce_op, op), err))
+            return false;
+    return true;
+}
+
+static const struct store_verb announce_verb = { .name = "announce dead letters",
+                                                 .run = announce_run };
+
+bool retain_announce(struct store *s, int64_t now_us, int64_t until_us,
+                     struct retain_announced *ret, struct err *err)
+{
+    struct announce_op o = { .now_us = now_us, .until_us = until_us };
+
+    if (!writers_call(s->writers, &announce_verb, &o.op, err))
+        return false;
+    *ret = o.is;
+    return true;
+}

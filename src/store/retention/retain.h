@@ -77,3 +77,14 @@ bool retain_believe(struct store *s, int64_t today, struct err *err);
 /* An operator confirms the clock: the believed day may also fall.  Other nodes follow at their next
  * start. */
 bool retain_believe_anew(struct store *s, int64_t today, struct err *err);
+
+struct retain_announced {
+    int64_t
+        told_us; /* who died until then was announced a day ago or longer, and may go; 0: none */
+    bool fresh;  /* this call announced: somebody is to be told */
+};
+
+/* Announces, once a day, that the dead letters that died until `until_us` will be discarded.  What
+ * was announced and not renewed for a week is void. */
+bool retain_announce(struct store *s, int64_t now_us, int64_t until_us,
+                     struct retain_announced *ret, struct err *err);

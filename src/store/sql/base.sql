@@ -72,6 +72,10 @@ SELECT last_value FROM num_block;
 -- in:  $1 name text, $2 value int
 UPDATE mark SET value = $2 WHERE name = $1;
 
+-- name: mark_put
+-- in:  $1 name text, $2 value int
+INSERT INTO mark(name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
 -- name: mark_raise
 -- in:  $1 name text, $2 value int
 UPDATE mark SET value = $2 WHERE name = $1 AND value < $2;

@@ -80,7 +80,6 @@ static void *copy_all(void *arg)
     return NULL;
 }
 
-/* proves: FO14 */
 TEST(sqlite_a_backup_waits_for_what_is_going_and_nothing_goes_until_it_is_taken)
 {
     struct home h = fresh_home(), new = fresh_home();
@@ -105,7 +104,6 @@ TEST(sqlite_a_backup_waits_for_what_is_going_and_nothing_goes_until_it_is_taken)
     store_close(s);
 }
 
-/* proves: FO14 */
 TEST(sqlite_a_backup_is_of_one_moment)
 {
     struct home h = fresh_home(), new = fresh_home();

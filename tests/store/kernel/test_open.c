@@ -98,6 +98,24 @@ TEST(a_migration_that_is_killed_leaves_nothing_half_done)
     store_close(s);
 }
 
+/* Each time in the fourth of those that are left.  proves: XC9 */
+TEST(an_upgrade_that_is_killed_goes_on_with_the_migration_it_was_in)
+{
+    struct home h = empty_home();
+    int64_t done = 0;
+
+    for (; done + 4 <= migrate_newest(); done += 3) {
+        CHECK(was_killed(run_child("open", &h, "migrate.step:kill:4", NULL, NULL)));
+        CHECK(ask(&h, "SELECT max(version) FROM schema_version") == done + 3);
+        CHECK(ask(&h, "SELECT count(*) FROM schema_version") == done + 3);
+    }
+    struct store *s = open_store(&h);
+
+    CHECK(s != NULL && done > 0 && accept_many(s, 0, 1, 1));
+    CHECK(ask(&h, "SELECT max(version) FROM schema_version") == migrate_newest());
+    store_close(s);
+}
+
 TEST(postgres_nodes_that_start_together_migrate_once)
 {
     enum { NODES = 6 };

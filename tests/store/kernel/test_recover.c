@@ -106,7 +106,6 @@ TEST(sqlite_numbers_are_above_those_of_all_lost_documents)
     store_close(s);
 }
 
-/* proves: FO14 */
 TEST(sqlite_payloads_that_retention_copied_are_found_again)
 {
     static struct copied_scene c;

@@ -212,4 +212,38 @@ TEST(a_clock_that_goes_back_makes_nothing_overdue)
     store_close(s);
 }
 
+static bool announces(struct store *s, int64_t now_us, int64_t until_us, int64_t told_us,
+                      bool fresh)
+{
+    struct retain_announced a;
+    struct err err = { 0 };
+
+    return retain_announce(s, now_us, until_us, &a, &err) && a.told_us == told_us &&
+           a.fresh == fresh;
+}
+
+/* proves: DL4 */
+TEST(dead_letters_go_a_day_after_they_were_announced)
+{
+    const int64_t hour = INT64_C(3600) * CLOCK_S, day = RETAIN_DAY_US, now = 20000 * day;
+    const int64_t old = now - 40 * day;
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+
+    CHECK(s != NULL && announces(s, now, old, 0, true));
+    CHECK(announces(s, now + 23 * hour, old + 23 * hour, 0, false));
+    CHECK(announces(s, now + day, old + day, old, true));
+    /* A shorter rule: what it adds waits as long. */
+    CHECK(announces(s, now + day + hour, old + 9 * day, old, true));
+    CHECK(announces(s, now + 2 * day, old + 9 * day, old, false));
+    store_close(s);
+    CHECK((s = open_store(&h)) != NULL); /* it is known after a restart */
+    CHECK(announces(s, now + 2 * day + hour, old + 9 * day, old + 9 * day, true));
+    CHECK(announces(s, now + 2 * day, old + 9 * day, old + 9 * day, false)); /* another node */
+    /* Nobody renewed it, and a clock that went back. */
+    CHECK(announces(s, now + 10 * day, old + 10 * day, 0, true));
+    CHECK(announces(s, now, old, 0, true) && announces(s, now + hour, old + hour, 0, false));
+    store_close(s);
+}
+
 STORE_TEST_MAIN

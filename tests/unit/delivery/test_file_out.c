@@ -15,6 +15,8 @@
 
 static const char named[] = ", name: '${name}'";
 
+/* Its date is that of the acceptance, so that a replay on another day has the same name.
+ * proves: FI9 */
 TEST(a_document_becomes_a_file)
 {
     AUTO(sender_done) struct sender s = sender_of(", name: '${sender}/${date}/${id}.xml'");

@@ -1,4 +1,3 @@
-/* proves: XC3 */
 #include "engine/threads/crew.h"
 
 #include <pthread.h>
@@ -195,6 +194,7 @@ TEST(crew_waits_for_what_goes_on)
     CHECK(crew_free(c) == 0);
 }
 
+/* proves: XC3 */
 TEST(crew_has_fewer_threads_when_too_many_are_lost)
 {
     struct crew *c = crew_new("test", 2, 1);

@@ -68,7 +68,6 @@ TEST(manifest_is_read_as_it_was_written)
     CHECK(manifest_each(folder.fd, see, &s, &err) && s.count == 2 && s.good);
 }
 
-/* proves: FO14 */
 TEST(manifest_with_any_bit_flipped_is_refused)
 {
     AUTO(folder_done) struct folder folder = folder_make();
