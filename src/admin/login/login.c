@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "admin/login/limit.h"
 #include "admin/login/oidc_provider.h"
 #include "admin/login/principal.h"
 #include "admin/login/roles.h"
@@ -15,6 +14,7 @@
 #include "base/thread.h"
 #include "base/wait.h"
 #include "engine/engine.h"
+#include "engine/intake/login_limit.h"
 #include "engine/threads/background.h"
 #include "store/people/role.h"
 #include "store/people/session.h"

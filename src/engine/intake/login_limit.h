@@ -1,4 +1,4 @@
-/* limit.h - rate limit of password attempts.
+/* login_limit.h - rate limit of password attempts.
  *
  * Failed attempts are counted per pair of account and address, and per address.  After the free
  * attempts the delay doubles with each further one, up to a quarter of an hour; after a pause of

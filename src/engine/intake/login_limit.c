@@ -1,4 +1,4 @@
-#include "admin/login/limit.h"
+#include "engine/intake/login_limit.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>

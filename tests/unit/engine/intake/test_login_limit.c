@@ -1,5 +1,5 @@
 /* Guessing is slowed by address; nobody can lock somebody else out. */
-#include "admin/login/limit.h"
+#include "engine/intake/login_limit.h"
 
 #include "base/auto.h"
 #include "test.h"
