@@ -350,11 +350,20 @@ static bool login_on_loop(struct entry *e)
         return true;
     }
     (void)login_hash(e->login, e->name, &e->arena, &e->hash);
+    struct password_check check = { .queue = PASSWORD_OF_PEOPLE,
+                                    .background = engine_background(login_engine(e->login)),
+                                    .loop = http_loop(e->request),
+                                    .user = e->name,
+                                    .password = e->password,
+                                    .hash = e->hash,
+                                    .verified = verified,
+                                    .arg = e };
+
     e->away = true;
-    if (password_verify(engine_background(login_engine(e->login)), http_loop(e->request), e->name,
-                        e->password, e->hash, verified, e))
+    if (password_verify(&check))
         return false;
     e->away = false;
+    login_limit_undo(login_limits(e->login), e->name, e->address);
     buf_puts(&e->fields, "Retry-After: 1\r\n");
     entry_error(e, 503, "busy", "Too many logins at once. Try again.");
     return true;

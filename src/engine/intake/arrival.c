@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/intake/key_search.h"
-#include "engine/intake/password.h"
+#include "engine/intake/sender_login.h"
 #include "engine/road/birth.h"
 #include "engine/road/road.h"
 #include "store/store.h"
@@ -505,12 +505,6 @@ static struct intake_table *table(struct intake *in)
     return t;
 }
 
-static bool verify(struct intake *in, struct loop *loop, struct str user_name, struct str password,
-                   const char *hash, void (*verified)(void *user, bool ok), void *user)
-{
-    return password_verify(in->options.background, loop, user_name, password, hash, verified, user);
-}
-
 static void count_refusal(const struct intake_gateway *g, int status)
 {
     (void)status;
@@ -526,6 +520,6 @@ const struct intake_port intake_port = {
     .add = add,
     .end = end,
     .abort = abort_arrival,
-    .verify = verify,
+    .verify = sender_login_verify,
     .count_refusal = count_refusal,
 };

@@ -9,6 +9,7 @@
 #include "base/require.h"
 #include "core/connector.h"
 #include "engine/intake/arrival.h"
+#include "engine/intake/login_limit.h"
 #include "store/people/caller.h"
 #include "store/store.h"
 
@@ -215,6 +216,7 @@ struct intake *intake_new(const struct intake_options *options)
 
     in->options = *options;
     in->free_disk = INT64_MAX;
+    in->logins = login_limit_new();
     (void)pthread_rwlock_init(&in->table_lock, NULL);
     in->lanes = xcalloc(options->loop_count, sizeof *in->lanes);
     for (size_t i = 0; i < options->loop_count; i++) {
@@ -270,5 +272,6 @@ void intake_free(struct intake *in)
     for (size_t i = 0; i < in->options.loop_count; i++)
         free_lane(&in->lanes[i]);
     free(in->lanes);
+    login_limit_free(in->logins);
     free(in);
 }

@@ -192,3 +192,29 @@ void login_limit_worked(struct login_limit *l, struct str user, struct str addre
     }
     (void)pthread_mutex_unlock(&l->mutex);
 }
+
+/* The attempt was allowed, so there was no delay before it. */
+static void uncount(struct slot *s)
+{
+    if (s == NULL || s->tries == 0)
+        return;
+    s->tries--;
+    s->next_us = 0;
+}
+
+void login_limit_undo(struct login_limit *l, struct str user, struct str address)
+{
+    uint64_t pair = login_limit_key_of(l, user, address),
+             place = login_limit_key_of(l, STR(""), address);
+
+    (void)pthread_mutex_lock(&l->mutex);
+    struct slot *known = login_limit_find(&l->known, pair);
+
+    if (known != NULL) {
+        known->tries += known->tries < LOGIN_KNOWN_BURST;
+    } else {
+        uncount(login_limit_find(&l->tries, pair));
+        uncount(login_limit_find(&l->tries, place));
+    }
+    (void)pthread_mutex_unlock(&l->mutex);
+}

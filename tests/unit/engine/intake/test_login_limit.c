@@ -170,3 +170,35 @@ int main(void)
 {
     return test_main();
 }
+
+TEST(login_limit_takes_a_try_back_that_was_not_made)
+{
+    AUTO(drop) struct login_limit *l = login_limit_new();
+    int64_t now = 1000 * S;
+
+    for (int i = 0; i < 1000; i++) {
+        CHECK(try(l, "alice", "10.0.0.1", now) == 0);
+        login_limit_undo(l, STR("alice"), STR("10.0.0.1"));
+    }
+    for (int i = 0; i < LOGIN_FREE_PAIR; i++)
+        CHECK(try(l, "alice", "10.0.0.1", now) == 0);
+    CHECK(try(l, "alice", "10.0.0.1", now) == S); /* ... and no more than these */
+    now += S;
+    CHECK(try(l, "alice", "10.0.0.1", now) == 0);
+    login_limit_undo(l, STR("alice"), STR("10.0.0.1"));
+    CHECK(try(l, "alice", "10.0.0.1", now) == 0); /* the wait of the try is taken back with it */
+    CHECK(try(l, "alice", "10.0.0.1", now) == 2 * S);
+}
+
+TEST(login_limit_takes_a_try_of_a_known_pair_back)
+{
+    AUTO(drop) struct login_limit *l = login_limit_new();
+    int64_t now = 1000 * S;
+
+    CHECK(try(l, "alice", "10.0.0.1", now) == 0);
+    login_limit_worked(l, STR("alice"), STR("10.0.0.1"), now);
+    for (int i = 0; i < 3 * LOGIN_KNOWN_BURST; i++) {
+        CHECK(try(l, "alice", "10.0.0.1", now) == 0);
+        login_limit_undo(l, STR("alice"), STR("10.0.0.1"));
+    }
+}
