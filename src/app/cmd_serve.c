@@ -218,6 +218,8 @@ static bool listen_now(struct node *n, struct err *err)
                                      .tls = n->tls,
                                      .handler = &front_handler,
                                      .is_reserved = front_is_reserved,
+                                     .trust = node->trust.items,
+                                     .trust_count = node->trust.count,
                                      .limits = HTTP_LIMITS_DEFAULT };
 
     if (n->server != NULL)
@@ -225,7 +227,7 @@ static bool listen_now(struct node *n, struct err *err)
     o.limits.connections = connections_for(node);
     o.limits.conn_requests = 0;
     if (n->front == NULL)
-        n->front = front_new();
+        n->front = front_new(&n->config->node.monitors);
     o.arg = n->front;
     if (!http_server_start(&o, n->loops, n->loop_count, &n->server, err))
         return err_context(err, "listen on %s:%u", node->listen.host, node->listen.port);
@@ -236,9 +238,9 @@ static bool open_doors(struct node *n, struct err *err)
 {
     if (!api_new(&n->api, err))
         return false;
-    n->http_api = http_api_new(n->engine, n->api);
+    n->http_api = http_api_new(n->engine, n->api, &n->config->node.monitors);
     if (n->front == NULL)
-        n->front = front_new();
+        n->front = front_new(&n->config->node.monitors);
     front_open(n->front, engine_intake(n->engine), n->http_api);
     if (!listen_now(n, err))
         return false;

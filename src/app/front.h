@@ -8,12 +8,14 @@
 
 #include "base/http_server.h"
 
+struct config_networks;
 struct front;
 struct http_api;
 struct intake;
 
-/* A front that waits: liveness is answered, everything else is refused with the reason. */
-struct front *front_new(void);
+/* A front that waits: liveness is answered, everything else is refused.  monitors: who is told the
+ * reason; lent.  No key can be checked yet. */
+struct front *front_new(const struct config_networks *monitors);
 void front_free(struct front *f);
 /* Why it waits; space: for want of it (507). */
 void front_wait(struct front *f, const char *why, bool space);

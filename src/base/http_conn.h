@@ -1,7 +1,8 @@
 /* http_conn.h - internals of the HTTP server: connections, and the state of each loop.
  *
  * Only the http_*.c files include this.  http_server.c starts, listens, accepts,
- * ticks and stops; http_conn.c reads, parses and closes; http_answer.c writes.
+ * ticks and stops; http_conn.c reads, parses and closes; http_answer.c writes;
+ * http_peer.c says where a request comes from.
  *
  * A connection without a request keeps no buffer: bytes are read into one buffer
  * of the loop, and the request object (parser, head, fields) comes from the
@@ -68,8 +69,8 @@ struct request {
     bool close;    /* no further request on this connection  */
     bool no_body;  /* HEAD, 204, 304: the answer has no body */
     bool out_chunked, want_drained;
-    int64_t out_left; /* of a declared length; -1: unknown */
-    char peer[INET6_ADDRSTRLEN];
+    int64_t out_left;                /* of a declared length; -1: unknown */
+    char peer[NETWORK_ADDRESS_TEXT]; /* "": not asked for yet */
     struct http_parser parser;
 };
 

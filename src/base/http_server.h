@@ -38,6 +38,7 @@
 #include "base/err.h"
 #include "base/http_parse.h"
 #include "base/loop.h"
+#include "base/network.h"
 #include "base/str.h"
 #include "base/tls.h"
 
@@ -134,6 +135,9 @@ struct http_server_options {
     /* Requests for this path are served even if there are too many connections, on a few more of
      * them with one request each.  NULL: none are. */
     bool (*is_reserved)(void *arg, struct str path);
+    /* Proxies whose word is taken on where a request comes from; lent for the server's life. */
+    const struct network *trust;
+    size_t trust_count;
     struct http_limits limits;
 };
 
@@ -155,8 +159,11 @@ void http_server_free(struct http_server *s); /* stopped, or NULL */
 struct loop *http_loop(const struct http_request *r);
 struct str http_field(const struct http_request *r, struct str name); /* ptr NULL: none */
 bool http_field_at(const struct http_request *r, size_t i, struct str *ret_name,
-                   struct str *ret_value);    /* false: no more */
-struct str http_peer(struct http_request *r); /* the address as text, no port */
+                   struct str *ret_value); /* false: no more */
+/* Where the request comes from: the other side of the connection or, when that is a trusted proxy,
+ * what the proxies say.  As text, without a port. */
+struct str http_peer(struct http_request *r);
+bool http_peer_address(struct http_request *r, struct network_address *ret);
 bool http_is_tls(const struct http_request *r);
 
 /* Starts to read the body; sends "100 Continue" if the client waits for it. */

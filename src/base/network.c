@@ -31,6 +31,16 @@ bool network_address_parse(struct str text, struct network_address *ret)
     return inet_pton(AF_INET6, z, ret->bytes) == 1;
 }
 
+const char *network_address_text(const struct network_address *address,
+                                 char ret[static NETWORK_ADDRESS_TEXT])
+{
+    _Static_assert((int)NETWORK_ADDRESS_TEXT >= (int)INET6_ADDRSTRLEN, "an address fits");
+    bool four = memcmp(address->bytes, v4_prefix, sizeof v4_prefix) == 0;
+
+    return inet_ntop(four ? AF_INET : AF_INET6, address->bytes + (four ? V4_AT : 0), ret,
+                     NETWORK_ADDRESS_TEXT);
+}
+
 bool network_address_of(const struct sockaddr *from, struct network_address *ret)
 {
     if (from->sa_family == AF_INET)

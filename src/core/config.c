@@ -136,6 +136,7 @@ static void build_node(struct config *c)
         .expose_env = read_texts(c, yaml_get(expose, "env")),
         .trust = read_networks(c, yaml_get(map, "trust")),
         .egress = read_networks(c, yaml_get(map, "egress")),
+        .monitors = read_networks(c, yaml_get(map, "monitors")),
         .insecure = str_is(config_read_text(map, key(grammar_node, "insecure")), "true"),
         .source = config_read_word(map, grammar_node, "config", CONFIG_FROM_STORE),
     };

@@ -80,7 +80,7 @@ struct config_node {
     uint64_t connections, memory_bytes, disk_reserve_bytes, commit_queue;
     /* Paths as written: see config_path().  No folders: that of the configuration file. */
     struct config_texts folders, expose_files, expose_env;
-    struct config_networks trust, egress;
+    struct config_networks trust, egress, monitors;
     bool insecure;
     enum config_source source;
 };

@@ -95,8 +95,15 @@ const struct option grammar_node[] = {
         .each = &folder_each),
     OPTION("expose", OPT_MAP, "what a configuration may take from this machine; left out: nothing",
            .keys = node_expose),
-    OPTION("trust", OPT_LIST, "proxies whose word is taken on where a request came from",
+    OPTION("trust", OPT_LIST,
+           "proxies whose word is taken on where a request came from: the last address of "
+           "`Forwarded` or `X-Forwarded-For` that is none of these",
            .each = &network_each),
+    OPTION(
+        "monitors", OPT_LIST,
+        "machines that may read `/metrics` and the reasons of `/readyz` without a key; left out: "
+        "none",
+        .each = &network_each),
     OPTION("egress", OPT_LIST,
            "addresses that may be sent to although they are refused otherwise: link-local ones, "
            "metadata services, this node's own",
