@@ -79,11 +79,6 @@ TEST(network_of_a_socket)
     CHECK(!network_address_of(&other, &a));
 }
 
-int main(void)
-{
-    return test_main();
-}
-
 TEST(network_address_is_written_as_people_do)
 {
     static const char *const texts[] = { "10.0.0.1", "::1", "2001:db8::17", "255.255.255.255" };
@@ -96,4 +91,9 @@ TEST(network_address_is_written_as_people_do)
     }
     CHECK(network_address_parse(STR("::ffff:10.0.0.1"), &a));
     CHECK(str_is(str_of(network_address_text(&a, text)), "10.0.0.1"));
+}
+
+int main(void)
+{
+    return test_main();
 }

@@ -166,11 +166,6 @@ TEST(login_limit_forgets_the_oldest)
     }
 }
 
-int main(void)
-{
-    return test_main();
-}
-
 TEST(login_limit_takes_a_try_back_that_was_not_made)
 {
     AUTO(drop) struct login_limit *l = login_limit_new();
@@ -201,4 +196,9 @@ TEST(login_limit_takes_a_try_of_a_known_pair_back)
         CHECK(try(l, "alice", "10.0.0.1", now) == 0);
         login_limit_undo(l, STR("alice"), STR("10.0.0.1"));
     }
+}
+
+int main(void)
+{
+    return test_main();
 }
