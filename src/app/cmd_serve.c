@@ -34,6 +34,7 @@ enum {
     TEXT_MOST = 4 << 20,
     GRACE_MS = 20000, /* for running requests when the node stops */
     STORE_WAIT_US = CLOCK_S,
+    PER_ADDRESS_LEAST = 64,
     OWN_FILES = 1024, /* descriptors reserved for everything but connections */
 };
 
@@ -50,6 +51,7 @@ struct node {
     struct http_api *http_api;
     struct front *front;
     struct http_server *server;
+    struct budget memory; /* of what is on its way in */
     sigset_t signals;
 };
 
@@ -194,6 +196,15 @@ static uint32_t connections_for(const struct config_node *node)
     return (uint32_t)room;
 }
 
+/* A quarter of the connections, so that one address cannot take them all; a few are never too many.
+ */
+static uint32_t per_address_for(const struct config_node *node, uint32_t connections)
+{
+    uint32_t part = connections / 4 > PER_ADDRESS_LEAST ? connections / 4 : PER_ADDRESS_LEAST;
+
+    return node->per_address > 0 ? (uint32_t)node->per_address : part;
+}
+
 static bool cmd_serve_start_loops(struct node *n, struct err *err)
 {
     size_t count = loops_for_this_machine();
@@ -225,6 +236,8 @@ static bool listen_now(struct node *n, struct err *err)
     if (n->server != NULL)
         return true;
     o.limits.connections = connections_for(node);
+    o.limits.per_address = per_address_for(node, o.limits.connections);
+    o.memory = &n->memory;
     o.limits.conn_requests = 0;
     if (n->front == NULL)
         n->front = front_new(&n->config->node.monitors);
@@ -319,9 +332,11 @@ static bool cmd_serve_start(struct node *n, struct err *err)
     struct engine_options o = { .node = &n->config->node,
                                 .file_text = buf_view(&n->text),
                                 .loops = n->loops,
-                                .connectors = &registry };
+                                .connectors = &registry,
+                                .memory = &n->memory };
     struct store *store;
 
+    n->memory.most = (int64_t)n->config->node.memory_bytes / 2; /* the rest is the engine's */
     if (!buf_append(&n->data_path, str_of(n->config->node.data), err) ||
         !cmd_serve_set_tls(n, &n->config->node, err) || !cmd_serve_start_loops(n, err))
         return false;

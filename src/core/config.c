@@ -128,6 +128,7 @@ static void build_node(struct config *c)
         .area = config_read_word(map, grammar_node, "area", CONFIG_INTERNAL),
         .log = config_read_word(map, grammar_node, "log", CONFIG_LOG_INFO),
         .connections = read_number(limits, limit_keys, "connections"),
+        .per_address = read_number(limits, limit_keys, "connections_per_address"),
         .memory_bytes = read_number(limits, limit_keys, "memory"),
         .disk_reserve_bytes = read_number(limits, limit_keys, "disk_reserve"),
         .commit_queue = read_number(limits, limit_keys, "commit_queue"),

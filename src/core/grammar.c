@@ -49,7 +49,13 @@ static const struct option node_tls[] = {
 static const struct option node_limits[] = {
     OPTION("connections", OPT_INT, "open connections at once", .fallback = "10000", .least = 1,
            .most = 1000000),
-    OPTION("memory", OPT_SIZE, "memory for documents that are on their way in",
+    OPTION(
+        "connections_per_address", OPT_INT,
+        "... from one address, or one /64 of IPv6; proxies of `trust` have no limit; left out: a "
+        "quarter of `connections`, at least 64",
+        .least = 1, .most = 1000000),
+    OPTION("memory", OPT_SIZE,
+           "memory for documents that are on their way in, with the heads of their requests",
            .fallback = "200 MiB", .least = 16 << 20),
     OPTION("disk_reserve", OPT_SIZE, "with less free space than this nothing is accepted (507)",
            .fallback = "1 GiB"),

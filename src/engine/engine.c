@@ -292,19 +292,19 @@ static const char *engine_closed_why(void *arg)
 static void make_doors(struct engine *e, const struct engine_options *o)
 {
     manual_metrics_register();
-    e->intake = intake_new(&(struct intake_options){
-        .store = e->store,
-        .background = e->background,
-        .spool = e->spool,
-        .road = e->road,
-        .connectors = o->connectors,
-        .area = o->node->area,
-        .loops = e->loops,
-        .loop_count = e->loop_count,
-        .memory_bytes = (int64_t)o->node->memory_bytes / 2, /* the other half is for the engine */
-        .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes,
-        .commit_queue = (size_t)o->node->commit_queue,
-        .admin_token = o->admin_token });
+    e->intake = intake_new(
+        &(struct intake_options){ .store = e->store,
+                                  .background = e->background,
+                                  .spool = e->spool,
+                                  .road = e->road,
+                                  .connectors = o->connectors,
+                                  .area = o->node->area,
+                                  .loops = e->loops,
+                                  .loop_count = e->loop_count,
+                                  .memory = o->memory,
+                                  .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes,
+                                  .commit_queue = (size_t)o->node->commit_queue,
+                                  .admin_token = o->admin_token });
     e->poller = poller_new(&(struct poller_options){ .store = e->store,
                                                      .looks = e->looks,
                                                      .road = e->road,

@@ -44,6 +44,7 @@ struct engine_options {
     struct loop *const *loops; /* running; the caller ends them between stop and free */
     size_t loop_count;
     const struct connectors *connectors;
+    struct budget *memory; /* of what is on its way in; lent until engine_free() */
 };
 
 /* Also after a failure *ret is set: stop and free it. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/fault.h"
@@ -55,7 +56,7 @@ static struct arrival *arrival_make(struct intake_loop *lane)
 
 static void release_memory(struct arrival *a)
 {
-    atomic_fetch_sub(&a->intake->bytes, a->reserved);
+    budget_give_body(a->intake->options.memory, a->reserved);
     a->reserved = 0;
 }
 
@@ -334,11 +335,9 @@ static bool arrival_reserve(struct arrival *a, int64_t length, struct intake_ans
                    : length > SEGMENT_PAYLOAD_MOST ? 2 * SPOOL_PIPE
                                                    : length;
 
-    if (atomic_fetch_add(&in->bytes, need) + need > in->options.memory_bytes) {
-        atomic_fetch_sub(&in->bytes, need);
+    if (!budget_take_body(in->options.memory, need))
         return arrival_refuse(ret, 503, "busy", "This node has too much to do. Send it again.",
                               retry_after(in));
-    }
     a->reserved = need;
     return true;
 }
@@ -453,10 +452,8 @@ static bool grows_in_memory(struct arrival *a, size_t more)
     if (need <= 0)
         return true;
     need += CHUNKED_RESERVE;
-    if (atomic_fetch_add(&in->bytes, need) + need > in->options.memory_bytes) {
-        atomic_fetch_sub(&in->bytes, need);
+    if (!budget_take_body(in->options.memory, need))
         return false;
-    }
     a->reserved += need;
     return true;
 }
