@@ -350,7 +350,7 @@ struct http_api *http_api_new(struct engine *engine, struct api *api,
     h->known.engine = engine;
     h->api = api;
     h->monitors = monitors;
-    h->events = http_events_new(engine);
+    h->events = http_events_new(engine, &h->known);
     h->known.login = login_new(engine);
     return h;
 }

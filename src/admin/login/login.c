@@ -356,20 +356,17 @@ static void copy_rights(const struct held *from, struct arena *a, struct rights 
     }
 }
 
-bool login_find(struct login *l, struct str secret, struct arena *a, struct principal *ret)
+static bool login_take_seat(struct login *l, const struct sha256 *id, bool is_use, struct arena *a,
+                            struct principal *ret)
 {
-    struct sha256 *id = ARENA_NEW(a, struct sha256);
     int64_t now = clock_mono_us();
 
-    if (secret.len != KEY_SECRET - 1)
-        return false;
-    *id = digest_of(secret);
     (void)pthread_mutex_lock(&l->mutex);
     struct seat *seat = find_seat(l->table, id);
     bool found = seat != NULL && now < seat->ends_us && now - seat->seen_us < SESSION_IDLE_US;
 
     if (found) {
-        seat->seen_us = now;
+        seat->seen_us = is_use ? now : seat->seen_us;
         ret->kind = PRINCIPAL_USER;
         ret->name = arena_copy(a, seat->user);
         ret->session = id;
@@ -377,6 +374,22 @@ bool login_find(struct login *l, struct str secret, struct arena *a, struct prin
     }
     (void)pthread_mutex_unlock(&l->mutex);
     return found;
+}
+
+bool login_find(struct login *l, struct str secret, struct arena *a, struct principal *ret)
+{
+    struct sha256 *id = ARENA_NEW(a, struct sha256);
+
+    if (secret.len != KEY_SECRET - 1)
+        return false;
+    *id = digest_of(secret);
+    return login_take_seat(l, id, true, a, ret);
+}
+
+bool login_look(struct login *l, const struct sha256 *session, struct arena *a,
+                struct principal *ret)
+{
+    return login_take_seat(l, session, false, a, ret);
 }
 
 bool login_begin(struct login *l, struct str user, const struct login_from *from,
