@@ -35,6 +35,9 @@ enum { NETWORK_ADDRESS_TEXT = 46 };
 const char *network_address_text(const struct network_address *address,
                                  char ret[static NETWORK_ADDRESS_TEXT]);
 
+/* Whether it is an address of this machine: one that a socket can be bound to. */
+bool network_address_is_here(const struct network_address *address);
+
 /* false: neither IPv4 nor IPv6. */
 bool network_address_of(const struct sockaddr *from, struct network_address *ret);
 
