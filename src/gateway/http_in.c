@@ -2,12 +2,15 @@
  *
  * Everything that the head decides is decided before a byte of the body is read: whether the
  * gateway exists, who is sending, whether there is room, whether the caller is within its limits.
+ * Without a key a browser would send whatever a page of another site tells it to, from inside of
+ * the network and with the password it remembers: such requests are refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/base64.h"
+#include "base/http_origin.h"
 #include "base/http_target.h"
 #include "base/require.h"
 #include "core/connector.h"
@@ -384,6 +387,11 @@ static void http_in_on_head(struct http_request *r, void *arg)
     }
     if (r->method != HTTP_METHOD_POST) {
         answer_error(p, 405, "Allow: POST\r\n", "method_not_allowed", "Send documents with POST.");
+        return;
+    }
+    if (p->gateway->config->auth != CONFIG_AUTH_KEY && http_origin_is_doubtful(r)) {
+        answer_error(p, 403, "", "other_site",
+                     "A page of another site sends this: a gateway for browsers needs auth: key.");
         return;
     }
     switch (p->gateway->config->auth) {

@@ -12,6 +12,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/container_of.h"
+#include "base/http_origin.h"
 #include "base/http_target.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -578,11 +579,11 @@ static bool http_login_read_type(struct entry *e)
 
     e->is_form =
         str_starts(e->path, STR("/login/")) && is_type(type, "application/x-www-form-urlencoded");
-    if (http_cookie_is_foreign(e->request)) {
+    if (http_origin_is_foreign(e->request)) {
         entry_error(e, 403, "other_site", "Another site asks: this is for pages of this node.");
         return false;
     }
-    if ((e->is_form || out) && !http_cookie_is_own(e->request)) {
+    if ((e->is_form || out) && !http_origin_is_own(e->request)) {
         entry_error(e, 403, "other_site",
                     "This is for pages of this node: send its address as Origin.");
         return false;
