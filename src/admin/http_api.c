@@ -92,13 +92,12 @@ static bool knows_caller(struct visit *v)
     return identify(&v->self->known, v->visit.request, &v->arena, &v->who, &v->caller);
 }
 
-static bool is_monitor(const struct visit *v)
+/* It comes from one of node.monitors. */
+static bool is_listed(const struct visit *v)
 {
     const struct config_networks *monitors = v->self->monitors;
-    struct network_address from;
 
-    return http_peer_address(v->visit.request, &from) &&
-           network_any_has(monitors->items, monitors->count, &from);
+    return http_peer_is_in(v->visit.request, monitors->items, monitors->count);
 }
 
 /* ---- GraphQL ---- */
@@ -225,7 +224,7 @@ static void answer_ready(struct visit *v)
     json_open(&j, '{');
     json_key(&j, "ready");
     json_bool(&j, ready);
-    if (is_monitor(v) || (knows_caller(v) && rights_everywhere(&v->who.rights, RIGHT_SEE))) {
+    if (is_listed(v) || (knows_caller(v) && rights_everywhere(&v->who.rights, RIGHT_SEE))) {
         engine_troubles(v->self->known.engine, &why);
         put_reasons(&j, buf_view(&why));
     }
@@ -238,7 +237,7 @@ static void answer_ready(struct visit *v)
 
 static void answer_metrics(struct visit *v)
 {
-    bool known = knows_caller(v), listed = is_monitor(v);
+    bool known = knows_caller(v), listed = is_listed(v);
 
     if (!listed && !known) {
         http_api_end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",

@@ -75,14 +75,6 @@ void front_free(struct front *f)
 
 /* ---- while it waits ---- */
 
-static bool is_monitor(const struct front *f, struct http_request *r)
-{
-    struct network_address from;
-
-    return http_peer_address(r, &from) &&
-           network_any_has(f->monitors->items, f->monitors->count, &from);
-}
-
 /* why NULL: the client is not told. */
 static void answer_not_ready(struct http_request *r, const char *why)
 {
@@ -115,7 +107,8 @@ static void front_answer(struct front *f, struct http_request *r)
     if (str_is(r->path, "/healthz"))
         http_answer(r, 200, STR(""), STR("text/plain"), STR("ok\n"));
     else if (str_is(r->path, "/readyz"))
-        answer_not_ready(r, is_monitor(f, r) ? why : NULL);
+        answer_not_ready(r,
+                         http_peer_is_in(r, f->monitors->items, f->monitors->count) ? why : NULL);
     else
         http_answer_error(r, space ? 507 : 503, STR("Retry-After: 2\r\n"),
                           space ? "no_space" : "store_unreachable",
@@ -140,6 +133,16 @@ bool front_is_reserved(void *front, struct str path)
 
     return !atomic_load_explicit(&f->is_open, memory_order_acquire) ||
            front_gateway_of(f, path) == f->count;
+}
+
+bool front_is_gateway(struct str path)
+{
+    const struct gateway_type *t;
+
+    for (size_t i = 0; (t = registry.gateways[i]) != NULL; i++)
+        if (t->path != NULL && str_starts(path, str_of(t->path)))
+            return true;
+    return false;
 }
 
 static void front_on_head(struct http_request *r, void *arg)

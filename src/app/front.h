@@ -26,4 +26,7 @@ void front_open(struct front *f, struct intake *intake, struct http_api *api);
  * (a slot of http_server_options; arg is the struct front). */
 bool front_is_reserved(void *front, struct str path);
 
+/* Whether the path is that of a gateway. */
+bool front_is_gateway(struct str path);
+
 extern const struct http_handler front_handler; /* the handler's arg is the struct front */

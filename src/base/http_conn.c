@@ -105,7 +105,7 @@ static bool head_may_grow(struct http_parser *p, uint32_t more)
     return true;
 }
 
-static int64_t memory_of(const struct request *r)
+static int64_t request_memory(const struct request *r)
 {
     return (int64_t)sizeof *r + r->parser.head_size;
 }
@@ -127,7 +127,7 @@ static struct request *request_take(struct http_conn *c)
     }
     memset(r, 0, offsetof(struct request, parser));
     r->conn = c;
-    note_heads(io, memory_of(r));
+    note_heads(io, request_memory(r));
     if (c->read_wait == WAIT_IDLE)
         conn_wait(c, WAIT_NONE); /* begins anew after the answer */
     return r;
@@ -138,7 +138,7 @@ void request_release(struct request *r)
     struct http_io *io = r->conn->io;
 
     r->conn->req = NULL;
-    note_heads(io, -memory_of(r));
+    note_heads(io, -request_memory(r));
     if (io->free_count == HTTP_FREE_REQUESTS) {
         http_parser_done(&r->parser);
         free(r);

@@ -99,7 +99,7 @@ static void ask_proxies(const struct request *r, struct network_address *address
     *address = standard ? by_standard : by_custom;
 }
 
-bool http_peer_address(struct http_request *pub, struct network_address *ret)
+static bool http_peer_address(struct http_request *pub, struct network_address *ret)
 {
     const struct request *r = container_of(pub, struct request, pub);
     struct network_address address;
@@ -111,6 +111,13 @@ bool http_peer_address(struct http_request *pub, struct network_address *ret)
         ask_proxies(r, &address);
     *ret = address;
     return true;
+}
+
+bool http_peer_is_in(struct http_request *pub, const struct network *list, size_t count)
+{
+    struct network_address address;
+
+    return http_peer_address(pub, &address) && network_any_has(list, count, &address);
 }
 
 struct str http_peer(struct http_request *pub)

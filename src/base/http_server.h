@@ -171,7 +171,7 @@ bool http_field_at(const struct http_request *r, size_t i, struct str *ret_name,
 /* Where the request comes from: the other side of the connection or, when that is a trusted proxy,
  * what the proxies say.  As text, without a port. */
 struct str http_peer(struct http_request *r);
-bool http_peer_address(struct http_request *r, struct network_address *ret);
+bool http_peer_is_in(struct http_request *r, const struct network *list, size_t count);
 bool http_is_tls(const struct http_request *r);
 
 /* Starts to read the body; sends "100 Continue" if the client waits for it. */
