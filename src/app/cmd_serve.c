@@ -18,6 +18,7 @@
 #include "app/registry.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/egress.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/key.h"
@@ -52,6 +53,7 @@ struct node {
     struct front *front;
     struct http_server *server;
     struct budget memory; /* of what is on its way in */
+    struct egress egress;
     sigset_t signals;
 };
 
@@ -244,6 +246,7 @@ static bool listen_now(struct node *n, struct err *err)
     o.arg = n->front;
     if (!http_server_start(&o, n->loops, n->loop_count, &n->server, err))
         return err_context(err, "listen on %s:%u", node->listen.host, node->listen.port);
+    atomic_store(&n->egress.own_port, http_server_port(n->server));
     return true;
 }
 
@@ -327,16 +330,29 @@ static struct store *open_store(struct node *n, struct err *err)
     }
 }
 
+static void set_egress(struct node *n)
+{
+    const struct config_node *node = &n->config->node;
+
+    n->egress.allowed = node->egress.items;
+    n->egress.allowed_count = node->egress.count;
+    n->egress.environment_proxy = node->environment_proxy;
+    n->egress.is_gateway = front_is_gateway;
+    atomic_store(&n->egress.own_port, node->listen.port); /* 0: known when it listens */
+}
+
 static bool cmd_serve_start(struct node *n, struct err *err)
 {
     struct engine_options o = { .node = &n->config->node,
                                 .file_text = buf_view(&n->text),
                                 .loops = n->loops,
                                 .connectors = &registry,
-                                .memory = &n->memory };
+                                .memory = &n->memory,
+                                .egress = &n->egress };
     struct store *store;
 
     n->memory.most = (int64_t)n->config->node.memory_bytes / 2; /* the rest is the engine's */
+    set_egress(n);
     if (!buf_append(&n->data_path, str_of(n->config->node.data), err) ||
         !cmd_serve_set_tls(n, &n->config->node, err) || !cmd_serve_start_loops(n, err))
         return false;

@@ -138,6 +138,8 @@ static void build_node(struct config *c)
         .trust = read_networks(c, yaml_get(map, "trust")),
         .egress = read_networks(c, yaml_get(map, "egress")),
         .monitors = read_networks(c, yaml_get(map, "monitors")),
+        .environment_proxy =
+            str_is(config_read_text(map, key(grammar_node, "proxy")), "environment"),
         .insecure = str_is(config_read_text(map, key(grammar_node, "insecure")), "true"),
         .source = config_read_word(map, grammar_node, "config", CONFIG_FROM_STORE),
     };

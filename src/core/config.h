@@ -82,6 +82,7 @@ struct config_node {
     /* Paths as written: see config_path().  No folders: that of the configuration file. */
     struct config_texts folders, expose_files, expose_env;
     struct config_networks trust, egress, monitors;
+    bool environment_proxy;
     bool insecure;
     enum config_source source;
 };

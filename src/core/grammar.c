@@ -112,8 +112,12 @@ const struct option grammar_node[] = {
         .each = &network_each),
     OPTION("egress", OPT_LIST,
            "addresses that may be sent to although they are refused otherwise: link-local ones, "
-           "metadata services, this node's own",
+           "metadata services, this node's own (but for its gateways, which need no entry)",
            .each = &network_each),
+    OPTION("proxy", OPT_WORD,
+           "whether endpoints, alerts and login providers are reached through the proxies that "
+           "the environment names (`https_proxy`, `no_proxy`, ...)",
+           .words = OPTION_WORDS("none", "environment"), .fallback = "none"),
     OPTION("insecure", OPT_BOOL, "answer without TLS on other addresses than loopback",
            .fallback = "false"),
     OPTION("config", OPT_WORD,

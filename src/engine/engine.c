@@ -58,6 +58,7 @@ enum {
 
 struct engine {
     const struct config_node *node;
+    const struct egress *egress;
     const struct connectors *connectors;
     struct store *store;
     struct loop *loops[ENGINE_LOOPS_MOST];
@@ -218,6 +219,11 @@ struct spool *engine_spool(struct engine *e)
     return e->spool;
 }
 
+const struct egress *engine_egress(const struct engine *e)
+{
+    return e->egress;
+}
+
 const struct config_node *engine_node(struct engine *e)
 {
     return e->node;
@@ -256,6 +262,7 @@ static bool start_road(struct engine *e, const struct engine_options *o, struct 
                                  .ways = e->ways,
                                  .workers = workers_for_this_machine(),
                                  .bytes_most = (int64_t)o->node->memory_bytes / 4,
+                                 .egress = o->egress,
                                  .plan_of = plan_of,
                                  .arg = e,
                                  .unclean = recorder_unclean(store_recorder(e->store)) };
@@ -382,6 +389,7 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
 
     e->store = store;
     e->node = o->node;
+    e->egress = o->egress;
     e->connectors = o->connectors;
     require(o->loop_count <= ENGINE_LOOPS_MOST);
     e->loop_count = o->loop_count;

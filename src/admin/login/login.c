@@ -293,7 +293,7 @@ struct login *login_new(struct engine *engine)
     l->engine = engine;
     l->limits = login_limit_new();
     l->background = background_new(OUTSIDE_THREADS, OUTSIDE_QUEUE);
-    l->oidc = oidc_provider_new();
+    l->oidc = oidc_provider_new(engine_egress(engine));
     (void)pthread_mutex_init(&l->mutex, NULL);
     (void)pthread_mutex_init(&l->loading, NULL);
     (void)pthread_mutex_init(&l->thread_mutex, NULL);
