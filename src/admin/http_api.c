@@ -19,6 +19,7 @@
 #include "base/container_of.h"
 #include "base/json.h"
 #include "base/metrics.h"
+#include "core/config.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
 #include "engine/intake/intake_table.h"
@@ -34,6 +35,7 @@ struct http_api {
     struct identify known; /* also the place of engine and login */
     struct api *api;
     struct http_events *events;
+    const struct config_networks *monitors;
     const struct http_server *server;
     struct metric server_metrics[4 + HTTP_REFUSAL_COUNT];
     char labels[HTTP_REFUSAL_COUNT][64];
@@ -90,12 +92,12 @@ static bool knows_caller(struct visit *v)
     return identify(&v->self->known, v->visit.request, &v->arena, &v->who, &v->caller);
 }
 
-static bool is_near(struct http_request *r)
+/* It comes from one of node.monitors. */
+static bool is_listed(const struct visit *v)
 {
-    struct str peer = http_peer(r);
+    const struct config_networks *monitors = v->self->monitors;
 
-    return str_starts(peer, STR("127.")) || str_is(peer, "::1") ||
-           str_starts(peer, STR("::ffff:127."));
+    return http_peer_is_in(v->visit.request, monitors->items, monitors->count);
 }
 
 /* ---- GraphQL ---- */
@@ -199,6 +201,17 @@ static void events_head(struct visit *v)
 
 /* ---- health and metrics ---- */
 
+static void put_reasons(struct json_out *j, struct str lines)
+{
+    json_key(j, "reasons");
+    json_open(j, '[');
+    for (struct str line; lines.len > 0;) {
+        lines = str_cut(lines, '\n', &line);
+        json_str(j, line);
+    }
+    json_close(j, ']');
+}
+
 static void answer_ready(struct visit *v)
 {
     AUTO(buf_done) struct buf why = BUF_INIT(4096);
@@ -208,21 +221,13 @@ static void answer_ready(struct visit *v)
     engine_not_ready(v->self->known.engine, &why);
     bool ready = why.len == 0;
 
-    /* Troubles beyond readiness name systems: they are for local clients, and for those who see all
-     * systems. */
-    if (is_near(v->visit.request) ||
-        (knows_caller(v) && rights_everywhere(&v->who.rights, RIGHT_SEE)))
-        engine_troubles(v->self->known.engine, &why);
     json_open(&j, '{');
     json_key(&j, "ready");
     json_bool(&j, ready);
-    json_key(&j, "reasons");
-    json_open(&j, '[');
-    for (struct str rest = buf_view(&why), line; rest.len > 0;) {
-        rest = str_cut(rest, '\n', &line);
-        json_str(&j, line);
+    if (is_listed(v) || (knows_caller(v) && rights_everywhere(&v->who.rights, RIGHT_SEE))) {
+        engine_troubles(v->self->known.engine, &why);
+        put_reasons(&j, buf_view(&why));
     }
-    json_close(&j, ']');
     json_close(&j, '}');
     buf_putc(&text, '\n');
     http_answer(v->visit.request, ready ? 200 : 503, ready ? STR("") : STR("Retry-After: 2\r\n"),
@@ -232,14 +237,15 @@ static void answer_ready(struct visit *v)
 
 static void answer_metrics(struct visit *v)
 {
-    bool known = knows_caller(v), near = is_near(v->visit.request);
+    bool known = knows_caller(v), listed = is_listed(v);
 
-    if (!near && !known) {
+    if (!listed && !known) {
         http_api_end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
-                                "From another machine the metrics need the admin token.");
+                                "Send a key with the right `see` for all systems, or list your "
+                                "address in `node.monitors`.");
         return;
     }
-    if (!near && !rights_everywhere(&v->who.rights, RIGHT_SEE)) {
+    if (!listed && !rights_everywhere(&v->who.rights, RIGHT_SEE)) {
         http_api_end_with_error(v, 403, "", "forbidden",
                                 "This needs the right `see` for all systems.");
         return;
@@ -335,13 +341,15 @@ const struct http_handler http_api_handler = {
 
 /* ---- life ---- */
 
-struct http_api *http_api_new(struct engine *engine, struct api *api)
+struct http_api *http_api_new(struct engine *engine, struct api *api,
+                              const struct config_networks *monitors)
 {
     struct http_api *h = NEW(struct http_api);
 
     h->known.engine = engine;
     h->api = api;
-    h->events = http_events_new(engine);
+    h->monitors = monitors;
+    h->events = http_events_new(engine, &h->known);
     h->known.login = login_new(engine);
     return h;
 }

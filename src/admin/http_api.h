@@ -1,15 +1,16 @@
 /* http_api.h - the node's own paths: health, metrics, documents, GraphQL.
  *
  *   GET  /healthz                       the process answers
- *   GET  /readyz                        it accepts documents; otherwise 503 and the reasons
- *   GET  /metrics                       Prometheus text; from other machines with the admin token
- *   GET  /documents/ID                  its state (http/document.h)
- *   GET  /documents/ID/payload          the bytes, with ranges
- *   POST /documents/ID/edit, /documents a document that a person made (http/manual.h)
- *   POST /graphql                       the admin API
- *   GET  /events                        changes, as server-sent events (http/events.h)
+ *   GET  /readyz                        it accepts documents; otherwise 503; with the right the
+ * reasons GET  /metrics                       Prometheus text GET  /documents/ID its state
+ * (http/document.h) GET  /documents/ID/payload          the bytes, with ranges POST
+ * /documents/ID/edit, /documents a document that a person made (http/manual.h) POST /graphql the
+ * admin API GET  /events                        changes, as server-sent events (http/events.h)
  *   /login, /logout, /oidc              login and logout (login/http_login.h)
  *   GET  / and below                    the web console (http/console.h)
+ *
+ * The reasons of /readyz and /metrics are for who sees all systems, and for node.monitors. Nearness
+ * gives nothing: behind a proxy on this machine everybody is near.
  *
  * Whatever needs the store runs in the background pool; the loop only moves bytes.
  */
@@ -19,13 +20,16 @@
 
 struct api;
 struct arena;
+struct config_networks;
 struct engine;
 struct http_api;
 struct http_server;
 struct login;
 struct principal;
 
-struct http_api *http_api_new(struct engine *engine, struct api *api);
+/* monitors: machines that need no key for metrics and reasons; lent. */
+struct http_api *http_api_new(struct engine *engine, struct api *api,
+                              const struct config_networks *monitors);
 void http_api_watch(struct http_api *h, const struct http_server *server); /* for its metrics */
 void http_api_rest(
     struct http_api *h); /* ends all streams of events; to be called before the server stops */

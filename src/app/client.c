@@ -296,6 +296,12 @@ static bool tell_denied(const struct transfer *t, long status, const char *messa
     if (status == 403)
         (void)print_fail(0, "not allowed: %s (403)",
                          message != NULL ? message : "the token has not the right for this");
+    else if (c->token_from == NULL && c->token_unsent)
+        (void)print_fail(0,
+                         "not allowed: the node at %s wants a token; the one in the data folder is "
+                         "for a node on this machine and is not sent elsewhere: give --token or "
+                         "WAYBILL_TOKEN",
+                         c->url);
     else if (c->token_from == NULL)
         (void)print_fail(
             0,

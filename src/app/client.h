@@ -27,6 +27,8 @@ struct client {
     char *token;
     const char *token_from; /* where it was found, for messages; NULL: no token */
     bool loopback;
+    bool here;         /* the node is on this machine: its own token may be sent there */
+    bool token_unsent; /* there is one of this machine, and the node is elsewhere */
     int64_t patience_s;
     int exit_code;
 };

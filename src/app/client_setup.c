@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "app/exit_code.h"
 #include "app/print.h"
@@ -12,6 +13,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/network.h"
 #include "base/require.h"
 #include "base/str.h"
 
@@ -45,6 +47,24 @@ static bool client_setup_is_loopback(CURLU *u)
     return yes;
 }
 
+/* An address of this machine; no name, which may mean another machine a moment later. */
+static bool client_setup_is_here(CURLU *u)
+{
+    struct network_address address;
+    char *host = NULL;
+
+    if (curl_url_get(u, CURLUPART_HOST, &host, 0) != CURLUE_OK)
+        return false;
+    struct str text = str_of(host);
+
+    if (text.len > 2 && text.ptr[0] == '[')
+        text = str_mem(text.ptr + 1, text.len - 2);
+    bool yes = network_address_parse(text, &address) && network_address_is_here(&address);
+
+    curl_free(host);
+    return yes;
+}
+
 bool client_setup_url(struct client *c, const struct args *a)
 {
     const char *given = args_text(a, "url");
@@ -67,6 +87,7 @@ bool client_setup_url(struct client *c, const struct args *a)
         return false;
     }
     c->loopback = client_setup_is_loopback(u);
+    c->here = c->loopback || client_setup_is_here(u);
     while (url.ptr[url.len - 1] == '/')
         url.len--;
     c->url = xstrndup(url);
@@ -95,12 +116,16 @@ static bool use_token(struct client *c, struct str token, const char *from)
     return true;
 }
 
-/* True with c->token still NULL: the file does not exist. */
+/* True with c->token still NULL: the file does not exist, or is not for the node that is asked. */
 static bool read_token(struct client *c, const char *path, const char *from)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(CLIENT_TOKEN_CAP + 2);
     struct err err;
 
+    if (!c->here) {
+        c->token_unsent = c->token_unsent || access(path, F_OK) == 0;
+        return true;
+    }
     if (file_read_whole(AT_FDCWD, path, &text, &err))
         return use_token(c, buf_view(&text), from);
     if (err.sys == ENOENT || err.sys == ENOTDIR)

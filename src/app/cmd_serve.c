@@ -18,6 +18,7 @@
 #include "app/registry.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/egress.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/key.h"
@@ -34,6 +35,7 @@ enum {
     TEXT_MOST = 4 << 20,
     GRACE_MS = 20000, /* for running requests when the node stops */
     STORE_WAIT_US = CLOCK_S,
+    PER_ADDRESS_LEAST = 64,
     OWN_FILES = 1024, /* descriptors reserved for everything but connections */
 };
 
@@ -50,6 +52,8 @@ struct node {
     struct http_api *http_api;
     struct front *front;
     struct http_server *server;
+    struct budget memory; /* of what is on its way in */
+    struct egress egress;
     sigset_t signals;
 };
 
@@ -194,6 +198,15 @@ static uint32_t connections_for(const struct config_node *node)
     return (uint32_t)room;
 }
 
+/* A quarter of the connections, so that one address cannot take them all; a few are never too many.
+ */
+static uint32_t per_address_for(const struct config_node *node, uint32_t connections)
+{
+    uint32_t part = connections / 4 > PER_ADDRESS_LEAST ? connections / 4 : PER_ADDRESS_LEAST;
+
+    return node->per_address > 0 ? (uint32_t)node->per_address : part;
+}
+
 static bool cmd_serve_start_loops(struct node *n, struct err *err)
 {
     size_t count = loops_for_this_machine();
@@ -218,17 +231,22 @@ static bool listen_now(struct node *n, struct err *err)
                                      .tls = n->tls,
                                      .handler = &front_handler,
                                      .is_reserved = front_is_reserved,
+                                     .trust = node->trust.items,
+                                     .trust_count = node->trust.count,
                                      .limits = HTTP_LIMITS_DEFAULT };
 
     if (n->server != NULL)
         return true;
     o.limits.connections = connections_for(node);
+    o.limits.per_address = per_address_for(node, o.limits.connections);
+    o.memory = &n->memory;
     o.limits.conn_requests = 0;
     if (n->front == NULL)
-        n->front = front_new();
+        n->front = front_new(&n->config->node.monitors);
     o.arg = n->front;
     if (!http_server_start(&o, n->loops, n->loop_count, &n->server, err))
         return err_context(err, "listen on %s:%u", node->listen.host, node->listen.port);
+    atomic_store(&n->egress.own_port, http_server_port(n->server));
     return true;
 }
 
@@ -236,9 +254,9 @@ static bool open_doors(struct node *n, struct err *err)
 {
     if (!api_new(&n->api, err))
         return false;
-    n->http_api = http_api_new(n->engine, n->api);
+    n->http_api = http_api_new(n->engine, n->api, &n->config->node.monitors);
     if (n->front == NULL)
-        n->front = front_new();
+        n->front = front_new(&n->config->node.monitors);
     front_open(n->front, engine_intake(n->engine), n->http_api);
     if (!listen_now(n, err))
         return false;
@@ -312,14 +330,29 @@ static struct store *open_store(struct node *n, struct err *err)
     }
 }
 
+static void set_egress(struct node *n)
+{
+    const struct config_node *node = &n->config->node;
+
+    n->egress.allowed = node->egress.items;
+    n->egress.allowed_count = node->egress.count;
+    n->egress.environment_proxy = node->environment_proxy;
+    n->egress.is_gateway = front_is_gateway;
+    atomic_store(&n->egress.own_port, node->listen.port); /* 0: known when it listens */
+}
+
 static bool cmd_serve_start(struct node *n, struct err *err)
 {
     struct engine_options o = { .node = &n->config->node,
                                 .file_text = buf_view(&n->text),
                                 .loops = n->loops,
-                                .connectors = &registry };
+                                .connectors = &registry,
+                                .memory = &n->memory,
+                                .egress = &n->egress };
     struct store *store;
 
+    n->memory.most = (int64_t)n->config->node.memory_bytes / 2; /* the rest is the engine's */
+    set_egress(n);
     if (!buf_append(&n->data_path, str_of(n->config->node.data), err) ||
         !cmd_serve_set_tls(n, &n->config->node, err) || !cmd_serve_start_loops(n, err))
         return false;

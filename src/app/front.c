@@ -11,6 +11,7 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/require.h"
+#include "core/config.h"
 #include "core/http_user.h"
 #include "engine/intake/intake.h"
 
@@ -22,6 +23,7 @@ struct front {
     char why[200]; /* under the mutex: why it waits */
     bool space;
 
+    const struct config_networks *monitors;
     struct http_api *api;
     struct {
         const struct gateway_type *type;
@@ -30,10 +32,11 @@ struct front {
     size_t count;
 };
 
-struct front *front_new(void)
+struct front *front_new(const struct config_networks *monitors)
 {
     struct front *f = NEW(struct front);
 
+    f->monitors = monitors;
     (void)pthread_mutex_init(&f->mutex, NULL);
     return f;
 }
@@ -72,6 +75,7 @@ void front_free(struct front *f)
 
 /* ---- while it waits ---- */
 
+/* why NULL: the client is not told. */
 static void answer_not_ready(struct http_request *r, const char *why)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(4096);
@@ -80,10 +84,12 @@ static void answer_not_ready(struct http_request *r, const char *why)
     json_open(&j, '{');
     json_key(&j, "ready");
     json_bool(&j, false);
-    json_key(&j, "reasons");
-    json_open(&j, '[');
-    json_z(&j, why);
-    json_close(&j, ']');
+    if (why != NULL) {
+        json_key(&j, "reasons");
+        json_open(&j, '[');
+        json_z(&j, why);
+        json_close(&j, ']');
+    }
     json_close(&j, '}');
     buf_putc(&text, '\n');
     http_answer(r, 503, STR("Retry-After: 2\r\n"), STR("application/json"), buf_view(&text));
@@ -101,7 +107,8 @@ static void front_answer(struct front *f, struct http_request *r)
     if (str_is(r->path, "/healthz"))
         http_answer(r, 200, STR(""), STR("text/plain"), STR("ok\n"));
     else if (str_is(r->path, "/readyz"))
-        answer_not_ready(r, why);
+        answer_not_ready(r,
+                         http_peer_is_in(r, f->monitors->items, f->monitors->count) ? why : NULL);
     else
         http_answer_error(r, space ? 507 : 503, STR("Retry-After: 2\r\n"),
                           space ? "no_space" : "store_unreachable",
@@ -126,6 +133,16 @@ bool front_is_reserved(void *front, struct str path)
 
     return !atomic_load_explicit(&f->is_open, memory_order_acquire) ||
            front_gateway_of(f, path) == f->count;
+}
+
+bool front_is_gateway(struct str path)
+{
+    const struct gateway_type *t;
+
+    for (size_t i = 0; (t = registry.gateways[i]) != NULL; i++)
+        if (t->path != NULL && str_starts(path, str_of(t->path)))
+            return true;
+    return false;
 }
 
 static void front_on_head(struct http_request *r, void *arg)

@@ -1,5 +1,4 @@
 /* http_answer.c - the output side of the HTTP server: answers, refusals, bytes to the socket. */
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -562,17 +561,4 @@ bool http_field_at(const struct http_request *r, size_t i, struct str *ret_name,
 bool http_is_tls(const struct http_request *r)
 {
     return inside(r)->conn->tls != NULL;
-}
-
-struct str http_peer(struct http_request *pub)
-{
-    struct request *r = checked(pub);
-    const struct http_conn *c = r->conn;
-    const void *address = c->peer.any.sa_family == AF_INET ? (const void *)&c->peer.v4.sin_addr
-                                                           : (const void *)&c->peer.v6.sin6_addr;
-
-    if (r->peer[0] == '\0' &&
-        inet_ntop(c->peer.any.sa_family, address, r->peer, sizeof r->peer) == NULL)
-        return STR("unknown");
-    return str_of(r->peer);
 }

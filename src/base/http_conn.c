@@ -84,6 +84,32 @@ void conn_wait_send(struct http_conn *c, bool on)
     }
 }
 
+/* ---- memory ---- */
+
+static void note_heads(struct http_io *io, int64_t bytes)
+{
+    io->heads_untold += bytes;
+    if (io->heads_untold > HTTP_HEADS_UNTOLD || io->heads_untold < -HTTP_HEADS_UNTOLD)
+        io_tell_heads(io);
+}
+
+/* Small heads are never refused: who has no more to say than a probe is heard. */
+static bool head_may_grow(struct http_parser *p, uint32_t more)
+{
+    struct http_io *io = container_of(p, struct request, parser)->conn->io;
+    struct budget *memory = io->server->o.memory;
+
+    if (p->head_size + more > HTTP_HEAD_KEEP && memory != NULL && budget_is_spent(memory))
+        return false;
+    note_heads(io, more);
+    return true;
+}
+
+static int64_t request_memory(const struct request *r)
+{
+    return (int64_t)sizeof *r + r->parser.head_size;
+}
+
 /* ---- requests ---- */
 
 static struct request *request_take(struct http_conn *c)
@@ -97,9 +123,13 @@ static struct request *request_take(struct http_conn *c)
     } else {
         r = xmalloc(sizeof *r);
         http_parser_init(&r->parser, &io->server->o.limits.head);
+        r->parser.may_grow = head_may_grow;
     }
     memset(r, 0, offsetof(struct request, parser));
     r->conn = c;
+    note_heads(io, request_memory(r));
+    if (c->read_wait == WAIT_IDLE)
+        conn_wait(c, WAIT_NONE); /* begins anew after the answer */
     return r;
 }
 
@@ -108,6 +138,7 @@ void request_release(struct request *r)
     struct http_io *io = r->conn->io;
 
     r->conn->req = NULL;
+    note_heads(io, -request_memory(r));
     if (io->free_count == HTTP_FREE_REQUESTS) {
         http_parser_done(&r->parser);
         free(r);
@@ -140,8 +171,12 @@ static bool handler_reserves(const struct http_conn *c, struct str path)
 
 static void conn_refuse_overload(struct http_conn *c)
 {
-    conn_refuse(c, HTTP_REFUSED_OVERLOAD, 503, "too_many_connections",
-                "too many connections; try again later");
+    if (c->crowded)
+        conn_refuse(c, HTTP_REFUSED_CROWD, 503, "too_many_connections",
+                    "too many connections from your address; try again later");
+    else
+        conn_refuse(c, HTTP_REFUSED_OVERLOAD, 503, "too_many_connections",
+                    "too many connections; try again later");
 }
 
 static void tell_head(struct http_conn *c, struct request *r)
@@ -181,6 +216,8 @@ static void refuse_bad(struct http_conn *c, const struct http_parser *p)
         why = HTTP_REFUSED_NOT_IMPLEMENTED;
     else if (p->status == 417)
         why = HTTP_REFUSED_EXPECTATION;
+    else if (p->status == 503)
+        why = HTTP_REFUSED_MEMORY;
     conn_refuse(c, why, p->status, p->code, p->message);
 }
 
@@ -262,6 +299,7 @@ static void conn_close(struct http_conn *c)
     }
     conn_wait(c, WAIT_NONE);
     conn_wait_send(c, false);
+    note_heads(c->io, -(int64_t)c->rest_len);
     free(c->rest);
     c->rest = NULL;
     c->rest_len = 0;
@@ -281,11 +319,14 @@ static void conn_wake(struct loop_msg *m)
         return;
     }
     char *mem = c->rest;
-    struct str left = { mem, c->rest_len };
+    size_t had = c->rest_len;
+    struct str left = { mem, had };
 
     c->rest = NULL;
     c->rest_len = 0;
     left = http_conn_run(c, left);
+    if (left.len != had)
+        note_heads(c->io, (int64_t)left.len - (int64_t)had);
     if (left.len > 0) {
         memmove(mem, left.ptr, left.len);
         c->rest = mem;
@@ -336,11 +377,12 @@ static void settle_wait(struct http_conn *c)
     if (c->shaking || c->lingering)
         return;
     if (r == NULL && !c->ending && c->rest_len == 0) {
-        /* Before its first request a connection has the time of a head, and no more. */
-        if (c->requests > 0)
-            conn_wait(c, WAIT_IDLE);
-        else if (c->read_wait != WAIT_HEAD)
-            conn_wait(c, WAIT_HEAD);
+        /* Before its first request a connection has the time of a head, and no more.  What is not
+         * the beginning of a request, such as a key update of TLS, does not prolong either. */
+        enum wait what = c->requests > 0 ? WAIT_IDLE : WAIT_HEAD;
+
+        if (c->read_wait != what)
+            conn_wait(c, what);
         if (c->tls != NULL)
             tls_trim(c->tls);
     } else if (r == NULL || held(r)) {
@@ -426,6 +468,7 @@ static void keep_rest(struct http_conn *c, struct str bytes)
     c->rest = xrealloc(c->rest, c->rest_len + bytes.len);
     memcpy(c->rest + c->rest_len, bytes.ptr, bytes.len);
     c->rest_len += bytes.len;
+    note_heads(c->io, (int64_t)bytes.len);
 }
 
 static void input(struct http_conn *c, struct str bytes)
@@ -476,9 +519,11 @@ static void input_tls(struct http_conn *c, struct str wire)
             continue;
         }
         conn_flush_tls(c); /* an alert or a key update may have been written */
+        if (got == TLS_TOO_OFTEN)
+            http_count(&c->io->counters.refused[HTTP_REFUSED_KEY_UPDATES], 1);
         if (got == TLS_CLOSED)
             c->eof = true;
-        else if (got == TLS_FAILED)
+        else if (got == TLS_FAILED || got == TLS_TOO_OFTEN)
             conn_doom(c);
         return;
     }
@@ -571,7 +616,8 @@ void conn_expired(struct deadline *d, enum wait what)
 
 /* The first of a list that has sent nothing since its wait began.  Not one that is refused: it does
  * not count, so its end makes no room. */
-static struct http_conn *first_silent(struct http_io *io, enum wait what)
+static struct http_conn *first_silent(struct http_io *io, enum wait what,
+                                      const struct network_address *from)
 {
     int looks = SILENT_LOOKS;
 
@@ -580,21 +626,22 @@ static struct http_conn *first_silent(struct http_io *io, enum wait what)
         struct http_conn *c = container_of(d, struct http_conn, read_dl);
 
         if (c->req == NULL && !c->doomed && !c->refusing &&
-            (what != WAIT_HANDSHAKE || c->window_in == 0))
+            (what != WAIT_HANDSHAKE || c->window_in == 0) &&
+            (from == NULL || http_crowd_same(&c->from, from)))
             return c;
         looks--;
     }
     return NULL;
 }
 
-bool conn_evict_silent(struct http_io *io)
+bool conn_evict_silent(struct http_io *io, const struct network_address *from)
 {
     static const enum wait lists[] = { WAIT_IDLE, WAIT_HEAD, WAIT_HANDSHAKE };
     struct http_conn *oldest = NULL;
     uint64_t since = UINT64_MAX;
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        struct http_conn *c = first_silent(io, lists[i]);
+        struct http_conn *c = first_silent(io, lists[i], from);
         uint64_t began =
             c != NULL ? c->read_dl.at_ms - wait_ms(&io->server->o.limits, lists[i]) : UINT64_MAX;
 
@@ -613,15 +660,18 @@ bool conn_evict_silent(struct http_io *io)
 
 /* ---- the beginning ---- */
 
-void conn_open(struct http_io *io, int fd, const struct sockaddr *peer, socklen_t len,
-               bool refusing)
+void conn_open(struct http_io *io, const struct http_guest *guest, const struct sockaddr *peer,
+               socklen_t len)
 {
     struct http_conn *c = NEW(struct http_conn);
 
     c->magic = HTTP_CONN_MAGIC;
     c->io = io;
     c->wake.fn = conn_wake;
-    c->refusing = refusing;
+    c->refusing = guest->refusing;
+    c->crowded = guest->crowded;
+    c->counted = guest->counted;
+    c->from = guest->from;
     memcpy(&c->peer, peer, len < sizeof c->peer ? len : sizeof c->peer);
     require(uv_tcp_init(loop_uv(io->loop), &c->tcp) == 0);
     c->tcp.data = c;
@@ -630,14 +680,14 @@ void conn_open(struct http_io *io, int fd, const struct sockaddr *peer, socklen_
         c->next->prev = c;
     io->conns = c;
     io->conn_count++;
-    io->refusing_count += refusing;
+    io->refusing_count += c->refusing;
     http_count(&io->counters.open, 1);
-    if (uv_tcp_open(&c->tcp, fd) < 0) {
-        (void)close(fd);
+    if (uv_tcp_open(&c->tcp, guest->fd) < 0) {
+        (void)close(guest->fd);
         conn_doom(c);
         return;
     }
-    if (refusing && io->server->o.is_reserved == NULL) {
+    if (c->refusing && io->server->o.is_reserved == NULL) {
         conn_refuse_overload(c);
         return;
     }

@@ -1,7 +1,8 @@
 /* http_conn.h - internals of the HTTP server: connections, and the state of each loop.
  *
  * Only the http_*.c files include this.  http_server.c starts, listens, accepts,
- * ticks and stops; http_conn.c reads, parses and closes; http_answer.c writes.
+ * ticks and stops; http_conn.c reads, parses and closes; http_answer.c writes;
+ * http_peer.c says where a request comes from.
  *
  * A connection without a request keeps no buffer: bytes are read into one buffer
  * of the loop, and the request object (parser, head, fields) comes from the
@@ -14,6 +15,8 @@
  *       no function of the server or of a handler that uses it is on the stack.
  *   (3) `rest` holds bytes that were read and not parsed; while it is not empty,
  *       the socket is not read.
+ *   (4) the memory of requests that have a connection, and of every rest, is noted in
+ *       the budget; what a loop has not told yet is under HTTP_HEADS_UNTOLD.
  *
  * Threads        everything runs on the loop, except struct http_server and the counters.
  */
@@ -24,6 +27,7 @@
 #include <stdatomic.h>
 #include <uv.h>
 
+#include "base/http_crowd.h"
 #include "base/http_server.h"
 
 enum {
@@ -34,7 +38,8 @@ enum {
     HTTP_OUT_MAX = 64 * 1024 * 1024,
     HTTP_ADDRESSES = 8,
     HTTP_FREE_REQUESTS = 256,
-    HTTP_REFUSING = 256, /* connections over the limit that get a 503 */
+    HTTP_REFUSING = 256,           /* connections over the limit that get a 503 */
+    HTTP_HEADS_UNTOLD = 64 * 1024, /* so that requests do not contend for the budget */
     HTTP_CONN_MAGIC = 0x68747470,
 };
 
@@ -68,8 +73,8 @@ struct request {
     bool close;    /* no further request on this connection  */
     bool no_body;  /* HEAD, 204, 304: the answer has no body */
     bool out_chunked, want_drained;
-    int64_t out_left; /* of a declared length; -1: unknown */
-    char peer[INET6_ADDRSTRLEN];
+    int64_t out_left;                /* of a declared length; -1: unknown */
+    char peer[NETWORK_ADDRESS_TEXT]; /* "": not asked for yet */
     struct http_parser parser;
 };
 
@@ -88,7 +93,9 @@ struct http_conn {
     bool ending;    /* close when the output is sent  */
     bool clean;     /* ... and at once, not lingering */
     bool lingering; /* discards further input         */
-    bool refusing;  /* over the limit of connections: served only if its path is reserved */
+    bool refusing;  /* over a limit of connections: served only if its path is reserved */
+    bool crowded;   /* ... over that of its address */
+    bool counted;   /* in the crowd of its address  */
     bool reading;   /* uv_read_start is on            */
     uint32_t requests;
     char *rest;
@@ -98,6 +105,7 @@ struct http_conn {
     uint64_t out_total;  /* bytes handed to libuv, in total     */
     uint64_t window_out; /* written when the send window began  */
     uint64_t discarded;
+    struct network_address from; /* the other side, as the crowd counts it */
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
@@ -126,6 +134,7 @@ struct http_io {
     struct deadline waits[WAITS]; /* heads of rings */
     struct http_conn *conns;
     size_t conn_count, refusing_count;
+    int64_t heads_untold; /* bytes, not yet in the budget */
     struct request *free_requests;
     size_t free_count;
     char *read_buf, *plain_buf, *out_buf;
@@ -142,7 +151,8 @@ struct http_server {
     struct http_server_options o;
     uint16_t port;
     _Atomic uint32_t connections;
-    pthread_mutex_t lock; /* guards running and grace */
+    struct http_crowd *crowd; /* NULL: no limit by address */
+    pthread_mutex_t lock;     /* guards running and grace */
     pthread_cond_t changed;
     size_t running; /* loops that still serve */
     uint32_t grace_ms;
@@ -157,11 +167,19 @@ static inline void http_count(_Atomic uint64_t *counter, uint64_t n)
     atomic_store_explicit(counter, was + n, memory_order_relaxed); /* one writer */
 }
 
+/* What http_server.c knows of a connection when it accepts it. */
+struct http_guest {
+    int fd;
+    struct network_address from;
+    bool refusing, crowded, counted; /* see struct http_conn */
+};
+
 /* http_conn.c */
-void conn_open(struct http_io *io, int fd, const struct sockaddr *peer, socklen_t len,
-               bool refusing);
-/* Closes the connection that has been silent for longest; false: none is silent. */
-bool conn_evict_silent(struct http_io *io);
+void conn_open(struct http_io *io, const struct http_guest *guest, const struct sockaddr *peer,
+               socklen_t len);
+/* Closes the connection that has been silent for longest; false: none is silent.  from: of those
+ * from this address; NULL: of all. */
+bool conn_evict_silent(struct http_io *io, const struct network_address *from);
 void conn_doom(struct http_conn *c);     /* close at the end of the round    */
 void conn_schedule(struct http_conn *c); /* go on at the end of the round    */
 /* After a change of the state: updates deadlines and reading, handles the end of input. */
@@ -179,4 +197,5 @@ void conn_refuse(struct http_conn *c, enum http_refusal why, int status, const c
 void request_finish(struct request *r); /* answered and, if wanted, read to its end */
 
 /* http_server.c */
+void io_tell_heads(struct http_io *io); /* to the budget, what it was not told yet */
 void io_conn_closed(struct http_io *io, struct http_conn *c);

@@ -6,7 +6,7 @@
 #include "base/http_target.h"
 #include "base/require.h"
 
-enum { HEAD_START = 1024, HEAD_KEEP = 4096, EMPTY_LINES = 2 };
+enum { HEAD_START = 1024, EMPTY_LINES = 2 };
 
 static const struct str method_names[HTTP_METHODS] = {
     [HTTP_METHOD_GET] = { "GET", 3 },         [HTTP_METHOD_HEAD] = { "HEAD", 4 },
@@ -351,11 +351,13 @@ void http_parser_done(struct http_parser *p)
 
 void http_parser_reset(struct http_parser *p)
 {
+    bool (*may_grow)(struct http_parser *, uint32_t) = p->may_grow;
     char *head = p->head;
     uint32_t size = p->head_size;
 
     http_parser_init(p, p->limits);
-    if (size > HEAD_KEEP) {
+    p->may_grow = may_grow;
+    if (size > HTTP_HEAD_KEEP) {
         free(head);
         return;
     }
@@ -429,21 +431,29 @@ static enum http_event head_complete(struct http_parser *p)
 
 /* ---- gathering the head ---- */
 
-static void http_parse_keep(struct http_parser *p, struct str *bytes, size_t n)
+static bool grow_head(struct http_parser *p, size_t need)
 {
-    if (p->head_len + n > p->head_size) {
-        size_t size = p->head_size == 0 ? HEAD_START : p->head_size;
+    size_t size = p->head_size == 0 ? HEAD_START : p->head_size;
 
-        while (size < p->head_len + n)
-            size *= 2;
-        p->head = xrealloc(p->head, size);
-        p->head_size = (uint32_t)size;
-    }
+    while (size < need)
+        size *= 2;
+    if (p->may_grow != NULL && !p->may_grow(p, (uint32_t)size - p->head_size))
+        return http_parse_refuse(p, 503, "busy", "this node has no memory for so large a head now");
+    p->head = xrealloc(p->head, size);
+    p->head_size = (uint32_t)size;
+    return true;
+}
+
+static bool http_parse_keep(struct http_parser *p, struct str *bytes, size_t n)
+{
+    if (p->head_len + n > p->head_size && !grow_head(p, p->head_len + n))
+        return false;
     if (n > 0)
         memcpy(p->head + p->head_len, bytes->ptr, n);
     p->head_len += (uint32_t)n;
     require(p->head_len <= p->limits->head_bytes); /* (3) */
     *bytes = str_from(*bytes, n);
+    return true;
 }
 
 static bool starts_well(struct http_parser *p, char first)
@@ -499,8 +509,7 @@ static enum http_event head_incomplete(struct http_parser *p, struct str *bytes,
         (void)http_parse_refuse(p, 431, "head_too_large", "the request head is too large");
         return HTTP_BAD;
     }
-    http_parse_keep(p, bytes, max);
-    return HTTP_MORE;
+    return http_parse_keep(p, bytes, max) ? HTTP_MORE : HTTP_BAD;
 }
 
 static enum http_event take_head(struct http_parser *p, struct str *bytes)
@@ -531,8 +540,7 @@ static enum http_event take_head(struct http_parser *p, struct str *bytes)
             break;
         }
         if (p->line_count > 0) {
-            http_parse_keep(p, bytes, from);
-            return head_complete(p);
+            return http_parse_keep(p, bytes, from) ? head_complete(p) : HTTP_BAD;
         }
         if (++p->empty_lines > EMPTY_LINES) {
             (void)malformed(p, "empty lines before the request");

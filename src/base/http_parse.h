@@ -33,6 +33,7 @@
 #define HTTP_HEAD_FIELDS 100
 
 enum {
+    HTTP_HEAD_KEEP = 4096,         /* a larger head is freed after its request  */
     HTTP_FIELDS_MAX = 128,         /* the upper bound of limits->fields         */
     HTTP_HEAD_MAX = 64 * 1024 - 1, /* ... and of head_bytes: spans are 16 bit   */
     HTTP_CHUNK_EXTENSION_BYTES = 64,
@@ -86,6 +87,8 @@ struct http_field {
 struct http_parser {
     llhttp_t ll;
     const struct http_head_limits *limits;
+    /* Asked before the memory of the head grows by `more`; false: refuse (503).  NULL: it may. */
+    bool (*may_grow)(struct http_parser *p, uint32_t more);
     enum { HTTP_IN_HEAD, HTTP_IN_BODY, HTTP_AT_END, HTTP_ENDED, HTTP_REFUSED } where;
 
     char *head;

@@ -43,11 +43,11 @@ static const char overload_answer[] =
 _Static_assert(sizeof OVERLOAD_BODY - 1 == 91, "the length above is that of the body");
 
 /* Closes a connection without an object for it; sends a 503 if it is not TLS. */
-static void turn_away(struct http_io *io, int fd)
+static void turn_away(struct http_io *io, int fd, enum http_refusal why)
 {
     char seen[4096];
 
-    http_count(&io->counters.refused[HTTP_REFUSED_OVERLOAD], 1);
+    http_count(&io->counters.refused[why], 1);
     if (io->server->o.tls == NULL) {
         (void)!recv(fd, seen, sizeof seen, MSG_DONTWAIT); /* unread bytes would cause a reset */
         (void)!send(fd, overload_answer, sizeof overload_answer - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -64,22 +64,52 @@ static size_t refusing_most(const struct http_server *s)
     return part < HTTP_REFUSING ? part : HTTP_REFUSING;
 }
 
+/* Counts the connection for its address; returns how many that has over its limit.  A trusted proxy
+ * has none: its connections are those of many. */
+static uint32_t join_crowd(struct http_server *s, struct http_guest *g)
+{
+    uint32_t most = s->o.limits.per_address;
+
+    if (s->crowd == NULL || network_any_has(s->o.trust, s->o.trust_count, &g->from))
+        return 0;
+    uint32_t count = http_crowd_enter(s->crowd, &g->from);
+
+    g->counted = true;
+    return count > most ? count - most : 0;
+}
+
+/* A connection over a limit may stay for one reserved request, if there are not too many of them.
+ * One address leaves a quarter of these places to others. */
+static bool may_stay(const struct http_io *io, uint32_t over)
+{
+    const struct http_server *s = io->server;
+
+    return (s->o.tls == NULL || s->o.is_reserved != NULL) &&
+           io->refusing_count < refusing_most(s) && over <= refusing_most(s) - refusing_most(s) / 4;
+}
+
 static void http_server_take(struct http_io *io, int fd, const struct sockaddr *peer, socklen_t len)
 {
     struct http_server *s = io->server;
+    struct http_guest g = { .fd = fd };
 
     http_count(&io->counters.accepted, 1);
+    (void)network_address_of(peer, &g.from);
+    uint32_t over = join_crowd(s, &g);
     uint32_t before = atomic_fetch_add_explicit(&s->connections, 1, memory_order_relaxed);
-    bool refusing = before >= s->o.limits.connections && !conn_evict_silent(io);
 
-    if (refusing) /* a connection that gets a 503, or one reserved request, does not count */
+    g.crowded = over > 0 && !conn_evict_silent(io, &g.from);
+    g.refusing = g.crowded ||
+                 (over == 0 && before >= s->o.limits.connections && !conn_evict_silent(io, NULL));
+    if (g.refusing) /* a connection that gets a 503, or one reserved request, does not count */
         atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
-    if (refusing && ((s->o.tls != NULL && s->o.is_reserved == NULL) ||
-                     io->refusing_count >= refusing_most(s))) {
-        turn_away(io, fd);
+    if (g.refusing && !may_stay(io, over)) {
+        if (g.counted)
+            http_crowd_leave(s->crowd, &g.from);
+        turn_away(io, fd, g.crowded ? HTTP_REFUSED_CROWD : HTTP_REFUSED_OVERLOAD);
         return;
     }
-    conn_open(io, fd, peer, len, refusing);
+    conn_open(io, &g, peer, len);
 }
 
 static int spare_descriptor(void)
@@ -98,7 +128,7 @@ static bool take_without_descriptor(struct http_io *io, int listen_fd)
 
     if (fd >= 0) {
         http_count(&io->counters.accepted, 1);
-        turn_away(io, fd);
+        turn_away(io, fd, HTTP_REFUSED_OVERLOAD);
     }
     io->spare_fd = spare_descriptor();
     return fd >= 0;
@@ -139,6 +169,13 @@ static void listen_on(struct http_listener *l)
 
 /* ---- the tick ---- */
 
+void io_tell_heads(struct http_io *io)
+{
+    if (io->server->o.memory != NULL && io->heads_untold != 0)
+        budget_note_heads(io->server->o.memory, io->heads_untold);
+    io->heads_untold = 0;
+}
+
 static void set_date(struct http_io *io)
 {
     static const char days[] = "SunMonTueWedThuFriSat";
@@ -162,6 +199,7 @@ static void on_tick(uv_timer_t *h)
     uint64_t now = uv_now(h->loop);
 
     set_date(io);
+    io_tell_heads(io);
     for (size_t i = 0; i < io->listener_count && !io->stopping; i++)
         if (io->listeners[i].muted)
             listen_on(&io->listeners[i]);
@@ -180,6 +218,7 @@ static void on_tick_closed(uv_handle_t *h)
     struct http_io *io = h->data;
     struct http_server *s = io->server;
 
+    io_tell_heads(io);
     while (io->free_requests != NULL) {
         struct request *r = io->free_requests;
 
@@ -225,6 +264,8 @@ void io_conn_closed(struct http_io *io, struct http_conn *c)
     io->conn_count--;
     io->refusing_count -= c->refusing;
     http_count(&io->counters.open, (uint64_t)-1);
+    if (c->counted)
+        http_crowd_leave(io->server->crowd, &c->from);
     if (!c->refusing)
         atomic_fetch_sub_explicit(&io->server->connections, 1, memory_order_relaxed);
     end_if_done(io);
@@ -396,6 +437,8 @@ static struct http_server *http_server_make(const struct http_server_options *o,
     s->io = xcalloc(loop_count, sizeof *s->io);
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_cond_init(&s->changed, NULL);
+    if (o->limits.per_address > 0)
+        s->crowd = http_crowd_new(o->limits.connections);
     for (size_t i = 0; i < loop_count; i++) {
         s->io[i].server = s;
         s->io[i].loop = loops[i];
@@ -480,6 +523,7 @@ void http_server_free(struct http_server *s)
     require(s->running == 0);
     (void)pthread_mutex_destroy(&s->lock);
     (void)pthread_cond_destroy(&s->changed);
+    http_crowd_free(s->crowd);
     free(s->io);
     free(s);
 }

@@ -11,7 +11,8 @@
  * A handler never sees heads that are malformed, ambiguous, too large or too slow,
  * nor clients that send a body or read an answer too slowly: the server refuses
  * them or closes the connection, by the limits below.  When there are too many
- * connections, the one that has been silent for longest makes room for a new one.
+ * connections, of all or of one address, the one of these that has been silent for
+ * longest makes room for a new one.
  *
  * Invariants
  *   (1) body and end are called only after http_read_body(), and not while the
@@ -34,10 +35,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/budget.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/http_parse.h"
 #include "base/loop.h"
+#include "base/network.h"
 #include "base/str.h"
 #include "base/tls.h"
 
@@ -57,6 +60,7 @@ struct http_limits {
     struct http_head_limits head;
     uint32_t head_ms, idle_ms, rate_window_ms, rate_bytes_s, handshake_ms;
     uint32_t connections;   /* over all loops                       */
+    uint32_t per_address;   /* of these from one; 0: no limit       */
     uint32_t conn_requests; /* on one connection; 0: no limit       */
     uint32_t drain_bytes, linger_ms, linger_bytes;
     uint32_t tick_ms; /* the resolution of the times          */
@@ -108,8 +112,11 @@ struct http_handler {
     X(SLOW_BODY, "slow_body")             \
     X(SLOW_READER, "slow_reader")         \
     X(HANDSHAKE, "tls_handshake")         \
+    X(KEY_UPDATES, "tls_key_updates")     \
     X(SILENT, "silent_connection")        \
-    X(OVERLOAD, "too_many_connections")
+    X(OVERLOAD, "too_many_connections")   \
+    X(CROWD, "too_many_of_one_address")   \
+    X(MEMORY, "no_memory")
 
 enum http_refusal {
 #define X(id, text) HTTP_REFUSED_##id,
@@ -134,6 +141,11 @@ struct http_server_options {
     /* Requests for this path are served even if there are too many connections, on a few more of
      * them with one request each.  NULL: none are. */
     bool (*is_reserved)(void *arg, struct str path);
+    /* Proxies whose word is taken on where a request comes from; limits.per_address is not for
+     * them, who bring the connections of many.  Lent for the server's life. */
+    const struct network *trust;
+    size_t trust_count;
+    struct budget *memory; /* heads count in it; NULL: they do not; outlives the server */
     struct http_limits limits;
 };
 
@@ -155,8 +167,11 @@ void http_server_free(struct http_server *s); /* stopped, or NULL */
 struct loop *http_loop(const struct http_request *r);
 struct str http_field(const struct http_request *r, struct str name); /* ptr NULL: none */
 bool http_field_at(const struct http_request *r, size_t i, struct str *ret_name,
-                   struct str *ret_value);    /* false: no more */
-struct str http_peer(struct http_request *r); /* the address as text, no port */
+                   struct str *ret_value); /* false: no more */
+/* Where the request comes from: the other side of the connection or, when that is a trusted proxy,
+ * what the proxies say.  As text, without a port. */
+struct str http_peer(struct http_request *r);
+bool http_peer_is_in(struct http_request *r, const struct network *list, size_t count);
 bool http_is_tls(const struct http_request *r);
 
 /* Starts to read the body; sends "100 Continue" if the client waits for it. */

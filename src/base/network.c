@@ -4,6 +4,9 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/auto.h"
 
 enum { V4_BITS = 32, ALL_BITS = 128, V4_AT = 12 };
 
@@ -31,6 +34,16 @@ bool network_address_parse(struct str text, struct network_address *ret)
     return inet_pton(AF_INET6, z, ret->bytes) == 1;
 }
 
+const char *network_address_text(const struct network_address *address,
+                                 char ret[static NETWORK_ADDRESS_TEXT])
+{
+    _Static_assert((int)NETWORK_ADDRESS_TEXT >= (int)INET6_ADDRSTRLEN, "an address fits");
+    bool four = memcmp(address->bytes, v4_prefix, sizeof v4_prefix) == 0;
+
+    return inet_ntop(four ? AF_INET : AF_INET6, address->bytes + (four ? V4_AT : 0), ret,
+                     NETWORK_ADDRESS_TEXT);
+}
+
 bool network_address_of(const struct sockaddr *from, struct network_address *ret)
 {
     if (from->sa_family == AF_INET)
@@ -41,6 +54,23 @@ bool network_address_of(const struct sockaddr *from, struct network_address *ret
     else
         return false;
     return true;
+}
+
+bool network_address_is_here(const struct network_address *a)
+{
+    struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+    AUTO_FD fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int no = 0;
+
+    memcpy(&six.sin6_addr, a->bytes, sizeof a->bytes);
+    if (fd >= 0)
+        return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no) == 0 &&
+               bind(fd, (const struct sockaddr *)&six, sizeof six) == 0;
+    struct sockaddr_in four = { .sin_family = AF_INET }; /* a machine without IPv6 */
+    AUTO_FD old = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    memcpy(&four.sin_addr, a->bytes + V4_AT, 4);
+    return old >= 0 && bind(old, (const struct sockaddr *)&four, sizeof four) == 0;
 }
 
 static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)

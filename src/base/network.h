@@ -29,6 +29,15 @@ bool network_parse(struct str text, struct network *ret, struct err *err);
 /* An address as text, IPv6 without brackets. */
 bool network_address_parse(struct str text, struct network_address *ret);
 
+enum { NETWORK_ADDRESS_TEXT = 46 };
+
+/* As people write it: IPv4 without its prefix. */
+const char *network_address_text(const struct network_address *address,
+                                 char ret[static NETWORK_ADDRESS_TEXT]);
+
+/* Whether it is an address of this machine: one that a socket can be bound to. */
+bool network_address_is_here(const struct network_address *address);
+
 /* false: neither IPv4 nor IPv6. */
 bool network_address_of(const struct sockaddr *from, struct network_address *ret);
 

@@ -21,6 +21,7 @@ struct tls_context {
 struct tls_conn {
     SSL *ssl;
     BIO *in, *out; /* owned by ssl */
+    unsigned key_updates;
 };
 
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
@@ -115,6 +116,18 @@ bool tls_certificate_end(const char *cert, int64_t *ret_us, struct err *err)
                          is_pem(cert) ? "the text" : cert);
 }
 
+static void count_key_updates(int is_ours, int version, int type, const void *bytes, size_t len,
+                              SSL *ssl, void *arg)
+{
+    struct tls_conn *c = arg;
+
+    (void)version;
+    (void)ssl;
+    if (c != NULL && is_ours == 0 && type == SSL3_RT_HANDSHAKE && len > 0 &&
+        *(const unsigned char *)bytes == SSL3_MT_KEY_UPDATE)
+        c->key_updates++;
+}
+
 static bool tls_make(const char *cert, const char *key, SSL_CTX **ret_ssl, struct err *err)
 {
     SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
@@ -126,6 +139,7 @@ static bool tls_make(const char *cert, const char *key, SSL_CTX **ret_ssl, struc
     (void)SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     (void)SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF); /* tickets need no memory */
     SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
+    SSL_CTX_set_msg_callback(ssl, count_key_updates);
     if (!tls_load(ssl, cert, key, err)) {
         SSL_CTX_free(ssl);
         return false;
@@ -193,6 +207,7 @@ struct tls_conn *tls_accept(struct tls_context *t)
     c->out = memory();
     SSL_set_bio(c->ssl, c->in, c->out);
     SSL_set_accept_state(c->ssl);
+    SSL_set_msg_callback_arg(c->ssl, c);
     return c;
 }
 
@@ -237,6 +252,10 @@ enum tls_result tls_read(struct tls_conn *c, char *to, size_t size, size_t *ret_
     ERR_clear_error();
     int rc = SSL_read_ex(c->ssl, to, size, ret_len);
 
+    if (c->key_updates > TLS_KEY_UPDATES_MOST) {
+        ERR_clear_error();
+        return TLS_TOO_OFTEN;
+    }
     return rc == 1 ? TLS_OK : result(c, rc);
 }
 

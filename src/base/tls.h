@@ -3,7 +3,8 @@
  * A context is a certificate chain and its key, as PEM; reloading replaces them for new
  * connections, while open connections keep theirs.  A connection decrypts and encrypts between
  * memory buffers; the caller moves the bytes to and from the socket.  TLS 1.2 and 1.3, no
- * renegotiation, no compression, ALPN http/1.1.
+ * renegotiation, no compression, ALPN http/1.1.  Key updates cost the server work and bring it
+ * nothing: clients that send any do so after gigabytes, so few of them are enough for a connection.
  *
  * Ownership      a connection keeps what it needs of its context alive.
  * Threads        a context from any; a connection from one.
@@ -33,11 +34,14 @@ bool tls_certificate_end(const char *cert, int64_t *ret_us, struct err *err);
 struct tls_conn *tls_accept(struct tls_context *t);
 void tls_conn_free(struct tls_conn *c); /* accepts NULL */
 
+enum { TLS_KEY_UPDATES_MOST = 32 };
+
 enum tls_result {
     TLS_OK,
-    TLS_MORE,   /* needs more bytes from the wire        */
-    TLS_CLOSED, /* the peer sent close_notify            */
-    TLS_FAILED, /* send what tls_output() has, and close */
+    TLS_MORE,      /* needs more bytes from the wire        */
+    TLS_CLOSED,    /* the peer sent close_notify            */
+    TLS_FAILED,    /* send what tls_output() has, and close */
+    TLS_TOO_OFTEN, /* ... because the peer changed its keys more than TLS_KEY_UPDATES_MOST times */
 };
 
 void tls_feed(struct tls_conn *c, struct str wire);

@@ -128,6 +128,7 @@ static void build_node(struct config *c)
         .area = config_read_word(map, grammar_node, "area", CONFIG_INTERNAL),
         .log = config_read_word(map, grammar_node, "log", CONFIG_LOG_INFO),
         .connections = read_number(limits, limit_keys, "connections"),
+        .per_address = read_number(limits, limit_keys, "connections_per_address"),
         .memory_bytes = read_number(limits, limit_keys, "memory"),
         .disk_reserve_bytes = read_number(limits, limit_keys, "disk_reserve"),
         .commit_queue = read_number(limits, limit_keys, "commit_queue"),
@@ -136,6 +137,9 @@ static void build_node(struct config *c)
         .expose_env = read_texts(c, yaml_get(expose, "env")),
         .trust = read_networks(c, yaml_get(map, "trust")),
         .egress = read_networks(c, yaml_get(map, "egress")),
+        .monitors = read_networks(c, yaml_get(map, "monitors")),
+        .environment_proxy =
+            str_is(config_read_text(map, key(grammar_node, "proxy")), "environment"),
         .insecure = str_is(config_read_text(map, key(grammar_node, "insecure")), "true"),
         .source = config_read_word(map, grammar_node, "config", CONFIG_FROM_STORE),
     };

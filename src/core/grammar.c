@@ -49,7 +49,13 @@ static const struct option node_tls[] = {
 static const struct option node_limits[] = {
     OPTION("connections", OPT_INT, "open connections at once", .fallback = "10000", .least = 1,
            .most = 1000000),
-    OPTION("memory", OPT_SIZE, "memory for documents that are on their way in",
+    OPTION(
+        "connections_per_address", OPT_INT,
+        "... from one address, or one /64 of IPv6; proxies of `trust` have no limit; left out: a "
+        "quarter of `connections`, at least 64",
+        .least = 1, .most = 1000000),
+    OPTION("memory", OPT_SIZE,
+           "memory for documents that are on their way in, with the heads of their requests",
            .fallback = "200 MiB", .least = 16 << 20),
     OPTION("disk_reserve", OPT_SIZE, "with less free space than this nothing is accepted (507)",
            .fallback = "1 GiB"),
@@ -95,12 +101,23 @@ const struct option grammar_node[] = {
         .each = &folder_each),
     OPTION("expose", OPT_MAP, "what a configuration may take from this machine; left out: nothing",
            .keys = node_expose),
-    OPTION("trust", OPT_LIST, "proxies whose word is taken on where a request came from",
+    OPTION("trust", OPT_LIST,
+           "proxies whose word is taken on where a request came from: the last address of "
+           "`Forwarded` or `X-Forwarded-For` that is none of these",
            .each = &network_each),
+    OPTION(
+        "monitors", OPT_LIST,
+        "machines that may read `/metrics` and the reasons of `/readyz` without a key; left out: "
+        "none",
+        .each = &network_each),
     OPTION("egress", OPT_LIST,
            "addresses that may be sent to although they are refused otherwise: link-local ones, "
-           "metadata services, this node's own",
+           "metadata services, this node's own (but for its gateways, which need no entry)",
            .each = &network_each),
+    OPTION("proxy", OPT_WORD,
+           "whether endpoints, alerts and login providers are reached through the proxies that "
+           "the environment names (`https_proxy`, `no_proxy`, ...)",
+           .words = OPTION_WORDS("none", "environment"), .fallback = "none"),
     OPTION("insecure", OPT_BOOL, "answer without TLS on other addresses than loopback",
            .fallback = "false"),
     OPTION("config", OPT_WORD,

@@ -83,6 +83,17 @@ struct arrival_head {
     struct str key;
 };
 
+/* A user name and password that a sender gave; the texts are lent. */
+struct sender_login {
+    struct loop *loop;
+    const struct intake_gateway *gateway;
+    struct str address, user, password;
+    const char *hash; /* argon2id; NULL: there is no such user, which takes as long to find out */
+    /* On the loop, during verify() or later. */
+    void (*verified)(void *arg, bool ok);
+    void *arg;
+};
+
 struct intake_port {
     struct intake_table *(*table)(struct intake *in); /* with a reference */
     void (*release)(struct intake_table *t);
@@ -101,9 +112,9 @@ struct intake_port {
     void (*end)(struct arrival *a);
     void (*abort)(struct arrival *a);
 
-    /* Verifies a password against an argon2id hash, off the loop; `verified` is called on the
-     * loop, during this call or later.  False: overloaded, and `verified` is not called. */
-    bool (*verify)(struct intake *in, struct loop *loop, struct str user_name, struct str password,
-                   const char *hash, void (*verified)(void *user, bool ok), void *user);
+    /* Checks a user name and password off the loop.  False: refused (429, 503), *ret_refusal says
+     * why, and `verified` is not called. */
+    bool (*verify)(struct intake *in, const struct sender_login *login,
+                   struct intake_answer *ret_refusal);
     void (*count_refusal)(const struct intake_gateway *g, int status);
 };

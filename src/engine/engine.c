@@ -58,6 +58,7 @@ enum {
 
 struct engine {
     const struct config_node *node;
+    const struct egress *egress;
     const struct connectors *connectors;
     struct store *store;
     struct loop *loops[ENGINE_LOOPS_MOST];
@@ -218,6 +219,11 @@ struct spool *engine_spool(struct engine *e)
     return e->spool;
 }
 
+const struct egress *engine_egress(const struct engine *e)
+{
+    return e->egress;
+}
+
 const struct config_node *engine_node(struct engine *e)
 {
     return e->node;
@@ -256,6 +262,7 @@ static bool start_road(struct engine *e, const struct engine_options *o, struct 
                                  .ways = e->ways,
                                  .workers = workers_for_this_machine(),
                                  .bytes_most = (int64_t)o->node->memory_bytes / 4,
+                                 .egress = o->egress,
                                  .plan_of = plan_of,
                                  .arg = e,
                                  .unclean = recorder_unclean(store_recorder(e->store)) };
@@ -292,19 +299,19 @@ static const char *engine_closed_why(void *arg)
 static void make_doors(struct engine *e, const struct engine_options *o)
 {
     manual_metrics_register();
-    e->intake = intake_new(&(struct intake_options){
-        .store = e->store,
-        .background = e->background,
-        .spool = e->spool,
-        .road = e->road,
-        .connectors = o->connectors,
-        .area = o->node->area,
-        .loops = e->loops,
-        .loop_count = e->loop_count,
-        .memory_bytes = (int64_t)o->node->memory_bytes / 2, /* the other half is for the engine */
-        .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes,
-        .commit_queue = (size_t)o->node->commit_queue,
-        .admin_token = o->admin_token });
+    e->intake = intake_new(
+        &(struct intake_options){ .store = e->store,
+                                  .background = e->background,
+                                  .spool = e->spool,
+                                  .road = e->road,
+                                  .connectors = o->connectors,
+                                  .area = o->node->area,
+                                  .loops = e->loops,
+                                  .loop_count = e->loop_count,
+                                  .memory = o->memory,
+                                  .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes,
+                                  .commit_queue = (size_t)o->node->commit_queue,
+                                  .admin_token = o->admin_token });
     e->poller = poller_new(&(struct poller_options){ .store = e->store,
                                                      .looks = e->looks,
                                                      .road = e->road,
@@ -382,6 +389,7 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
 
     e->store = store;
     e->node = o->node;
+    e->egress = o->egress;
     e->connectors = o->connectors;
     require(o->loop_count <= ENGINE_LOOPS_MOST);
     e->loop_count = o->loop_count;

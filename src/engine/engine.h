@@ -17,8 +17,10 @@ struct admin_keys;
 struct backlog;
 struct backups;
 struct batcher;
+struct budget;
 struct connectors;
 struct background;
+struct egress;
 struct engine;
 struct govern;
 struct intake;
@@ -44,6 +46,8 @@ struct engine_options {
     struct loop *const *loops; /* running; the caller ends them between stop and free */
     size_t loop_count;
     const struct connectors *connectors;
+    struct budget *memory;       /* of what is on its way in; lent until engine_free() */
+    const struct egress *egress; /* where it may send; lent until engine_free() */
 };
 
 /* Also after a failure *ret is set: stop and free it. */
@@ -72,6 +76,7 @@ struct road *engine_road(struct engine *e);
 struct series *engine_series(struct engine *e);
 struct charts *engine_charts(struct engine *e);
 struct spool *engine_spool(struct engine *e);
+const struct egress *engine_egress(const struct engine *e);
 struct ways *engine_ways(struct engine *e);
 const struct config_node *engine_node(struct engine *e);
 struct loop **engine_loops(struct engine *e);

@@ -2,12 +2,15 @@
  *
  * Everything that the head decides is decided before a byte of the body is read: whether the
  * gateway exists, who is sending, whether there is room, whether the caller is within its limits.
+ * Without a key a browser would send whatever a page of another site tells it to, from inside of
+ * the network and with the password it remembers: such requests are refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/base64.h"
+#include "base/http_origin.h"
 #include "base/http_target.h"
 #include "base/require.h"
 #include "core/connector.h"
@@ -300,6 +303,25 @@ static const struct config_user *user_of(const struct config_gateway *g, struct 
     return NULL;
 }
 
+static void verify(struct post *p, struct str name, struct str password)
+{
+    struct sender_login login = { .loop = http_loop(p->request),
+                                  .gateway = p->gateway,
+                                  .address = http_peer(p->request),
+                                  .user = name,
+                                  .password = password,
+                                  .hash = p->basic != NULL ? p->basic->hash : NULL,
+                                  .verified = on_verified,
+                                  .arg = p };
+    struct intake_answer refusal;
+
+    p->verifying = true;
+    if (p->self->port->verify(p->self->intake, &login, &refusal))
+        return;
+    p->verifying = false;
+    http_in_answer_refusal(p, &refusal);
+}
+
 static void check_basic(struct post *p)
 {
     struct str scheme, name, password, rest = str_cut(p->request->authorization, ' ', &scheme);
@@ -308,7 +330,8 @@ static void check_basic(struct post *p)
     const struct intake_port *port = p->self->port;
     struct err odd = { 0 };
 
-    if (!str_eq_nocase(scheme, STR("basic")) || !base64_decode(str_trim(rest), &plain, &odd)) {
+    if (!str_eq_nocase(scheme, STR("basic")) || !base64_decode(str_trim(rest), &plain, &odd) ||
+        memchr(plain.ptr, '\0', plain.len) != NULL) {
         int64_t caller;
 
         if (port->check_key(p->table, p->gateway, http_in_key_of(p->request), &caller) == AUTH_OK &&
@@ -323,12 +346,7 @@ static void check_basic(struct post *p)
     }
     password = str_cut(buf_view(&plain), ':', &name);
     p->basic = user_of(p->gateway->config, name);
-    p->verifying = true;
-    if (!port->verify(p->self->intake, http_loop(p->request), name, password,
-                      p->basic != NULL ? p->basic->hash : NULL, on_verified, p)) {
-        p->verifying = false;
-        answer_error(p, 503, "Retry-After: 1\r\n", "busy", "Too many logins at once. Try again.");
-    }
+    verify(p, name, password);
     explicit_bzero(room, sizeof room);
 }
 
@@ -369,6 +387,11 @@ static void http_in_on_head(struct http_request *r, void *arg)
     }
     if (r->method != HTTP_METHOD_POST) {
         answer_error(p, 405, "Allow: POST\r\n", "method_not_allowed", "Send documents with POST.");
+        return;
+    }
+    if (p->gateway->config->auth != CONFIG_AUTH_KEY && http_origin_is_doubtful(r)) {
+        answer_error(p, 403, "", "other_site",
+                     "A page of another site sends this: a gateway for browsers needs auth: key.");
         return;
     }
     switch (p->gateway->config->auth) {

@@ -97,7 +97,7 @@ def flow(acks, began, ended):
 def idle(bench):
     """10 000 connections that have asked once and now rest."""
     count = 1000 if bench.quick else 10_000
-    node = bench.node(limits={"connections": 12000})
+    node = bench.node(limits={"connections": 12000, "connections_per_address": 12000})
     clients = []
     try:
         node.start()

@@ -91,6 +91,8 @@ class Node:
         lines = ["node:", f"  data: {json.dumps(str(self.data))}"]
         if "listen:" not in self.options:
             lines.append("  listen: 127.0.0.1:0")
+        if "monitors:" not in self.options:
+            lines.append("  monitors: [127.0.0.1]")
         if self.store:
             lines.append(f"  store: {json.dumps(self.store)}")
         lines += ["  " + line for line in self.options.splitlines()]
@@ -204,10 +206,12 @@ class Node:
     def token(self):
         return (self.data / "token").read_text().strip()
 
-    def request(self, method, path, body=None, headers=None, timeout=30):
-        """One request on a connection of its own; sends exactly these headers."""
+    def request(self, method, path, body=None, headers=None, timeout=30, source=None):
+        """One request on a connection of its own; sends exactly these headers.  `source` is an address to send from,
+        such as 127.0.0.2."""
         where = urllib.parse.urlsplit(self.url)
-        connection = http.client.HTTPConnection(where.hostname, where.port, timeout=timeout)
+        connection = http.client.HTTPConnection(where.hostname, where.port, timeout=timeout,
+                                                source_address=(source, 0) if source else None)
         try:
             connection.request(method, path, body=body, headers=headers or {})
             return Answer(connection.getresponse())

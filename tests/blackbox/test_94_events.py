@@ -24,11 +24,11 @@ routes:
 class Listener:
     """A stream of events, read by a thread of its own."""
 
-    def __init__(self, node, token=None):
+    def __init__(self, node, token=None, cookie=None):
         where = urllib.parse.urlsplit(node.url)
         self.connection = http.client.HTTPConnection(where.hostname, where.port, timeout=60)
-        self.connection.request("GET", "/events",
-                                headers={"Authorization": f"Bearer {token or node.token}"})
+        login = {"Cookie": cookie} if cookie else {"Authorization": f"Bearer {token or node.token}"}
+        self.connection.request("GET", "/events", headers=login)
         self.socket = self.connection.sock
         self.response = self.connection.getresponse()
         self.status = self.response.status

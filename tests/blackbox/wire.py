@@ -17,9 +17,11 @@ class Closed(Exception):
 class Wire:
     """One connection."""
 
-    def __init__(self, node, timeout=10, tls=None):
+    def __init__(self, node, timeout=10, tls=None, source=None):
+        """`source` is an address to send from, such as 127.0.0.2."""
         where = urllib.parse.urlsplit(node.url)
-        self.socket = socket.create_connection((where.hostname, where.port), timeout)
+        self.socket = socket.create_connection((where.hostname, where.port), timeout,
+                                               source_address=(source, 0) if source else None)
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self.bytes = b""

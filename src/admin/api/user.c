@@ -3,13 +3,13 @@
 #include <errno.h>
 
 #include "admin/api/parts.h"
-#include "admin/login/limit.h"
 #include "admin/login/login.h"
 #include "admin/login/roles.h"
 #include "base/auto.h"
 #include "base/log.h"
 #include "core/yaml.h"
 #include "engine/engine.h"
+#include "engine/intake/login_limit.h"
 #include "engine/intake/password.h"
 #include "store/govern/version.h"
 #include "store/people/session.h"

@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "admin/login/identify.h"
+#include "admin/login/login.h"
 #include "admin/login/principal.h"
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -24,7 +26,13 @@
 #include "store/store.h"
 #include "store/watch/alert.h"
 
-enum { MAGIC = 0x65766e74, ROUND_MOST = 4096, ALERTS_MOST = 200, ARENA_MOST = 8 << 20 };
+enum {
+    MAGIC = 0x65766e74,
+    ROUND_MOST = 4096,
+    ALERTS_MOST = 200,
+    ARENA_MOST = 8 << 20,
+    WHO_MOST = 1 << 20
+};
 
 #define STREAM_US (INT64_C(120) * CLOCK_S)
 
@@ -44,6 +52,7 @@ struct stream {
     struct stream *known;      /* next in http_events.streams, under the mutex */
     enum principal_kind kind;
     char *name;
+    struct sha256 session; /* of a user */
     bool sees_all, behind; /* behind: the last bytes are not written yet */
     int64_t until_us;      /* monotonic */
 };
@@ -68,6 +77,7 @@ struct seen {
 
 struct http_events {
     struct engine *engine;
+    const struct identify *known;
     struct branch *branches;
     size_t branch_count;
 
@@ -136,13 +146,29 @@ static void stream_end(struct stream *s, bool in_order)
         http_answer_abort(r);
 }
 
+/* Whether the client may still listen; what it may see is as of now. */
+static bool stream_may(struct stream *s)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(WHO_MOST);
+    const struct identify *known = s->branch->events->known;
+    struct principal who;
+    int64_t caller;
+    bool may = s->kind == PRINCIPAL_USER ? login_look(known->login, &s->session, &a, &who)
+                                         : identify(known, s->request, &a, &who, &caller);
+
+    s->sees_all = may && rights_everywhere(&who.rights, RIGHT_SEE);
+    return may;
+}
+
 static void stream_give(struct stream *s, const struct round *round, int64_t now_us)
 {
+    if (s->behind || now_us >= s->until_us || !stream_may(s)) {
+        stream_end(s, !s->behind);
+        return;
+    }
     struct str text = buf_view(s->sees_all ? &round->all : &round->some);
 
-    if (s->behind || now_us >= s->until_us)
-        stream_end(s, !s->behind);
-    else if (text.len > 0)
+    if (text.len > 0)
         s->behind = !http_answer_bytes(s->request, text);
 }
 
@@ -238,6 +264,8 @@ void http_events_open(struct http_events *e, struct http_request *r, const struc
                           .name = xstrndup(who->name),
                           .sees_all = rights_everywhere(&who->rights, RIGHT_SEE),
                           .until_us = clock_mono_us() + STREAM_US };
+    if (who->session != NULL)
+        s->session = *who->session;
     const char *why = http_events_take(e, s, who, &status);
 
     if (why != NULL) {
@@ -426,11 +454,12 @@ static void *look_main(void *arg)
 
 /* ---- life ---- */
 
-struct http_events *http_events_new(struct engine *engine)
+struct http_events *http_events_new(struct engine *engine, const struct identify *known)
 {
     struct http_events *e = NEW(struct http_events);
 
     e->engine = engine;
+    e->known = known;
     e->branch_count = engine_loop_count(engine);
     e->branches = xcalloc(e->branch_count, sizeof *e->branches);
     for (size_t i = 0; i < e->branch_count; i++) {

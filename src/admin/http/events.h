@@ -13,9 +13,10 @@
  * something changed, never what; a client that wants to know sends a query, whose rights are
  * checked.
  *
- * One thread polls, once a second and only while a stream is open.  A stream ends after two
- * minutes, so that the client opens it again and its rights are checked again.  A stream whose
- * client does not read is aborted; nothing is buffered for it.
+ * One thread polls, once a second and only while a stream is open.  Before it gets anything a
+ * stream's session, key and rights are looked up again: it ends with its session, and a stream does
+ * not keep a session from being idle.  It ends after two minutes in any case, and the client opens
+ * it again.  A stream whose client does not read is aborted; nothing is buffered for it.
  *
  * Bounded: EVENTS_STREAMS_MOST streams on a node, EVENTS_EACH_MOST of one principal.
  *
@@ -27,11 +28,13 @@
 
 struct engine;
 struct http_events;
+struct identify;
 struct principal;
 
 enum { EVENTS_STREAMS_MOST = 100, EVENTS_EACH_MOST = 5 };
 
-struct http_events *http_events_new(struct engine *engine);
+/* known: lent, and complete before the first stream. */
+struct http_events *http_events_new(struct engine *engine, const struct identify *known);
 /* Ends all streams and refuses new ones; call it before the server stops.  Idempotent. */
 void http_events_stop(struct http_events *e);
 void http_events_free(struct http_events *e); /* after the server has stopped; NULL is fine */

@@ -2,6 +2,7 @@
 
 #include "admin/login/login.h"
 #include "admin/login/principal.h"
+#include "base/http_origin.h"
 
 #define COOKIE        "waybill"
 #define COOKIE_SECURE "__Host-waybill"
@@ -44,39 +45,6 @@ void http_cookie_put_session(struct buf *fields, bool secure, struct str secret)
                secret.len == 0 ? "; Max-Age=0" : "");
 }
 
-/* Compares "https://host:port" with the Host field.  The scheme of the page is known to the browser
- * alone, because a proxy may terminate TLS; only http:// on a TLS connection is surely wrong. */
-static bool is_own_origin(const struct http_request *r, struct str origin)
-{
-    struct str host = http_field(r, STR("Host"));
-    struct str rest = origin;
-
-    if (str_starts(origin, STR("https://")))
-        rest = str_from(origin, strlen("https://"));
-    else if (str_starts(origin, STR("http://")) && !http_is_tls(r))
-        rest = str_from(origin, strlen("http://"));
-    else
-        return false;
-    return host.len > 0 && str_eq_nocase(rest, host);
-}
-
-bool http_cookie_is_foreign(const struct http_request *r)
-{
-    struct str site = http_field(r, STR("Sec-Fetch-Site")), origin = http_field(r, STR("Origin"));
-
-    if (site.ptr != NULL && !str_is(site, "same-origin"))
-        return true;
-    return origin.ptr != NULL && !is_own_origin(r, origin);
-}
-
-bool http_cookie_is_own(const struct http_request *r)
-{
-    bool says = http_field(r, STR("Sec-Fetch-Site")).ptr != NULL ||
-                http_field(r, STR("Origin")).ptr != NULL;
-
-    return says && !http_cookie_is_foreign(r);
-}
-
 bool http_cookie_identify(struct login *login, struct http_request *r, struct arena *a,
                           struct principal *ret)
 {
@@ -84,7 +52,7 @@ bool http_cookie_identify(struct login *login, struct http_request *r, struct ar
 
     if (secret.ptr == NULL)
         return false;
-    if (r->method != HTTP_METHOD_GET && r->method != HTTP_METHOD_HEAD && !http_cookie_is_own(r)) {
+    if (r->method != HTTP_METHOD_GET && r->method != HTTP_METHOD_HEAD && !http_origin_is_own(r)) {
         ret->refused = "The cookie counts for pages of this node only: send its address as Origin.";
         return false;
     }

@@ -1,4 +1,4 @@
-/* http_cookie.h - the session cookie of a browser, and the defence against cross-site requests.
+/* http_cookie.h - the session cookie of a browser.
  *
  * Over TLS the cookie is `__Host-waybill`, which a browser accepts only from this host itself, over
  * TLS and for all paths; without TLS it is `waybill`.  When a proxy terminates TLS before this
@@ -22,12 +22,6 @@ struct str http_cookie_find(const struct http_request *r, const char *name);
 bool http_cookie_is_secure(const struct http_request *r);
 /* Appends a Set-Cookie field with the secret; an empty secret removes the cookie. */
 void http_cookie_put_session(struct buf *fields, bool secure, struct str secret);
-
-/* Whether Sec-Fetch-Site or Origin names another site.  False if both are missing: every current
- * browser sends one of them with a cross-site request that changes something. */
-bool http_cookie_is_foreign(const struct http_request *r);
-/* Whether one of these fields is there, and none names another site. */
-bool http_cookie_is_own(const struct http_request *r);
 
 /* Identifies the user by the session cookie, with their rights.  A request other than GET or HEAD
  * must prove that it comes from our own page; otherwise the cookie does not count, and ret->refused

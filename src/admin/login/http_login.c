@@ -6,18 +6,19 @@
 #include "admin/login/http_cookie.h"
 #include "admin/login/http_login_entry.h"
 #include "admin/login/json_in.h"
-#include "admin/login/limit.h"
 #include "admin/login/oidc.h"
 #include "admin/login/page.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/container_of.h"
+#include "base/http_origin.h"
 #include "base/http_target.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/engine.h"
+#include "engine/intake/login_limit.h"
 #include "engine/intake/password.h"
 #include "store/people/secret.h"
 #include "store/people/session.h"
@@ -350,11 +351,20 @@ static bool login_on_loop(struct entry *e)
         return true;
     }
     (void)login_hash(e->login, e->name, &e->arena, &e->hash);
+    struct password_check check = { .queue = PASSWORD_OF_PEOPLE,
+                                    .background = engine_background(login_engine(e->login)),
+                                    .loop = http_loop(e->request),
+                                    .user = e->name,
+                                    .password = e->password,
+                                    .hash = e->hash,
+                                    .verified = verified,
+                                    .arg = e };
+
     e->away = true;
-    if (password_verify(engine_background(login_engine(e->login)), http_loop(e->request), e->name,
-                        e->password, e->hash, verified, e))
+    if (password_verify(&check))
         return false;
     e->away = false;
+    login_limit_undo(login_limits(e->login), e->name, e->address);
     buf_puts(&e->fields, "Retry-After: 1\r\n");
     entry_error(e, 503, "busy", "Too many logins at once. Try again.");
     return true;
@@ -569,11 +579,11 @@ static bool http_login_read_type(struct entry *e)
 
     e->is_form =
         str_starts(e->path, STR("/login/")) && is_type(type, "application/x-www-form-urlencoded");
-    if (http_cookie_is_foreign(e->request)) {
+    if (http_origin_is_foreign(e->request)) {
         entry_error(e, 403, "other_site", "Another site asks: this is for pages of this node.");
         return false;
     }
-    if ((e->is_form || out) && !http_cookie_is_own(e->request)) {
+    if ((e->is_form || out) && !http_origin_is_own(e->request)) {
         entry_error(e, 403, "other_site",
                     "This is for pages of this node: send its address as Origin.");
         return false;

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "admin/login/limit.h"
 #include "admin/login/oidc_provider.h"
 #include "admin/login/principal.h"
 #include "admin/login/roles.h"
@@ -15,6 +14,7 @@
 #include "base/thread.h"
 #include "base/wait.h"
 #include "engine/engine.h"
+#include "engine/intake/login_limit.h"
 #include "engine/threads/background.h"
 #include "store/people/role.h"
 #include "store/people/session.h"
@@ -293,7 +293,7 @@ struct login *login_new(struct engine *engine)
     l->engine = engine;
     l->limits = login_limit_new();
     l->background = background_new(OUTSIDE_THREADS, OUTSIDE_QUEUE);
-    l->oidc = oidc_provider_new();
+    l->oidc = oidc_provider_new(engine_egress(engine));
     (void)pthread_mutex_init(&l->mutex, NULL);
     (void)pthread_mutex_init(&l->loading, NULL);
     (void)pthread_mutex_init(&l->thread_mutex, NULL);
@@ -356,20 +356,17 @@ static void copy_rights(const struct held *from, struct arena *a, struct rights 
     }
 }
 
-bool login_find(struct login *l, struct str secret, struct arena *a, struct principal *ret)
+static bool login_take_seat(struct login *l, const struct sha256 *id, bool is_use, struct arena *a,
+                            struct principal *ret)
 {
-    struct sha256 *id = ARENA_NEW(a, struct sha256);
     int64_t now = clock_mono_us();
 
-    if (secret.len != KEY_SECRET - 1)
-        return false;
-    *id = digest_of(secret);
     (void)pthread_mutex_lock(&l->mutex);
     struct seat *seat = find_seat(l->table, id);
     bool found = seat != NULL && now < seat->ends_us && now - seat->seen_us < SESSION_IDLE_US;
 
     if (found) {
-        seat->seen_us = now;
+        seat->seen_us = is_use ? now : seat->seen_us;
         ret->kind = PRINCIPAL_USER;
         ret->name = arena_copy(a, seat->user);
         ret->session = id;
@@ -377,6 +374,22 @@ bool login_find(struct login *l, struct str secret, struct arena *a, struct prin
     }
     (void)pthread_mutex_unlock(&l->mutex);
     return found;
+}
+
+bool login_find(struct login *l, struct str secret, struct arena *a, struct principal *ret)
+{
+    struct sha256 *id = ARENA_NEW(a, struct sha256);
+
+    if (secret.len != KEY_SECRET - 1)
+        return false;
+    *id = digest_of(secret);
+    return login_take_seat(l, id, true, a, ret);
+}
+
+bool login_look(struct login *l, const struct sha256 *session, struct arena *a,
+                struct principal *ret)
+{
+    return login_take_seat(l, session, false, a, ret);
 }
 
 bool login_begin(struct login *l, struct str user, const struct login_from *from,

@@ -45,6 +45,10 @@ struct oidc_provider *login_oidc(struct login *l);
  * arena.  Marks the session as used now. */
 bool login_find(struct login *l, struct str secret, struct arena *a, struct principal *ret);
 
+/* The same by its id, for what goes on without its user; the session is not marked as used. */
+bool login_look(struct login *l, const struct sha256 *session, struct arena *a,
+                struct principal *ret);
+
 struct login_from {
     struct str address, agent;
     const struct sha256 *before; /* session that the new one replaces; NULL: none */

@@ -240,7 +240,7 @@ static bool fetch_tokens(struct entry *e, const struct oidc_settings *s,
                          json_t **ret, struct err *err)
 {
     AUTO(buf_done) struct buf form = BUF_INIT(128 << 10), text = BUF_INIT(OIDC_FETCH_MOST);
-    struct oidc_fetch f = { .url = at->token.ptr };
+    struct oidc_fetch f = { .egress = engine_egress(login_engine(e->login)), .url = at->token.ptr };
     int status;
 
     put_pair(&form, "grant_type", STR("authorization_code"));

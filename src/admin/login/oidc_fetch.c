@@ -1,6 +1,9 @@
 #include "admin/login/oidc_fetch.h"
 
 #include <curl/curl.h>
+#include <sys/socket.h>
+
+#include "base/egress.h"
 
 enum { PATIENCE_MS = 10000, CONNECT_MS = 5000 };
 
@@ -37,8 +40,35 @@ static size_t oidc_fetch_take(char *bytes, size_t size, size_t count, void *arg)
     return buf_append(arg, str_mem(bytes, size * count), &err) ? size * count : 0;
 }
 
-static void oidc_fetch_set_up(CURL *curl, const struct oidc_fetch *f, struct buf *to)
+/* What a request in progress runs into. */
+struct way {
+    const struct oidc_fetch *fetch;
+    const char *barred; /* NULL: it is not */
+};
+
+static curl_socket_t oidc_fetch_open(void *arg, curlsocktype purpose, struct curl_sockaddr *addr)
 {
+    struct way *way = arg;
+
+    (void)purpose;
+    way->barred = egress_bars(way->fetch->egress, &addr->addr);
+    if (way->barred != NULL)
+        return CURL_SOCKET_BAD;
+    return socket(addr->family, addr->socktype | SOCK_CLOEXEC, addr->protocol);
+}
+
+static int oidc_fetch_ready(void *arg, char *ip, char *local_ip, int port, int local_port)
+{
+    struct way *way = arg;
+
+    (void)local_ip, (void)local_port;
+    way->barred = egress_bars_own(way->fetch->egress, ip, port, str_of(way->fetch->url));
+    return way->barred != NULL ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
+static void oidc_fetch_set_up(CURL *curl, struct way *way, struct buf *to)
+{
+    const struct oidc_fetch *f = way->fetch;
     bool plain = str_starts(str_of(f->url), STR("http://"));
 
     (void)curl_easy_setopt(curl, CURLOPT_URL, f->url);
@@ -50,8 +80,12 @@ static void oidc_fetch_set_up(CURL *curl, const struct oidc_fetch *f, struct buf
     (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, oidc_fetch_take);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, to);
     (void)curl_easy_setopt(curl, CURLOPT_USERAGENT, "Waybill");
-    if (plain)
-        (void)curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+    (void)curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, oidc_fetch_open);
+    (void)curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, way);
+    (void)curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, oidc_fetch_ready);
+    (void)curl_easy_setopt(curl, CURLOPT_PREREQDATA, way);
+    if (plain || f->egress == NULL || !f->egress->environment_proxy)
+        (void)curl_easy_setopt(curl, CURLOPT_PROXY, "");
     if (f->form != NULL)
         (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, f->form);
     if (f->user != NULL) {
@@ -74,12 +108,16 @@ bool oidc_fetch(const struct oidc_fetch *f, struct buf *to, int *ret_status, str
 
     if (curl == NULL)
         return err_set(err, ERR_TRANSIENT, 0, "no memory to ask the provider");
-    oidc_fetch_set_up(curl, f, to);
+    struct way way = { .fetch = f };
+
+    oidc_fetch_set_up(curl, &way, to);
     (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
     CURLcode rc = curl_easy_perform(curl);
 
     (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_cleanup(curl);
+    if (rc != CURLE_OK && way.barred != NULL)
+        return err_set(err, ERR_CONFIG, 0, "the provider is not asked: %s", way.barred);
     if (rc != CURLE_OK)
         return err_set(err, ERR_TRANSIENT, (int)rc, "the provider does not answer: %.120s",
                        why[0] != '\0' ? why : curl_easy_strerror(rc));

@@ -1,7 +1,7 @@
 /* oidc_fetch.h - one blocking HTTP request to an OpenID Connect provider.
  *
- * Only https, or http to this machine; certificates are verified; redirects are not followed; ten
- * seconds and 1 MiB at most.
+ * Only https, or http to this machine, and nowhere that egress bars; certificates are verified;
+ * redirects are not followed; ten seconds and 1 MiB at most.
  */
 #pragma once
 
@@ -16,7 +16,10 @@ enum { OIDC_FETCH_MOST = 1 << 20 };
 /* Whether the URL is allowed: https, or http to this machine. */
 bool oidc_fetch_may(struct str url);
 
+struct egress;
+
 struct oidc_fetch {
+    const struct egress *egress; /* where it may go */
     const char *url;
     const char *form;            /* body of a POST; NULL: a GET */
     const char *user, *password; /* for HTTP Basic; NULL: none */

@@ -27,6 +27,7 @@ enum {
 };
 
 struct oidc_provider {
+    const struct egress *egress;
     pthread_mutex_t mutex;
     char *issuer; /* of the cached discovery document; NULL: none is cached */
     char *authorization, *token, *jwks;
@@ -106,10 +107,11 @@ void oidc_settings_done(struct oidc_settings *s)
 
 /* ---- what it says of itself ---- */
 
-struct oidc_provider *oidc_provider_new(void)
+struct oidc_provider *oidc_provider_new(const struct egress *egress)
 {
     struct oidc_provider *p = NEW(struct oidc_provider);
 
+    p->egress = egress;
     (void)pthread_mutex_init(&p->mutex, NULL);
     return p;
 }
@@ -136,9 +138,9 @@ void oidc_provider_free(struct oidc_provider *p)
     free(p);
 }
 
-static bool fetch(const char *url, struct buf *to, struct err *err)
+static bool fetch(const struct oidc_provider *p, const char *url, struct buf *to, struct err *err)
 {
-    struct oidc_fetch f = { .url = url };
+    struct oidc_fetch f = { .egress = p->egress, .url = url };
     int status;
 
     if (!oidc_fetch(&f, to, &status, err))
@@ -206,7 +208,7 @@ static bool oidc_provider_ask(struct oidc_provider *p, struct str issuer, struct
     buf_put(&url, issuer);
     buf_puts(&url,
              slash ? ".well-known/openid-configuration" : "/.well-known/openid-configuration");
-    return fetch(url.ptr, &text, err) && json_in_object(buf_view(&text), &said, err) &&
+    return fetch(p, url.ptr, &text, err) && json_in_object(buf_view(&text), &said, err) &&
            oidc_provider_keep(p, issuer, said, err);
 }
 
@@ -260,7 +262,7 @@ static bool fetch_keys(struct oidc_provider *p, struct err *err)
     AUTO(buf_done) struct buf text = BUF_INIT(OIDC_FETCH_MOST);
     struct jwt_keys *fresh;
 
-    if (!fetch(p->jwks, &text, err) || !jwt_keys_read(buf_view(&text), &fresh, err))
+    if (!fetch(p, p->jwks, &text, err) || !jwt_keys_read(buf_view(&text), &fresh, err))
         return false;
     jwt_keys_free(p->keys);
     p->keys = fresh;

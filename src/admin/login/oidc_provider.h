@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+struct egress;
 struct engine;
 struct oidc_provider;
 struct plan;
@@ -35,7 +36,8 @@ bool oidc_settings_read(struct engine *e, struct arena *a, struct oidc_settings 
                         bool *ret_there, struct err *err);
 void oidc_settings_done(struct oidc_settings *s);
 
-struct oidc_provider *oidc_provider_new(void);
+/* egress: where it may be asked; lent. */
+struct oidc_provider *oidc_provider_new(const struct egress *egress);
 void oidc_provider_free(struct oidc_provider *p);
 
 /* Addresses of the provider, from its discovery document; copies in the arena. */

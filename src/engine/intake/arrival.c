@@ -4,13 +4,14 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/intake/key_search.h"
-#include "engine/intake/password.h"
+#include "engine/intake/sender_login.h"
 #include "engine/road/birth.h"
 #include "engine/road/road.h"
 #include "store/store.h"
@@ -55,7 +56,7 @@ static struct arrival *arrival_make(struct intake_loop *lane)
 
 static void release_memory(struct arrival *a)
 {
-    atomic_fetch_sub(&a->intake->bytes, a->reserved);
+    budget_give_body(a->intake->options.memory, a->reserved);
     a->reserved = 0;
 }
 
@@ -334,11 +335,9 @@ static bool arrival_reserve(struct arrival *a, int64_t length, struct intake_ans
                    : length > SEGMENT_PAYLOAD_MOST ? 2 * SPOOL_PIPE
                                                    : length;
 
-    if (atomic_fetch_add(&in->bytes, need) + need > in->options.memory_bytes) {
-        atomic_fetch_sub(&in->bytes, need);
+    if (!budget_take_body(in->options.memory, need))
         return arrival_refuse(ret, 503, "busy", "This node has too much to do. Send it again.",
                               retry_after(in));
-    }
     a->reserved = need;
     return true;
 }
@@ -453,10 +452,8 @@ static bool grows_in_memory(struct arrival *a, size_t more)
     if (need <= 0)
         return true;
     need += CHUNKED_RESERVE;
-    if (atomic_fetch_add(&in->bytes, need) + need > in->options.memory_bytes) {
-        atomic_fetch_sub(&in->bytes, need);
+    if (!budget_take_body(in->options.memory, need))
         return false;
-    }
     a->reserved += need;
     return true;
 }
@@ -505,12 +502,6 @@ static struct intake_table *table(struct intake *in)
     return t;
 }
 
-static bool verify(struct intake *in, struct loop *loop, struct str user_name, struct str password,
-                   const char *hash, void (*verified)(void *user, bool ok), void *user)
-{
-    return password_verify(in->options.background, loop, user_name, password, hash, verified, user);
-}
-
 static void count_refusal(const struct intake_gateway *g, int status)
 {
     (void)status;
@@ -526,6 +517,6 @@ const struct intake_port intake_port = {
     .add = add,
     .end = end,
     .abort = abort_arrival,
-    .verify = verify,
+    .verify = sender_login_verify,
     .count_refusal = count_refusal,
 };

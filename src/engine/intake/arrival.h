@@ -29,8 +29,8 @@ struct intake {
     struct intake_table *table;
     struct intake_gateway_state *states;
     struct intake_loop *lanes;
+    struct login_limit *logins; /* of senders with passwords */
 
-    _Atomic int64_t bytes;   /* of bodies in memory */
     _Atomic int64_t open;    /* arrivals begun and not ended */
     _Atomic int64_t commits; /* submitted to the writer and not answered */
     _Atomic int64_t free_disk;

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/require.h"
 #include "core/connector.h"
 #include "engine/intake/arrival.h"
+#include "engine/intake/login_limit.h"
 #include "store/people/caller.h"
 #include "store/store.h"
 
@@ -192,7 +194,12 @@ static void post_hook(struct intake_loop *lane, bool on)
 
 static int64_t read_bytes(void *arg)
 {
-    return atomic_load(&((struct intake *)arg)->bytes);
+    return atomic_load(&((struct intake *)arg)->options.memory->bodies);
+}
+
+static int64_t read_heads(void *arg)
+{
+    return atomic_load(&((struct intake *)arg)->options.memory->heads);
 }
 
 static int64_t read_commits(void *arg)
@@ -204,6 +211,12 @@ static struct metric bytes_metric = { .name = "waybill_intake_bytes",
                                       .help = "Memory reserved for bodies on their way in.",
                                       .type = METRIC_GAUGE,
                                       .read = read_bytes };
+static struct metric heads_metric = {
+    .name = "waybill_intake_head_bytes",
+    .help = "Memory of heads of requests, and of bytes that wait behind them.",
+    .type = METRIC_GAUGE,
+    .read = read_heads
+};
 static struct metric commits_metric = { .name = "waybill_intake_committing",
                                         .help = "Documents that wait for their commit.",
                                         .type = METRIC_GAUGE,
@@ -215,6 +228,7 @@ struct intake *intake_new(const struct intake_options *options)
 
     in->options = *options;
     in->free_disk = INT64_MAX;
+    in->logins = login_limit_new();
     (void)pthread_rwlock_init(&in->table_lock, NULL);
     in->lanes = xcalloc(options->loop_count, sizeof *in->lanes);
     for (size_t i = 0; i < options->loop_count; i++) {
@@ -223,8 +237,9 @@ struct intake *intake_new(const struct intake_options *options)
                                              .hook = { .fn = arrival_hand_over } };
         post_hook(&in->lanes[i], true);
     }
-    bytes_metric.arg = commits_metric.arg = in;
+    bytes_metric.arg = heads_metric.arg = commits_metric.arg = in;
     metrics_register(&bytes_metric);
+    metrics_register(&heads_metric);
     metrics_register(&commits_metric);
     return in;
 }
@@ -258,6 +273,7 @@ void intake_free(struct intake *in)
     if (in == NULL)
         return;
     metrics_forget(&bytes_metric);
+    metrics_forget(&heads_metric);
     metrics_forget(&commits_metric);
     for (struct intake_gateway_state *s = in->states, *next; s != NULL; s = next) {
         next = s->next;
@@ -270,5 +286,6 @@ void intake_free(struct intake *in)
     for (size_t i = 0; i < in->options.loop_count; i++)
         free_lane(&in->lanes[i]);
     free(in->lanes);
+    login_limit_free(in->logins);
     free(in);
 }

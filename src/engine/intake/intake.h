@@ -14,8 +14,9 @@
 #include "core/config.h"
 #include "core/intake.h"
 
-struct connectors;
 struct background;
+struct budget;
+struct connectors;
 struct road;
 struct spool;
 struct store;
@@ -28,7 +29,7 @@ struct intake_options {
     const struct connectors *connectors;
     struct loop **loops;
     size_t loop_count;
-    int64_t memory_bytes; /* for bodies on their way */
+    struct budget *memory; /* for bodies on their way; heads count in it too */
     int64_t disk_reserve_bytes;
     size_t commit_queue;
     enum config_area area;     /* of this node */

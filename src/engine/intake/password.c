@@ -12,28 +12,35 @@
 #include "base/digest.h"
 #include "engine/threads/background.h"
 
-enum { REMEMBERED = 256, AT_ONCE = 2, WAITING_MOST = 64 };
+enum { REMEMBERED = 256, AT_ONCE = 1, WAITING_MOST = 64 }; /* the last two of each queue */
 #define REMEMBER_US (INT64_C(600) * CLOCK_S)
 
 struct verify_job {
     struct background_job job;
     struct background *background;
-    struct verify_job *next; /* in the waiting list */
+    struct queue *queue;
+    struct verify_job *next; /* in the queue */
     struct sha256 pair;
     char *password, *hash;
     bool ok;
-    void (*verified)(void *user, bool ok);
-    void *user;
+    void (*verified)(void *arg, bool ok);
+    void *arg;
+};
+
+/* Waiting occupies no thread. */
+struct queue {
+    struct verify_job *first, *last;
+    size_t hashing, waiting;
 };
 
 static struct {
     pthread_mutex_t mutex;
-    struct verify_job *first, *last; /* the waiting list; waiting occupies no thread */
+    struct queue queues[PASSWORD_QUEUES];
     struct {
         struct sha256 pair;
         int64_t until_us;
     } right[REMEMBERED];
-    size_t next, hashing, waiting;
+    size_t next;
     unsigned char secret[32];
     bool ready;
 } self = { .mutex = PTHREAD_MUTEX_INITIALIZER };
@@ -92,13 +99,14 @@ static struct verify_job *intake_password_verify(struct verify_job *v)
 {
     v->ok = password_is(str_of(v->password), v->hash);
     (void)pthread_mutex_lock(&self.mutex);
-    struct verify_job *next = self.first;
+    struct queue *q = v->queue;
+    struct verify_job *next = q->first;
 
     if (next != NULL)
-        self.first = next->next;
+        q->first = next->next;
     else
-        self.hashing--;
-    self.waiting--;
+        q->hashing--;
+    q->waiting--;
     if (v->ok)
         password_remember(&v->pair);
     (void)pthread_mutex_unlock(&self.mutex);
@@ -130,48 +138,61 @@ static void done(struct loop_msg *msg)
 {
     struct verify_job *v = container_of(msg, struct verify_job, job.done);
 
-    v->verified(v->user, v->ok);
+    v->verified(v->arg, v->ok);
     job_free(v);
 }
 
-/* With the mutex held: begins now, or queues.  False: the background pool is full. */
+/* With the mutex held: begins now, or queues.  False: the queue or the background pool is full. */
 static bool password_begin(struct verify_job *v)
 {
-    if (self.hashing < AT_ONCE) {
+    struct queue *q = v->queue;
+
+    if (q->waiting >= WAITING_MOST)
+        return false;
+    if (q->hashing < AT_ONCE) {
         if (!background_submit(v->background, &v->job))
             return false;
-        self.hashing++;
+        q->hashing++;
     } else {
-        *(self.first != NULL ? &self.last->next : &self.first) = v;
-        self.last = v;
+        *(q->first != NULL ? &q->last->next : &q->first) = v;
+        q->last = v;
     }
-    self.waiting++;
+    q->waiting++;
     return true;
 }
 
-bool password_verify(struct background *background, struct loop *loop, struct str user_name,
-                     struct str password, const char *hash, void (*verified)(void *user, bool ok),
-                     void *user)
+bool password_is_remembered(struct str user, struct str password, const char *hash)
+{
+    (void)pthread_mutex_lock(&self.mutex);
+    struct sha256 pair = pair_of(user, password, hash);
+    bool right = is_remembered(&pair);
+
+    (void)pthread_mutex_unlock(&self.mutex);
+    return right;
+}
+
+bool password_verify(const struct password_check *c)
 {
     struct verify_job *v = NEW(struct verify_job);
 
-    *v = (struct verify_job){ .job = { .loop = loop, .run = run, .done = { .fn = done } },
-                              .background = background,
-                              .password = xstrndup(password),
-                              .hash = hash != NULL ? xstrdup(hash) : NULL,
-                              .verified = verified,
-                              .user = user };
+    *v = (struct verify_job){ .job = { .loop = c->loop, .run = run, .done = { .fn = done } },
+                              .background = c->background,
+                              .queue = &self.queues[c->queue],
+                              .password = xstrndup(c->password),
+                              .hash = c->hash != NULL ? xstrdup(c->hash) : NULL,
+                              .verified = c->verified,
+                              .arg = c->arg };
     (void)pthread_mutex_lock(&self.mutex);
-    v->pair = pair_of(user_name, password, hash);
+    v->pair = pair_of(c->user, c->password, c->hash);
     bool right = is_remembered(&v->pair);
-    bool begun = !right && self.waiting < WAITING_MOST && password_begin(v);
+    bool begun = !right && password_begin(v);
 
     (void)pthread_mutex_unlock(&self.mutex);
     if (begun)
         return true;
     job_free(v);
     if (right)
-        verified(user, true);
+        c->verified(c->arg, true);
     return right;
 }
 

@@ -159,6 +159,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     if (!transfer_start(&(struct transfer_options){ .active_most = TRANSFERS_MOST,
                                                     .connections_most = CONNECTIONS_MOST,
                                                     .pool = r->pool,
+                                                    .egress = o->egress,
                                                     .arg = r,
                                                     .may_send = may_send,
                                                     .round = life_on_round },

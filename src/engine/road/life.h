@@ -27,6 +27,7 @@ struct road_options {
     enum config_area area; /* of this node */
     size_t workers;
     int64_t bytes_most;
+    const struct egress *egress; /* where deliveries may go */
     /* The plan of a stored version: a reference, or NULL with *err.  Blocks. */
     struct plan *(*plan_of)(void *arg, int64_t version, struct err *err);
     void *arg;

@@ -568,11 +568,13 @@ static void *hub_main(void *arg)
 
 /* ---- start and stop ---- */
 
-static bool environment_has_proxy(void)
+static bool environment_has_proxy(const struct egress *egress)
 {
     static const char *const names[] = { "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
                                          "ALL_PROXY" };
 
+    if (egress == NULL || !egress->environment_proxy)
+        return false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (getenv(names[i]) != NULL)
             return true;
@@ -613,7 +615,8 @@ bool transfer_start(const struct transfer_options *options, struct transfer_hub 
         return false;
     }
     h->host = (struct handle_host){ .feeds = { .pool = options->pool, .back = on_fed, .arg = h },
-                                    .has_proxy = environment_has_proxy(),
+                                    .has_proxy = environment_has_proxy(options->egress),
+                                    .egress = options->egress,
                                     .may_send = may_send,
                                     .opened = on_opened,
                                     .closed = transfer_on_closed,

@@ -2,12 +2,13 @@
  *
  * A transfer is one request to one receiver.  Connections are kept and reused; TLS is
  * verified; redirects are not followed; protocols other than http and https are refused;
- * an answer that is compressed is not unpacked.  Environment variables for proxies are
- * honoured as libcurl does, as they were when the hub started.
+ * an answer that is compressed is not unpacked.  What `egress` bars is not connected to.
+ * Environment variables for proxies are honoured as libcurl does, as they were when the hub
+ * started, if `egress` says so; otherwise they are not read.
  *
  * `reach` is exact about whether a byte of the request may have been sent (core/connector.h).
  *   (1) NOT_SENT: no connection was ready for the request (name, connect, TLS handshake, proxy), or
- *       may_send refused.  Nothing was written.
+ *       may_send or egress refused.  Nothing was written.
  *   (2) ANSWERED: a final status and the whole body came: all of its Content-Length, its last
  *       chunk, or an orderly end of the connection where the answer has neither.  A body of more
  *       than VERDICT_ANSWER_MOST + TRANSFER_DROP_MOST bytes counts as whole; the rest is not waited
@@ -39,6 +40,7 @@
 
 #include "core/connector.h"
 
+struct egress;
 struct transfer_hub;
 struct pool;
 
@@ -63,9 +65,10 @@ struct transfer {
 };
 
 struct transfer_options {
-    size_t active_most;      /* transfers at once; more wait in the hub */
-    size_t connections_most; /* kept open */
-    struct pool *pool;       /* outlives the hub; may be NULL when no transfer has `next` */
+    size_t active_most;          /* transfers at once; more wait in the hub */
+    size_t connections_most;     /* kept open */
+    const struct egress *egress; /* outlives the hub; NULL: everything may be sent to, no proxy */
+    struct pool *pool;           /* outlives the hub; may be NULL when no transfer has `next` */
     /* Called before the first byte of each request: false ends it as NOT_SENT (a node that may have
      * been declared dead sends nothing to a system that is not idempotent).  May be NULL. */
     bool (*may_send)(void *arg, const struct transfer *t);

@@ -87,13 +87,19 @@ static struct handle *handle_of(void *arg)
 
 static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *addr)
 {
+    struct handle *handle = handle_of(arg);
+    const struct handle_host *host = handle->host;
+    const char *why = egress_bars(host->egress, &addr->addr);
+
     (void)purpose;
+    if (why != NULL) {
+        handle->barred = why;
+        return CURL_SOCKET_BAD;
+    }
     int fd = socket(addr->family, addr->socktype | SOCK_CLOEXEC, addr->protocol);
 
     if (fd < 0)
         return CURL_SOCKET_BAD;
-    const struct handle_host *host = arg;
-
     host->opened(host->arg, fd);
     return fd;
 }
@@ -113,7 +119,10 @@ static int on_ready(void *arg, char *ip, char *local_ip, int port, int local_por
     struct handle *handle = handle_of(arg);
     struct transfer *t = handle->transfer;
 
-    (void)ip, (void)local_ip, (void)port, (void)local_port;
+    (void)local_ip, (void)local_port;
+    handle->barred = egress_bars_own(handle->host->egress, ip, port, buf_view(&handle->url));
+    if (handle->barred != NULL)
+        return CURL_PREREQFUNC_ABORT;
     if (t->sends > 0 && handle->head_bytes == 0 && t->once) {
         handle->repeated = true;
         return CURL_PREREQFUNC_ABORT;
@@ -262,7 +271,7 @@ static bool set_calls(struct handle *handle)
     return curl_easy_setopt(e, CURLOPT_PRIVATE, handle) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_ERRORBUFFER, handle->failure) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, on_open_socket) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, host) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, handle) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, on_close_socket) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, host) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_ready) == CURLE_OK &&
@@ -438,6 +447,7 @@ bool handle_begin(struct handle *handle, struct transfer *t)
     handle->failure[0] = '\0';
     handle->head_bytes = handle->dropped = 0;
     handle->refused = handle->repeated = handle->enough = handle->too_long = false;
+    handle->barred = NULL;
     handle->head_whole = handle->over = false;
     buf_clear(&handle->body);
     if (set_url(handle, t->request->url, &err) && set_timeout(handle, kind) &&
@@ -482,6 +492,8 @@ static const char *failure_of(const struct handle *handle, CURLcode rc, enum htt
         return handle->feed->err.text;
     if (handle->refused)
         return "this node may not send";
+    if (handle->barred != NULL)
+        return handle->barred;
     if (handle->repeated)
         return "the connection ended before an answer came";
     if (handle->too_long)

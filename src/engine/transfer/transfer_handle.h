@@ -10,6 +10,7 @@
 #include <curl/curl.h>
 
 #include "base/buf.h"
+#include "base/egress.h"
 #include "engine/transfer/transfer.h"
 #include "engine/transfer/transfer_feed.h"
 
@@ -27,7 +28,8 @@ enum {
 /* What a handle needs of the hub. */
 struct handle_host {
     struct feed_owner feeds;
-    bool has_proxy; /* the environment configures a proxy */
+    bool has_proxy; /* the environment configures a proxy, and it is to be used */
+    const struct egress *egress;
     bool (*may_send)(void *arg, const struct transfer *t);
     void (*opened)(void *arg, curl_socket_t fd);
     void (*closed)(void *arg, curl_socket_t fd);
@@ -66,7 +68,8 @@ struct handle {
     struct buf body;
     size_t head_bytes, dropped; /* head_bytes: since the last send */
     bool refused, repeated, enough, too_long, head_whole;
-    bool over; /* finished, but a pool thread still reads its body */
+    const char *barred; /* why egress refused; NULL: it did not */
+    bool over;          /* finished, but a pool thread still reads its body */
     char failure[CURL_ERROR_SIZE];
 };
 

@@ -233,7 +233,11 @@ struct fx {
     uint16_t port;
 };
 
-static bool (*fx_reserved)(void *arg, struct str path); /* of the next server */
+/* Of the next server. */
+static bool (*fx_reserved)(void *arg, struct str path);
+static struct budget *fx_memory;
+static struct network fx_trust;
+static size_t fx_trust_count;
 
 static bool fx_start(struct fx *f, size_t loops, const struct http_limits *limits,
                      struct tls_context *tls)
@@ -242,7 +246,10 @@ static bool fx_start(struct fx *f, size_t loops, const struct http_limits *limit
                                      .handler = &fx_handler,
                                      .limits = *limits,
                                      .tls = tls,
-                                     .is_reserved = fx_reserved };
+                                     .is_reserved = fx_reserved,
+                                     .memory = fx_memory,
+                                     .trust = &fx_trust,
+                                     .trust_count = fx_trust_count };
     struct err err = { 0 };
 
     atomic_store(&fx_heads, 0);
@@ -312,7 +319,8 @@ static void client_done(struct client *c)
     buf_done(&c->body);
 }
 
-static struct client client_open(uint16_t port)
+/* From 127.0.0.LAST. */
+static struct client client_open_from(uint16_t port, unsigned last)
 {
     struct client c = { .in = BUF_INIT(64 << 20),
                         .head = BUF_INIT(1 << 20),
@@ -320,15 +328,23 @@ static struct client client_open(uint16_t port)
     struct sockaddr_in a = { .sin_family = AF_INET,
                              .sin_port = htons(port),
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in from = { .sin_family = AF_INET,
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + last) };
     int one = 1;
 
     c.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     (void)setsockopt(c.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (connect(c.fd, (struct sockaddr *)&a, sizeof a) < 0) {
+    if (bind(c.fd, (struct sockaddr *)&from, sizeof from) < 0 ||
+        connect(c.fd, (struct sockaddr *)&a, sizeof a) < 0) {
         (void)close(c.fd);
         c.fd = -1;
     }
     return c;
+}
+
+static struct client client_open(uint16_t port)
+{
+    return client_open_from(port, 1);
 }
 
 static bool client_send(struct client *c, struct str bytes)

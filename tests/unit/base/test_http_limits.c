@@ -206,6 +206,166 @@ TEST(connections_over_the_limit_hear_why)
     fx_stop(&f, 1000);
 }
 
+static bool asks(struct client *c, const char *path, int status)
+{
+    char text[100];
+
+    (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\n" H "\r\n", path);
+    return client_say(c, text) && client_read(c, false) && c->status == status;
+}
+
+/* One address has a part of the connections; another is not hindered. */
+TEST(connections_of_one_address_are_limited)
+{
+    AUTO(fx_done) struct fx f = { 0 };
+    struct http_limits l = quick();
+
+    l.connections = 10;
+    l.per_address = 2;
+    l.idle_ms = l.head_ms = 60000;
+    CHECK(fx_start(&f, 2, &l, NULL));
+    AUTO(client_done) struct client a = client_open(f.port);
+    AUTO(client_done) struct client b = client_open(f.port);
+
+    /* Each has begun its second request, so none is silent. */
+    CHECK(client_say(&a, "GET /echo HTTP/1.1\r\n" H "\r\nG") && client_is(&a, 200, ""));
+    CHECK(client_say(&b, "GET /echo HTTP/1.1\r\n" H "\r\nG") && client_is(&b, 200, ""));
+    for (int i = 0; i < 5; i++) {
+        AUTO(client_done) struct client c = client_open(f.port);
+
+        CHECK(asks(&c, "/echo", 503) && client_has(&c, "Retry-After: 1\r\n"));
+        CHECK(client_ended(&c));
+    }
+    CHECK(fx_refused(&f, HTTP_REFUSED_CROWD) == 5 && fx_refused(&f, HTTP_REFUSED_OVERLOAD) == 0);
+    AUTO(client_done) struct client other = client_open_from(f.port, 2);
+
+    CHECK(asks(&other, "/echo", 200));
+    client_done(&b);
+    for (int i = 0; i < 100; i++) { /* room again, once the server saw it */
+        AUTO(client_done) struct client c = client_open(f.port);
+
+        CHECK(client_say(&c, "GET /echo HTTP/1.1\r\n" H "\r\n") && client_read(&c, false));
+        if (c.status == 200)
+            break;
+        clock_sleep_us(10000);
+        CHECK(i < 99);
+    }
+    fx_stop(&f, 1000);
+}
+
+/* A silent connection of the same address makes room, and none of another. */
+TEST(an_address_makes_room_for_itself)
+{
+    AUTO(fx_done) struct fx f = { 0 };
+    struct http_limits l = quick();
+
+    l.connections = 10;
+    l.per_address = 1;
+    l.idle_ms = l.head_ms = 60000;
+    CHECK(fx_start(&f, 1, &l, NULL));
+    AUTO(client_done) struct client other = client_open_from(f.port, 2);
+
+    CHECK(asks(&other, "/echo", 200));
+    AUTO(client_done) struct client a = client_open(f.port);
+
+    CHECK(asks(&a, "/echo", 200));
+    AUTO(client_done) struct client b = client_open(f.port);
+
+    CHECK(asks(&b, "/echo", 200));
+    CHECK(client_ended(&a));
+    CHECK(asks(&other, "/echo", 200));
+    CHECK(fx_refused(&f, HTTP_REFUSED_SILENT) == 1 && fx_refused(&f, HTTP_REFUSED_CROWD) == 0);
+    fx_stop(&f, 1000);
+}
+
+/* Behind a proxy are many. */
+TEST(a_trusted_proxy_has_no_limit_of_its_own)
+{
+    AUTO(fx_done) struct fx f = { 0 };
+    struct http_limits l = quick();
+    struct client clients[10];
+    struct err err;
+
+    l.connections = 20;
+    l.per_address = 2;
+    CHECK(network_parse(STR("127.0.0.2"), &fx_trust, &err));
+    fx_trust_count = 1;
+    bool started = fx_start(&f, 2, &l, NULL);
+
+    fx_trust_count = 0;
+    CHECK(started);
+    for (int i = 0; i < 10; i++) {
+        clients[i] = client_open_from(f.port, 2);
+        CHECK(client_say(&clients[i], "GET /echo HTTP/1.1\r\n" H "\r\nG") &&
+              client_is(&clients[i], 200, ""));
+    }
+    for (int i = 0; i < 10; i++)
+        client_done(&clients[i]);
+    fx_stop(&f, 1000);
+}
+
+static bool heads_become(struct budget *memory, int64_t least, int64_t most)
+{
+    int64_t heads = 0;
+
+    for (int i = 0; i < 30000; i++) {
+        heads = atomic_load(&memory->heads);
+        if (heads >= least && heads <= most)
+            return true;
+        clock_sleep_us(1000);
+    }
+    printf("# heads are %lld bytes\n", (long long)heads);
+    return false;
+}
+
+static bool say_large_head(struct client *c)
+{
+    AUTO(buf_done) struct buf head = BUF_INIT(64 << 10);
+
+    buf_puts(&head, "GET /echo HTTP/1.1\r\n" H "X-Large: ");
+    for (int i = 0; i < 20000; i++)
+        buf_putc(&head, 'x');
+    return client_say(c, head.ptr);
+}
+
+/* Heads count, and give back what they took; when there is none, only large ones are refused. */
+TEST(heads_count_in_the_memory)
+{
+    AUTO(fx_done) struct fx f = { 0 };
+    struct budget memory = { .most = 1 << 20 };
+    struct http_limits l = quick();
+    struct client clients[8];
+
+    l.head_ms = 60000;
+    fx_memory = &memory;
+    bool started = fx_start(&f, 2, &l, NULL);
+
+    fx_memory = NULL;
+    CHECK(started);
+    for (int i = 0; i < 8; i++) {
+        clients[i] = client_open(f.port);
+        CHECK(say_large_head(&clients[i]));
+    }
+    CHECK(heads_become(&memory, 8 * 20000, 8 * 50000));
+    for (int i = 0; i < 4; i++)
+        CHECK(client_say(&clients[i], "\r\n\r\n") && client_is(&clients[i], 200, ""));
+    CHECK(heads_become(&memory, 4 * 20000, 4 * 50000));
+    for (int i = 0; i < 8; i++)
+        client_done(&clients[i]);
+    CHECK(heads_become(&memory, 0, 0));
+
+    atomic_store(&memory.bodies, memory.most + 1);
+    AUTO(client_done) struct client small = client_open(f.port);
+    AUTO(client_done) struct client large = client_open(f.port);
+
+    CHECK(asks(&small, "/echo", 200));
+    CHECK(say_large_head(&large) && client_read(&large, false) && large.status == 503);
+    CHECK(client_has(&large, "Retry-After: 1\r\n") && client_ended(&large));
+    CHECK(fx_refused(&f, HTTP_REFUSED_MEMORY) == 1);
+    fx_stop(&f, 1000);
+    CHECK(atomic_load(&memory.heads) == 0);
+}
+
 TEST(the_oldest_silent_connection_makes_room)
 {
     AUTO(fx_done) struct fx f = { 0 };

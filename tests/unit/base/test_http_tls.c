@@ -3,6 +3,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <signal.h>
 
 #include "http_fixture.h"
 
@@ -211,6 +212,73 @@ TEST(a_reload_serves_the_new_certificate_to_new_clients)
     CHECK(!tls_context_open("/no/such/file", key_path, &tls, &err) && err.kind == ERR_CONFIG);
     CHECK(write_certificate("one"));
     CHECK(!tls_context_open(cert_path, "/no/such/file", &tls, &err));
+}
+
+static bool update_keys(struct tls_client *t)
+{
+    return SSL_key_update(t->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 &&
+           SSL_do_handshake(t->ssl) == 1;
+}
+
+static bool is_over(struct tls_client *t, int wait_ms)
+{
+    struct pollfd p = { .fd = t->fd, .events = POLLIN };
+
+    return poll(&p, 1, wait_ms) == 1;
+}
+
+/* A client that changes its keys and asks nothing is idle. */
+TEST(key_updates_keep_no_connection_alive)
+{
+    struct http_limits l = HTTP_LIMITS_DEFAULT;
+    struct tls_context *tls;
+    struct err err = { 0 };
+    AUTO(fx_done) struct fx f = { 0 };
+    struct tls_client t;
+    int updates = 0;
+
+    l.idle_ms = 300;
+    l.tick_ms = 20;
+    CHECK(tls_context_open(cert_path, key_path, &tls, &err));
+    CHECK(fx_start(&f, 1, &l, tls));
+    CHECK(tls_client_open(&t, f.port, TLS1_3_VERSION));
+    CHECK(tls_client_say(&t, STR("GET /bare HTTP/1.1\r\n" H "\r\n")));
+    CHECK(tls_client_until(&t, "204 No Content") > 0);
+    (void)signal(SIGPIPE, SIG_IGN);
+    while (updates < TLS_KEY_UPDATES_MOST && update_keys(&t)) {
+        updates++;
+        if (is_over(&t, 100))
+            break;
+    }
+    CHECK(updates < TLS_KEY_UPDATES_MOST); /* they would have lasted ten times as long */
+    CHECK(fx_refused(&f, HTTP_REFUSED_KEY_UPDATES) == 0);
+    tls_client_done(&t);
+    fx_stop(&f, 1000);
+    tls_context_close(tls);
+}
+
+TEST(key_updates_are_few)
+{
+    struct http_limits l = HTTP_LIMITS_DEFAULT;
+    struct tls_context *tls;
+    struct err err = { 0 };
+    AUTO(fx_done) struct fx f = { 0 };
+    struct tls_client t;
+
+    CHECK(tls_context_open(cert_path, key_path, &tls, &err));
+    CHECK(fx_start(&f, 1, &l, tls));
+    CHECK(tls_client_open(&t, f.port, TLS1_3_VERSION));
+    (void)signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < TLS_KEY_UPDATES_MOST; i++)
+        CHECK(update_keys(&t));
+    CHECK(tls_client_say(&t, STR("GET /bare HTTP/1.1\r\n" H "\r\n")));
+    CHECK(tls_client_until(&t, "204 No Content") > 0);
+    CHECK(update_keys(&t));
+    CHECK(is_over(&t, 30000));
+    CHECK(fx_refused(&f, HTTP_REFUSED_KEY_UPDATES) == 1);
+    tls_client_done(&t);
+    fx_stop(&f, 1000);
+    tls_context_close(tls);
 }
 
 int main(void)

@@ -79,6 +79,20 @@ TEST(network_of_a_socket)
     CHECK(!network_address_of(&other, &a));
 }
 
+TEST(network_address_is_written_as_people_do)
+{
+    static const char *const texts[] = { "10.0.0.1", "::1", "2001:db8::17", "255.255.255.255" };
+    char text[NETWORK_ADDRESS_TEXT];
+    struct network_address a;
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        CHECK(network_address_parse(str_of(texts[i]), &a));
+        CHECK(str_is(str_of(network_address_text(&a, text)), texts[i]));
+    }
+    CHECK(network_address_parse(STR("::ffff:10.0.0.1"), &a));
+    CHECK(str_is(str_of(network_address_text(&a, text)), "10.0.0.1"));
+}
+
 int main(void)
 {
     return test_main();

@@ -1,4 +1,4 @@
-#include "admin/login/limit.h"
+#include "engine/intake/login_limit.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -189,6 +189,32 @@ void login_limit_worked(struct login_limit *l, struct str user, struct str addre
     if (!was_known && at != NULL && at->tries > 0) { /* take the attempt back: it did not fail */
         at->tries--;
         at->next_us = at->tries < LOGIN_FREE_ADDRESS ? 0 : at->next_us;
+    }
+    (void)pthread_mutex_unlock(&l->mutex);
+}
+
+/* The attempt was allowed, so there was no delay before it. */
+static void uncount(struct slot *s)
+{
+    if (s == NULL || s->tries == 0)
+        return;
+    s->tries--;
+    s->next_us = 0;
+}
+
+void login_limit_undo(struct login_limit *l, struct str user, struct str address)
+{
+    uint64_t pair = login_limit_key_of(l, user, address),
+             place = login_limit_key_of(l, STR(""), address);
+
+    (void)pthread_mutex_lock(&l->mutex);
+    struct slot *known = login_limit_find(&l->known, pair);
+
+    if (known != NULL) {
+        known->tries += known->tries < LOGIN_KNOWN_BURST;
+    } else {
+        uncount(login_limit_find(&l->tries, pair));
+        uncount(login_limit_find(&l->tries, place));
     }
     (void)pthread_mutex_unlock(&l->mutex);
 }

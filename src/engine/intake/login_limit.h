@@ -1,4 +1,4 @@
-/* limit.h - rate limit of password attempts.
+/* login_limit.h - rate limit of password attempts.
  *
  * Failed attempts are counted per pair of account and address, and per address.  After the free
  * attempts the delay doubles with each further one, up to a quarter of an hour; after a pause of
@@ -35,3 +35,6 @@ void login_limit_free(struct login_limit *l);
  * the microseconds to wait. */
 int64_t login_limit_try(struct login_limit *l, struct str user, struct str address, int64_t now_us);
 void login_limit_worked(struct login_limit *l, struct str user, struct str address, int64_t now_us);
+/* Takes an attempt back that was allowed and could not be made: no password was looked at, so
+ * nobody learned anything, and the account must not pay for it. */
+void login_limit_undo(struct login_limit *l, struct str user, struct str address);

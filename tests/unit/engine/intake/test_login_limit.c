@@ -1,5 +1,5 @@
 /* Guessing is slowed by address; nobody can lock somebody else out. */
-#include "admin/login/limit.h"
+#include "engine/intake/login_limit.h"
 
 #include "base/auto.h"
 #include "test.h"
@@ -163,6 +163,38 @@ TEST(login_limit_forgets_the_oldest)
     for (int i = 0; i < 50000; i++) { /* from everywhere; memory does not grow */
         (void)snprintf(address, sizeof address, "10.%d.%d.1", i >> 8, i & 255);
         CHECK(try(l, "alice", address, 1000 * S + i) == 0);
+    }
+}
+
+TEST(login_limit_takes_a_try_back_that_was_not_made)
+{
+    AUTO(drop) struct login_limit *l = login_limit_new();
+    int64_t now = 1000 * S;
+
+    for (int i = 0; i < 1000; i++) {
+        CHECK(try(l, "alice", "10.0.0.1", now) == 0);
+        login_limit_undo(l, STR("alice"), STR("10.0.0.1"));
+    }
+    for (int i = 0; i < LOGIN_FREE_PAIR; i++)
+        CHECK(try(l, "alice", "10.0.0.1", now) == 0);
+    CHECK(try(l, "alice", "10.0.0.1", now) == S); /* ... and no more than these */
+    now += S;
+    CHECK(try(l, "alice", "10.0.0.1", now) == 0);
+    login_limit_undo(l, STR("alice"), STR("10.0.0.1"));
+    CHECK(try(l, "alice", "10.0.0.1", now) == 0); /* the wait of the try is taken back with it */
+    CHECK(try(l, "alice", "10.0.0.1", now) == 2 * S);
+}
+
+TEST(login_limit_takes_a_try_of_a_known_pair_back)
+{
+    AUTO(drop) struct login_limit *l = login_limit_new();
+    int64_t now = 1000 * S;
+
+    CHECK(try(l, "alice", "10.0.0.1", now) == 0);
+    login_limit_worked(l, STR("alice"), STR("10.0.0.1"), now);
+    for (int i = 0; i < 3 * LOGIN_KNOWN_BURST; i++) {
+        CHECK(try(l, "alice", "10.0.0.1", now) == 0);
+        login_limit_undo(l, STR("alice"), STR("10.0.0.1"));
     }
 }
 
