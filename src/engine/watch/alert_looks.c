@@ -85,6 +85,18 @@ static bool is_reported(const struct reports *r, int64_t word, enum config_area 
     return unserved != NULL;
 }
 
+/* Its own alert, because the remedy is another one: the receiver is there, and its dead letters are
+ * to be sent again when it is mended. */
+static bool look_at_rejections(struct alerts *a, struct str name, const struct endpoint_look *look)
+{
+    char text[WHY_MOST];
+
+    (void)snprintf(text, sizeof text, "%s; deliveries to it wait, one probes now and then",
+                   look->rejecting_why);
+    alerts_see_if(a, ALERT_RECEIVER_REJECTING, name, look->rejecting, text);
+    return look->rejecting;
+}
+
 static void look_at_endpoints(struct alerts *a, struct road *r, const struct plan *p,
                               const struct reports *all)
 {
@@ -93,6 +105,7 @@ static void look_at_endpoints(struct alerts *a, struct road *r, const struct pla
         struct endpoint_look look = { 0 };
         char why[WHY_MOST] = "";
         bool known = dispatch_look(road_dispatch(r), e->word, &look);
+        bool rejecting = look_at_rejections(a, e->name, &look);
         bool broken = e->broken != NULL && e->type != NULL; /* not a planned kind */
         char text[WHY_MOST + 40];
 
@@ -105,7 +118,8 @@ static void look_at_endpoints(struct alerts *a, struct road *r, const struct pla
         else
             (void)snprintf(text, sizeof text,
                            "its breaker is open: deliveries to it wait, one probes now and then");
-        alerts_see_if(a, ALERT_RECEIVER_FAILING, e->name, broken || (known && look.open), text);
+        alerts_see_if(a, ALERT_RECEIVER_FAILING, e->name,
+                      !rejecting && (broken || (known && look.open)), text);
     }
 }
 
