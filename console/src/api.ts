@@ -22,6 +22,8 @@ interface BulkVars<F> {
   dry: boolean;
   after: string | null;
   client: string | null;
+  /** Only for changes that keep one. */
+  reason?: string | null;
 }
 
 /** A new client id for a mutation: repeated after a lost answer, it is executed once. */
@@ -127,8 +129,8 @@ export const discard = query<Acted<"discard">, Ids>(`mutation ($ids: [ID!]!, $cl
   discard(ids: $ids, client: $client) { ${RESULT} }
 }`);
 
-export const resolve = query<Acted<"resolve">, Ids & { as: string; endpoint: string | null }>(`mutation ($ids: [ID!]!, $as: Resolution!, $endpoint: String, $client: ID) {
-  resolve(ids: $ids, as: $as, endpoint: $endpoint, client: $client) { ${RESULT} }
+export const resolve = query<Acted<"resolve">, Ids & { as: string; endpoint: string | null; reason: string | null }>(`mutation ($ids: [ID!]!, $as: Resolution!, $endpoint: String, $reason: String, $client: ID) {
+  resolve(ids: $ids, as: $as, endpoint: $endpoint, reason: $reason, client: $client) { ${RESULT} }
 }`);
 
 export const keep = query<Acted<"keep">, Ids & { reason: string }>(`mutation ($ids: [ID!]!, $reason: String!, $client: ID) {
@@ -150,6 +152,13 @@ export const documentsCancel = query<{ bulk: T.Bulk }, BulkVars<T.DocumentFilter
 export const documentsDiscard = query<{ bulk: T.Bulk }, BulkVars<T.DocumentFilter>>(`mutation ($filter: DocumentFilter, $dry: Boolean, $after: String, $client: ID) {
   bulk: documentsDiscard(filter: $filter, dry: $dry, after: $after, client: $client) { ${BULK} }
 }`);
+
+const documentsResolve = (as: "delivered" | "resend") =>
+  query<{ bulk: T.Bulk }, BulkVars<T.DocumentFilter>>(`mutation ($filter: DocumentFilter, $reason: String, $dry: Boolean, $after: String, $client: ID) {
+  bulk: documentsResolve(filter: $filter, as: ${as}, reason: $reason, dry: $dry, after: $after, client: $client) { ${BULK} }
+}`);
+export const documentsDelivered = documentsResolve("delivered");
+export const documentsResend = documentsResolve("resend");
 
 export const documentEdit = query<
   { documentEdit: T.MadeDocument },

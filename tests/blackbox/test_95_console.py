@@ -112,14 +112,15 @@ def scene(make_node, tmp_path):
         rejected = [paper(node, "finance", "invoice", json.dumps({"invoice": i, "lines": [1, {"a": []}]})) for i in range(3)]
         node.foreign = rejected[0]
         held = paper(node, "partner", "note", "a note")
-        doubt = paper(node, "clinic", "note", HL7)
+        doubts = [paper(node, "clinic", "note", HL7), paper(node, "clinic", "note", HL7.replace("4711", "4712"))]
         paper(node, "erp", "note", EVIL)
         for document in node.done:
             wait_state(node, document, "delivered")
         for document in [*node.dead, *rejected]:
             wait_state(node, document, "dead")
         wait_state(node, held, "held")
-        wait_state(node, doubt, "in_doubt")
+        for document in doubts:
+            wait_state(node, document, "in_doubt")
         yield node
 
 

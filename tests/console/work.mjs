@@ -183,8 +183,22 @@ const steps = {
     await page.locator("table.documents tbody a").first().click();
     await button("Resolve…").click();
     await page.getByLabel("The receiver has it").check();
+    await page.getByLabel("Reason").fill("asked them by telephone");
     await button("Confirm").click();
     await page.locator("h1 .state.good", { hasText: "delivered" }).waitFor();
+    await text(/resolved as delivered: clinic-api; asked them by telephone/).first().waitFor({ state: "attached" });
+  },
+
+  async "resolve all that match, with the count first and a reason"() {
+    await page.goto(`${URL_OF_NODE}/documents?state=in_doubt`);
+    await button("All that match").click();
+    await page.getByRole("menuitem", { name: /^Resolve as delivered/ }).click();
+    await text("Resolve as delivered 1 document?").waitFor();
+    await page.getByLabel("Reason").fill("their log has it");
+    await page.getByRole("dialog").getByRole("button", { name: "Resolve as delivered 1" }).click();
+    await text("1 done.").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+    await text("No document matches").waitFor();
   },
 
   async "place and end a hold"() {
