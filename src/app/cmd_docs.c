@@ -494,7 +494,7 @@ const struct verb cmd_docs = {
               .common = FORM_NODE | FORM_JSON,
               .run = make_edit },
             { .word = "resolve",
-              .usage = "ID...|FILTER...|--all --delivered|--resend [--endpoint NAME] "
+              .usage = "ID...|FILTER...|--all --delivered|--resend "
                        "[--reason TEXT]",
               .summary = "say what became of what is in doubt",
               .most = ARGS_OPERANDS,

@@ -75,7 +75,8 @@ def test_resolve_takes_a_filter_and_counts_first(node):
         line, = [x for x in found["timeline"] if x["stage"] == "operator"]
         assert "ada" in line["what"] and line["message"] == f"resolved as delivered: erp-api; {REASON}"
     assert all(look(node, d)["state"] == "in_doubt" for d in shop)
-    assert REASON in node.cli("audit", "ls", "--json").stdout
+    lines = node.graphql("{ audit(first: 20) { items { action reason before } } }")["audit"]["items"]
+    assert {"action": "documentsResolve", "reason": REASON, "before": "in doubt"} in lines, lines
 
 
 @BOTH
