@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "app/cmd.h"
-#include "app/cmd_check.h"
 #include "app/cmd_serve.h"
 #include "app/exit_code.h"
 #include "app/help_kind.h"
@@ -37,20 +36,6 @@ static const struct verb serve = {
     .run = cmd_serve,
 };
 
-static const struct verb check = {
-    .name = "check",
-    .summary = "validate a configuration file",
-    .about = "Every problem is printed with its place, FILE:line:column, and what would help.\n"
-             "No node is needed.  The exit status is 1 when there are problems.  A key that this\n"
-             "build does not run is one, unless --force is given, as for `waybill apply`.\n",
-    .example = "waybill check waybill.yaml\n",
-    .forms = (const struct arg_form[]){ { .usage = "[--json] [--force] FILE|-",
-                                          .summary = "validate FILE, or stdin",
-                                          .common = FORM_JSON },
-                                        { 0 } },
-    .run = cmd_check,
-};
-
 #ifdef WAYBILL_FAULTS
 static const struct verb fault_points = {
     .name = "fault-points",
@@ -77,7 +62,7 @@ static const struct verb help = {
 
 /* In the order in which `waybill help` shows them. */
 static const struct verb *const verbs[] = {
-    &cmd_demo,     &serve,      &check,       &cmd_apply,   &cmd_config,  &cmd_rehearse,
+    &cmd_demo,     &serve,      &cmd_check,   &cmd_apply,   &cmd_config,  &cmd_rehearse,
     &cmd_send,     &cmd_key,    &cmd_user,    &cmd_role,    &cmd_secret,  &cmd_hash,
     &cmd_docs,     &cmd_dead,   &cmd_hold,    &cmd_node,    &cmd_probe,   &cmd_doctor,
     &cmd_alerts,   &cmd_backup, &cmd_restore, &cmd_migrate, &cmd_batches, &cmd_retention,

@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
 #include "engine/upkeep/live.h"
+#include "engine/upkeep/removal.h"
 #include "store/govern/version.h"
 #include "store/store.h"
 
@@ -117,6 +118,7 @@ static bool diff(struct graphql_call *call, struct err *err)
 struct result {
     const struct shown *version;
     const struct problem_list *problems, *warnings;
+    struct losses losses;
 };
 
 struct shown_problem {
@@ -150,10 +152,8 @@ static bool is_set(const struct graphql_call *call, const char *flag)
 
 static struct live_change change_of(const struct graphql_call *call, struct str text)
 {
-    return (struct live_change){ .text = text,
-                                 .by = api_name(call),
-                                 .force = is_set(call, "force"),
-                                 .remove = is_set(call, "remove") };
+    return (
+        struct live_change){ .text = text, .by = api_name(call), .force = is_set(call, "force") };
 }
 
 static bool api_config_apply(struct graphql_call *call, struct str text, struct str note,
@@ -170,8 +170,9 @@ static bool api_config_apply(struct graphql_call *call, struct str text, struct 
     struct live_change change = change_of(call, text);
 
     change.note = note;
+    change.confirm = graphql_arg_text(call, "confirm");
     change.over = over;
-    bool ok = live_apply(engine_live(e), &change, &report, &number, err);
+    bool ok = live_apply(engine_live(e), &change, &report, call->arena, &r->losses, &number, err);
 
     if (!ok && report.problems.count == 0)
         return false;
@@ -196,10 +197,14 @@ static bool config_check(struct graphql_call *call, struct err *err)
     const struct live_change change = change_of(call, graphql_arg_text(call, "text"));
     struct plan *plan = NULL;
 
-    if (!live_propose(engine_live(api_engine(call)), &change, &report, &plan, err) &&
-        report.problems.count == 0)
-        return false;
+    struct live *live = engine_live(api_engine(call));
+    bool ok = live_propose(live, &change, &report, &plan, err)
+                  ? live_losses(live, plan, call->arena, &r->losses, err)
+                  : report.problems.count > 0;
+
     plan_unref(plan);
+    if (!ok)
+        return false;
     r->problems = api_keep_problems(call->arena, &report.problems);
     r->warnings = api_keep_problems(call->arena, &report.warnings);
     return graphql_set_object(call, r);
@@ -253,6 +258,22 @@ static bool result_warnings(struct graphql_call *call, struct err *err)
     return api_set_problems(call, ((const struct result *)call->parent)->warnings);
 }
 
+static bool result_losses(struct graphql_call *call, struct err *err)
+{
+    const struct losses *l = &((const struct result *)call->parent)->losses;
+
+    (void)err;
+    return graphql_set_structs(call, l->list, l->count, sizeof *l->list);
+}
+
+static bool result_confirm(struct graphql_call *call, struct err *err)
+{
+    const struct losses *l = &((const struct result *)call->parent)->losses;
+
+    (void)err;
+    return l->grave > 0 ? graphql_set_text(call, str_of(l->confirm)) : graphql_set_null(call);
+}
+
 const struct graphql_resolver api_config[] = {
     { .field = "Query.config", .fn = config },
     { .field = "Query.configHistory", .fn = history },
@@ -260,6 +281,8 @@ const struct graphql_resolver api_config[] = {
     { .field = "Query.configCheck", .fn = config_check },
     { .field = "ConfigCheck.problems", .fn = result_problems },
     { .field = "ConfigCheck.warnings", .fn = result_warnings },
+    { .field = "ConfigCheck.losses", .fn = result_losses },
+    { .field = "ConfigCheck.confirm", .fn = result_confirm },
     { .field = "Mutation.configApply", .fn = config_apply },
     { .field = "Mutation.configRevert", .fn = config_revert },
     GRAPHQL_MEMBER("ConfigVersion.version", struct shown, version),
@@ -272,6 +295,11 @@ const struct graphql_resolver api_config[] = {
     GRAPHQL_POINTER("ConfigResult.version", struct result, version),
     { .field = "ConfigResult.problems", .fn = result_problems },
     { .field = "ConfigResult.warnings", .fn = result_warnings },
+    { .field = "ConfigResult.losses", .fn = result_losses },
+    { .field = "ConfigResult.confirm", .fn = result_confirm },
+    GRAPHQL_MEMBER("ConfigLoss.kind", struct loss, kind),
+    GRAPHQL_MEMBER("ConfigLoss.name", struct loss, name),
+    GRAPHQL_MEMBER("ConfigLoss.left", struct loss, left),
     GRAPHQL_MEMBER("Problem.line", struct shown_problem, line),
     GRAPHQL_MEMBER("Problem.column", struct shown_problem, column),
     GRAPHQL_MEMBER("Problem.message", struct shown_problem, message),

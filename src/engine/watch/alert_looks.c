@@ -26,7 +26,6 @@ enum {
     SILENCE_MOST_US = 60 * CLOCK_S,
     LOOK_SHARE = 100,
     REPORTS_SHARE = 10, /* two short queries */
-    PAGES_MOST = 20,
     ARENA_MOST = 4 << 20,
     VERSION_MOST = 16 << 20,
     HOST = 64
@@ -149,27 +148,6 @@ static bool look_at_reports(struct alerts *a, const struct alerts_options *o, co
 
 /* ---- silence ---- */
 
-/* Whether the gateway received something since then.  A page may be empty but not the last. */
-static bool has_received(struct store *s, int64_t gateway, int64_t since_us, bool *ret,
-                         struct err *err)
-{
-    struct document_filter f = { .gateway = gateway, .since_us = since_us };
-    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
-    struct document *one = ARENA_NEW(&a, struct document);
-    int64_t below = 0;
-    size_t n;
-
-    for (int i = 0; i < PAGES_MOST; i++) {
-        if (!document_list(s, &f, below, 1, &a, one, &n, &below, err))
-            return false;
-        *ret = n > 0;
-        if (n > 0 || below == 0)
-            return true;
-    }
-    *ret = true; /* too many other documents to search: assume yes */
-    return true;
-}
-
 static void remember_silences(struct alert_looks *l, const struct plan *p)
 {
     size_t count = p->alerts.silence_count;
@@ -251,7 +229,7 @@ static bool look_at_silences(struct alert_looks *l, struct alerts *a, struct sto
             continue;
         if (!asked && !was_asked(l, s, p, i, since, &asked, err))
             return false;
-        if (asked && !has_received(s, word, since, &heard, err))
+        if (asked && !document_received(s, word, since, &heard, err))
             return false;
         (void)snprintf(text, sizeof text, "nothing was received for over %lld seconds",
                        (long long)(one->after_us / CLOCK_S));
