@@ -257,20 +257,29 @@ export const configDiff = query<{ configDiff: string }, { from: number | null; t
   configDiff(from: $from, to: $to, text: $text)
 }`);
 
-export const configCheck = query<{ configCheck: { problems: T.Problem[]; warnings: T.Problem[] } }, { text: string }>(`query ($text: String!) {
-  configCheck(text: $text) { problems { ${PROBLEM} } warnings { ${PROBLEM} } }
+const CHECKED = `problems { ${PROBLEM} } warnings { ${PROBLEM} } losses { kind name left } confirm`;
+
+/** The file that is the truth instead of the store. */
+export const configFile = query<{ about: { configFile: string | null } }>(`query {
+  about { configFile }
 }`);
 
-export const configApply = query<{ configApply: T.ConfigResult }, { text: string; note: string | null; client: string }>(`mutation ($text: String!, $note: String, $client: ID) {
-  configApply(text: $text, note: $note, client: $client) {
-    version { version } problems { ${PROBLEM} } warnings { ${PROBLEM} }
-  }
+export const configCheck = query<{ configCheck: T.ConfigCheck }, { text: string }>(`query ($text: String!) {
+  configCheck(text: $text) { ${CHECKED} }
 }`);
 
-export const configRevert = query<{ configRevert: T.ConfigResult }, { version: number; client: string }>(`mutation ($version: Int!, $client: ID) {
-  configRevert(version: $version, client: $client) {
-    version { version } problems { ${PROBLEM} } warnings { ${PROBLEM} }
-  }
+export const configApply = query<
+  { configApply: T.ConfigResult },
+  { text: string; note: string | null; confirm: string | null; client: string }
+>(`mutation ($text: String!, $note: String, $confirm: String, $client: ID) {
+  configApply(text: $text, note: $note, confirm: $confirm, client: $client) { version { version } ${CHECKED} }
+}`);
+
+export const configRevert = query<
+  { configRevert: T.ConfigResult },
+  { version: number; confirm: string | null; client: string }
+>(`mutation ($version: Int!, $confirm: String, $client: ID) {
+  configRevert(version: $version, confirm: $confirm, client: $client) { version { version } ${CHECKED} }
 }`);
 
 export const connectors = query<{ connectors: T.Connector[] }>(`query {

@@ -16,6 +16,8 @@ static int run_help(const struct args *a);
 
 static const struct arg_option serve_options[] = {
     { .name = "c", .kind = ARG_TEXT, .value = "FILE", .help = "the configuration file" },
+    { .name = "apply", .kind = ARG_FLAG, .help = "FILE is the truth, as with `node.config: file`" },
+    { .name = "yes", .kind = ARG_FLAG, .help = "FILE may remove what is in use" },
     { 0 },
 };
 
@@ -26,10 +28,17 @@ static const struct verb serve = {
              "becomes version 1 when the store has none; from then on the newest stored\n"
              "version is the truth (see `waybill help apply`).\n"
              "\n"
+             "With --apply, or `node.config: file`, the file is the truth, for who deploys by\n"
+             "Git: where it differs from the newest version it becomes a new one, at every start\n"
+             "and at SIGHUP, if it is valid; nobody else changes the configuration on this node.\n"
+             "A file that removes what is in use (see `waybill help apply`) is refused, unless\n"
+             "--yes is given: it may have been cut off.\n"
+             "\n"
              "SIGTERM ends the node in good order.  It may also be killed at any time:\n"
              "starting is recovering.\n",
-    .example = "waybill serve -c waybill.yaml\n",
-    .forms = (const struct arg_form[]){ { .usage = "[-c FILE]",
+    .example = "waybill serve -c waybill.yaml\n"
+               "waybill serve -c waybill.yaml --apply --yes\n",
+    .forms = (const struct arg_form[]){ { .usage = "[-c FILE] [--apply] [--yes]",
                                           .summary = "run a node until it is told to stop",
                                           .options = serve_options },
                                         { 0 } },

@@ -216,3 +216,13 @@ def test_what_is_being_sent(make_node, tmp_path):
         browse("moving.mjs", node, SENDING=sending, DONE=done)
     finally:
         gate.close()
+
+
+def test_a_configuration_that_is_a_file_is_read_only(make_node):
+    text = "systems: { hub: {} }\ngateways: { in: { kind: http, auth: none } }\n"
+    node = make_node(config=text, options="config: file")
+    node.start()
+    node.stop()
+    node.write_config(text + "types: { order: {} }\n")     # a second version, made of the file
+    node.start()
+    browse("file_config.mjs", node, FILE=str(node.config_file))

@@ -269,6 +269,27 @@ const steps = {
     await text(/it is version 1 again/).waitFor();
   },
 
+  async "a version that removes what is in use takes a typed word"() {
+    await page.goto(`${URL_OF_NODE}/config/text`);
+    const area = page.getByLabel("Configuration", { exact: true });
+    await area.waitFor();
+    await area.fill("systems: { hub: {} }\n");
+    await text("valid").waitFor();
+    await button("Apply…").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/in use:/).waitFor();
+    await dialog.getByText("it received documents in the last 7 days").first().waitFor();
+    await dialog.getByText("a hold is placed on it").first().waitFor();
+    await dialog.getByText(/Also removed: .*route orders/).waitFor();
+    check(await button("Make it live").isDisabled(), "it is applied without a word");
+    await page.getByLabel("Type remove to confirm").fill("yes");
+    check(await button("Make it live").isDisabled(), "any word confirms it");
+    await page.getByLabel("Type remove to confirm").fill("remove");
+    check(!(await button("Make it live").isDisabled()), "the word does not confirm it");
+    await dialog.getByRole("button", { name: "Close" }).last().click();
+    await button("Discard the changes").click();
+  },
+
   async "say which system an unknown id is, and see the group delivered"() {
     await page.goto(`${URL_OF_NODE}/dead`);
     const group = page.locator(".card.dead", { hasText: "unknown_system" });

@@ -7,6 +7,7 @@
 #include "base/auto.h"
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
+#include "engine/upkeep/file_config.h"
 #include "engine/upkeep/live.h"
 #include "engine/upkeep/removal.h"
 #include "store/govern/version.h"
@@ -156,6 +157,18 @@ static struct live_change change_of(const struct graphql_call *call, struct str 
         struct live_change){ .text = text, .by = api_name(call), .force = is_set(call, "force") };
 }
 
+static bool refuse_beside_file(const struct graphql_call *call, struct err *err)
+{
+    struct file_config *f = engine_file_config(api_engine(call));
+
+    return f == NULL ||
+           err_set(
+               err, ERR_CONFIG, 0,
+               "the configuration of this node is its file %.150s (`node.config: file`): change "
+               "it there, then send SIGHUP to the node or restart it",
+               file_config_name(f));
+}
+
 static bool api_config_apply(struct graphql_call *call, struct str text, struct str note,
                              struct err *err)
 {
@@ -165,7 +178,7 @@ static bool api_config_apply(struct graphql_call *call, struct str text, struct 
     int64_t number, over;
     struct version v;
 
-    if (!api_may_apply(call, text, &over, err))
+    if (!refuse_beside_file(call, err) || !api_may_apply(call, text, &over, err))
         return false;
     struct live_change change = change_of(call, text);
 
