@@ -22,6 +22,8 @@ interface BulkVars<F> {
   dry: boolean;
   after: string | null;
   client: string | null;
+  /** Only for changes that keep one. */
+  reason?: string | null;
 }
 
 /** A new client id for a mutation: repeated after a lost answer, it is executed once. */
@@ -127,8 +129,8 @@ export const discard = query<Acted<"discard">, Ids>(`mutation ($ids: [ID!]!, $cl
   discard(ids: $ids, client: $client) { ${RESULT} }
 }`);
 
-export const resolve = query<Acted<"resolve">, Ids & { as: string; endpoint: string | null }>(`mutation ($ids: [ID!]!, $as: Resolution!, $endpoint: String, $client: ID) {
-  resolve(ids: $ids, as: $as, endpoint: $endpoint, client: $client) { ${RESULT} }
+export const resolve = query<Acted<"resolve">, Ids & { as: string; endpoint: string | null; reason: string | null }>(`mutation ($ids: [ID!]!, $as: Resolution!, $endpoint: String, $reason: String, $client: ID) {
+  resolve(ids: $ids, as: $as, endpoint: $endpoint, reason: $reason, client: $client) { ${RESULT} }
 }`);
 
 export const keep = query<Acted<"keep">, Ids & { reason: string }>(`mutation ($ids: [ID!]!, $reason: String!, $client: ID) {
@@ -150,6 +152,13 @@ export const documentsCancel = query<{ bulk: T.Bulk }, BulkVars<T.DocumentFilter
 export const documentsDiscard = query<{ bulk: T.Bulk }, BulkVars<T.DocumentFilter>>(`mutation ($filter: DocumentFilter, $dry: Boolean, $after: String, $client: ID) {
   bulk: documentsDiscard(filter: $filter, dry: $dry, after: $after, client: $client) { ${BULK} }
 }`);
+
+const documentsResolve = (as: "delivered" | "resend") =>
+  query<{ bulk: T.Bulk }, BulkVars<T.DocumentFilter>>(`mutation ($filter: DocumentFilter, $reason: String, $dry: Boolean, $after: String, $client: ID) {
+  bulk: documentsResolve(filter: $filter, as: ${as}, reason: $reason, dry: $dry, after: $after, client: $client) { ${BULK} }
+}`);
+export const documentsDelivered = documentsResolve("delivered");
+export const documentsResend = documentsResolve("resend");
 
 export const documentEdit = query<
   { documentEdit: T.MadeDocument },
@@ -248,20 +257,29 @@ export const configDiff = query<{ configDiff: string }, { from: number | null; t
   configDiff(from: $from, to: $to, text: $text)
 }`);
 
-export const configCheck = query<{ configCheck: { problems: T.Problem[]; warnings: T.Problem[] } }, { text: string }>(`query ($text: String!) {
-  configCheck(text: $text) { problems { ${PROBLEM} } warnings { ${PROBLEM} } }
+const CHECKED = `problems { ${PROBLEM} } warnings { ${PROBLEM} } losses { kind name left } confirm`;
+
+/** The file that is the truth instead of the store. */
+export const configFile = query<{ about: { configFile: string | null } }>(`query {
+  about { configFile }
 }`);
 
-export const configApply = query<{ configApply: T.ConfigResult }, { text: string; note: string | null; client: string }>(`mutation ($text: String!, $note: String, $client: ID) {
-  configApply(text: $text, note: $note, client: $client) {
-    version { version } problems { ${PROBLEM} } warnings { ${PROBLEM} }
-  }
+export const configCheck = query<{ configCheck: T.ConfigCheck }, { text: string }>(`query ($text: String!) {
+  configCheck(text: $text) { ${CHECKED} }
 }`);
 
-export const configRevert = query<{ configRevert: T.ConfigResult }, { version: number; client: string }>(`mutation ($version: Int!, $client: ID) {
-  configRevert(version: $version, client: $client) {
-    version { version } problems { ${PROBLEM} } warnings { ${PROBLEM} }
-  }
+export const configApply = query<
+  { configApply: T.ConfigResult },
+  { text: string; note: string | null; confirm: string | null; client: string }
+>(`mutation ($text: String!, $note: String, $confirm: String, $client: ID) {
+  configApply(text: $text, note: $note, confirm: $confirm, client: $client) { version { version } ${CHECKED} }
+}`);
+
+export const configRevert = query<
+  { configRevert: T.ConfigResult },
+  { version: number; confirm: string | null; client: string }
+>(`mutation ($version: Int!, $confirm: String, $client: ID) {
+  configRevert(version: $version, confirm: $confirm, client: $client) { version { version } ${CHECKED} }
 }`);
 
 export const connectors = query<{ connectors: T.Connector[] }>(`query {

@@ -376,10 +376,24 @@ export interface ConfigVersion {
   live: boolean;
 }
 
-export interface ConfigResult {
-  version: { version: number } | null;
+/** Something of the live version that a configuration removes. */
+export interface ConfigLoss {
+  kind: string;
+  name: string;
+  /** What it leaves behind. */
+  left: string | null;
+}
+
+export interface ConfigCheck {
   problems: Problem[];
   warnings: Problem[];
+  losses: ConfigLoss[];
+  /** What confirms that things in use are removed. */
+  confirm: string | null;
+}
+
+export interface ConfigResult extends ConfigCheck {
+  version: { version: number } | null;
 }
 
 export interface ConnectorOption {

@@ -126,15 +126,15 @@ static json_t *variables_of(const struct bulk *b, bool dry, json_t *after)
 /* Sends one portion; *io_after is replaced by the cursor of the next one, NULL after the last. */
 static bool call(struct bulk *b, bool dry, json_t **io_after, json_t **ret_data)
 {
-    const char *more = b->what->retries ? ", $from: RetryFrom, $again: Boolean" : "";
+    const char *takes = b->what->takes != NULL ? b->what->takes : "";
     char query[500];
 
     (void)snprintf(query, sizeof query,
                    "mutation($filter: %s, $dry: Boolean, $after: String, $portion: Int,"
                    " $by: String%s) { %s(filter: $filter, dry: $dry, after: $after,"
                    " portion: $portion, by: $by%s) { count done skipped begin next } }",
-                   b->what->filter, more, b->what->field,
-                   b->what->retries ? ", from: $from, again: $again" : "");
+                   b->what->filter, takes, b->what->field,
+                   b->what->gives != NULL ? b->what->gives : "");
     if (!client_graphql(&b->c, query, variables_of(b, dry, *io_after), ret_data))
         return false;
     const json_t *answer = json_object_get(*ret_data, b->what->field);

@@ -22,8 +22,9 @@ struct change_bulk {
     const char *done;       /* for the final line: "on their way again" */
     const char *one, *many; /* "document", "documents" */
     int64_t portion;        /* documents per request, at most */
-    bool retries;           /* the mutation has the arguments `from` and `again` */
-    json_t *variables;      /* owned by the call; NULL: none */
+    const char *takes;      /* further arguments, ", $from: RetryFrom"; NULL: none */
+    const char *gives;      /* ... and their values, ", from: $from" */
+    json_t *variables;      /* of these; owned by the call; NULL: none */
 };
 int change_in_bulk(const struct args *a, const struct change_bulk *what);
 

@@ -4,6 +4,7 @@
 #include "app/verb.h"
 
 extern const struct verb cmd_demo;
+extern const struct verb cmd_check;
 extern const struct verb cmd_apply;
 extern const struct verb cmd_config;
 extern const struct verb cmd_rehearse;

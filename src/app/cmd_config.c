@@ -1,4 +1,7 @@
 /* cmd_config.c - `waybill apply` and `waybill config`: versions of the configuration. */
+#include <stdio.h>
+#include <unistd.h>
+
 #include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
@@ -15,7 +18,8 @@ enum { HISTORY_MOST = 200 }; /* the API's largest page */
 #define RESULT_FIELDS                        \
     "{ version { " VERSION_FIELDS " }"       \
     " problems { line column message hint }" \
-    " warnings { line column message hint } }"
+    " warnings { line column message hint }" \
+    " losses { kind name left } confirm }"
 
 /* Prints the answer of configApply and configRevert. */
 static int cmd_config_print_result(struct client *c, const struct args *a, const json_t *result,
@@ -30,6 +34,11 @@ static int cmd_config_print_result(struct client *c, const struct args *a, const
         return client_odd(c, "neither a version nor a problem");
     config_file_problems(problems, file, "error", as_json);
     config_file_problems(json_object_get(result, "warnings"), file, "warning", as_json);
+    config_file_losses(json_object_get(result, "losses"), as_json);
+    if (member_text(result, "confirm") != NULL && count > 0)
+        return print_fail(EXIT_NO,
+                          "%s removes what is in use; nothing was changed: say --yes to remove it",
+                          file);
     if (count > 0)
         return print_fail(EXIT_NO, "%s: %zu problem%s; nothing was changed", file, count,
                           count == 1 ? "" : "s");
@@ -40,11 +49,47 @@ static int cmd_config_print_result(struct client *c, const struct args *a, const
     return EXIT_DONE;
 }
 
+/* Asks whether what is in use may be removed.  --yes: that was said before. */
+static bool is_confirmed(const struct args *a, const json_t *result, const char *file)
+{
+    char line[16];
+
+    if (args_flag(a, "yes"))
+        return true;
+    if (!isatty(STDIN_FILENO))
+        return false;
+    config_file_problems(json_object_get(result, "problems"), file, "error", false);
+    config_file_losses(json_object_get(result, "losses"), false);
+    (void)fprintf(stderr, "Type yes to remove what is in use: ");
+    (void)fflush(stderr);
+    return fgets(line, sizeof line, stdin) != NULL && str_is(str_of(line), "yes\n");
+}
+
+/* Sends configApply or configRevert; where it removes what is in use, once more with the
+ * confirmation of exactly these names.  Takes ownership of `variables`. */
+static int change_config(struct client *c, const struct args *a, const char *query,
+                         const char *field, json_t *variables, const char *file)
+{
+    json_auto_t *own = variables, *data = NULL, *again = NULL;
+
+    if (!client_graphql(c, query, json_incref(own), &data))
+        return c->exit_code;
+    const json_t *result = json_object_get(data, field);
+    const char *confirm = member_text(result, "confirm");
+
+    if (json_is_object(json_object_get(result, "version")) || confirm == NULL ||
+        !is_confirmed(a, result, file))
+        return cmd_config_print_result(c, a, result, file);
+    (void)json_object_set_new(own, "confirm", json_string(confirm));
+    if (!client_graphql(c, query, json_incref(own), &again))
+        return c->exit_code;
+    return cmd_config_print_result(c, a, json_object_get(again, field), file);
+}
+
 static int run_apply(const struct args *a)
 {
     const char *path = a->operand[0], *note = args_text(a, "note");
     AUTO(client_close) struct client c = { 0 };
-    json_auto_t *data = NULL;
     json_t *text, *variables;
     int code = EXIT_DONE;
 
@@ -56,40 +101,36 @@ static int run_apply(const struct args *a)
     variables = json_object();
     (void)json_object_set_new(variables, "text", text);
     (void)json_object_set_new(variables, "force", json_boolean(args_flag(a, "force")));
-    (void)json_object_set_new(variables, "remove", json_boolean(args_flag(a, "remove")));
     if (note != NULL && json_object_set_new(variables, "note", json_string(note)) != 0) {
         json_decref(variables);
         return args_wrong(a, "--note is not text in UTF-8");
     }
-    if (!client_graphql(&c,
-                        "mutation($text: String!, $note: String, $force: Boolean, $remove: Boolean)"
-                        " { configApply(text: $text, note: $note, force: $force, remove: "
-                        "$remove) " RESULT_FIELDS " }",
-                        variables, &data))
-        return c.exit_code;
-    return cmd_config_print_result(&c, a, json_object_get(data, "configApply"), path);
+    return change_config(
+        &c, a,
+        "mutation($text: String!, $note: String, $force: Boolean, $confirm: String)"
+        " { configApply(text: $text, note: $note, force: $force, confirm: "
+        "$confirm) " RESULT_FIELDS " }",
+        "configApply", variables, path);
 }
 
 static int run_revert(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
-    json_auto_t *data = NULL;
     char title[PRINT_SHORT];
     int64_t version;
 
     if (!args_version(a, 0, &version))
         return EXIT_USAGE;
     (void)snprintf(title, sizeof title, "version %lld", (long long)version);
-    if (!ask_node(
-            &c, a,
-            "mutation($version: Int!, $force: Boolean, $remove: Boolean)"
-            " { configRevert(version: $version, force: $force, remove: $remove) " RESULT_FIELDS
-            " }",
-            json_pack("{s:I,s:b,s:b}", "version", (json_int_t)version, "force",
-                      args_flag(a, "force"), "remove", args_flag(a, "remove")),
-            &data))
+    if (!client_open(&c, a))
         return c.exit_code;
-    return cmd_config_print_result(&c, a, json_object_get(data, "configRevert"), title);
+    return change_config(
+        &c, a,
+        "mutation($version: Int!, $force: Boolean, $confirm: String)"
+        " { configRevert(version: $version, force: $force, confirm: $confirm) " RESULT_FIELDS " }",
+        "configRevert",
+        json_pack("{s:I,s:b}", "version", (json_int_t)version, "force", args_flag(a, "force")),
+        title);
 }
 
 /* Fetches the version that the first operand names, or the live one. */
@@ -241,7 +282,7 @@ static const struct arg_option apply_options[] = {
     { .name = "force",
       .kind = ARG_FLAG,
       .help = "keep keys that this build does not run, for a newer one" },
-    { .name = "remove", .kind = ARG_FLAG, .help = "remove what documents wait for; they are held" },
+    { .name = "yes", .kind = ARG_FLAG, .help = "remove what is in use without asking" },
     { 0 },
 };
 
@@ -249,23 +290,27 @@ static const struct arg_option revert_options[] = {
     { .name = "force",
       .kind = ARG_FLAG,
       .help = "keep keys that this build does not run, for a newer one" },
-    { .name = "remove", .kind = ARG_FLAG, .help = "remove what documents wait for; they are held" },
+    { .name = "yes", .kind = ARG_FLAG, .help = "remove what is in use without asking" },
     { 0 },
 };
 
 const struct verb cmd_apply = {
     .name = "apply",
     .summary = "make a file the live configuration, as a new version",
-    .about = "The file is validated whole; with a problem in it nothing changes, and each\n"
-             "problem is printed as FILE:line:column.  The part `node:` is every node's own\n"
-             "and no part of a version: it may stay in the file.  All nodes follow within a\n"
-             "second.  A key that this build does not run is refused (\"not in this build\"),\n"
-             "unless --force keeps it for a newer one.  Removing a system, an endpoint or a\n"
-             "gateway that documents wait for is refused with their number; with --remove they\n"
-             "are held, and `waybill docs retry --state held --from route` sends them where\n"
-             "the routes in force lead.\n",
+    .about =
+        "The file is validated whole; with a problem in it nothing changes, and each\n"
+        "problem is printed as FILE:line:column.  The part `node:` is every node's own\n"
+        "and no part of a version: it may stay in the file.  All nodes follow within a\n"
+        "second.  A key that this build does not run is refused (\"not in this build\"),\n"
+        "unless --force keeps it for a newer one.\n"
+        "\n"
+        "What the file removes is listed.  What is in use is removed only by who types yes,\n"
+        "or says --yes: a gateway that received documents in the last week, an endpoint or\n"
+        "a system that deliveries wait for, a system with a hold.  What waits is held then,\n"
+        "and `waybill docs retry --state held --from route` sends it where the routes in\n"
+        "force lead.  A node whose file is the truth (`node.config: file`) refuses this verb.\n",
     .example = "waybill apply waybill.yaml --note \"orders go to the archive too\"\n",
-    .forms = (const struct arg_form[]){ { .usage = "FILE|- [--note TEXT] [--force] [--remove]",
+    .forms = (const struct arg_form[]){ { .usage = "FILE|- [--note TEXT] [--force] [--yes]",
                                           .summary = "make FILE the live configuration",
                                           .least = 1,
                                           .most = 1,
@@ -314,7 +359,7 @@ const struct verb cmd_config = {
               .common = FORM_NODE | FORM_JSON,
               .run = run_diff },
             { .word = "revert",
-              .usage = "N [--force] [--remove]",
+              .usage = "N [--force] [--yes]",
               .summary = "make version N live again, as a new version",
               .least = 1,
               .most = 1,

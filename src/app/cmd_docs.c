@@ -253,9 +253,11 @@ static int change_some(const struct args *a, const char *query, const char *fiel
 static int cmd_docs_run_retry(const struct args *a)
 {
     const char *from = args_text(a, "from");
-    struct change_bulk bulk = {
-        .field = "documentsRetry", .verb = "retry", .done = "on their way again", .retries = true
-    };
+    struct change_bulk bulk = { .field = "documentsRetry",
+                                .verb = "retry",
+                                .done = "on their way again",
+                                .takes = ", $from: RetryFrom, $again: Boolean",
+                                .gives = ", from: $from, again: $again" };
     json_t *variables;
 
     if (from != NULL && !str_is(str_of(from), "extract") && !str_is(str_of(from), "route") &&
@@ -294,18 +296,24 @@ static int cmd_docs_run_discard(const struct args *a)
 static int run_resolve(const struct args *a)
 {
     bool delivered = args_flag(a, "delivered");
-    char name[CHANGE_BY];
+    struct change_bulk bulk = { .field = "documentsResolve",
+                                .verb = delivered ? "resolve as delivered" : "resolve and resend",
+                                .done = "resolved",
+                                .takes = ", $as: Resolution!, $endpoint: String, $reason: String",
+                                .gives = ", as: $as, endpoint: $endpoint, reason: $reason" };
 
     if (delivered == args_flag(a, "resend"))
         return args_wrong(a, "say either --delivered or --resend");
-    return change_documents(a,
-                            "mutation($ids: [ID!]!, $as: Resolution!, $endpoint: String,"
-                            " $by: String) { resolve(ids: $ids, as: $as, endpoint: $endpoint,"
-                            " by: $by) { id result message } }",
-                            "resolve",
-                            json_pack("{s:s,s:s?,s:s}", "as", delivered ? "delivered" : "resend",
-                                      "endpoint", args_text(a, "endpoint"), "by",
-                                      change_by(a, name)));
+    return change_some(a,
+                       "mutation($ids: [ID!]!, $as: Resolution!, $endpoint: String,"
+                       " $reason: String, $by: String) { resolve(ids: $ids, as: $as,"
+                       " endpoint: $endpoint, reason: $reason, by: $by)"
+                       " { id result message } }",
+                       "resolve",
+                       json_pack("{s:s,s:s?,s:s?}", "as", delivered ? "delivered" : "resend",
+                                 "endpoint", args_text(a, "endpoint"), "reason",
+                                 args_text(a, "reason")),
+                       &bulk);
 }
 
 /* clang-format off */
@@ -372,7 +380,12 @@ static const struct arg_option resolve_options[] = {
       .kind = ARG_TEXT,
       .value = "NAME",
       .help = "only its delivery to this endpoint" },
-    CHANGE_BY_OPTION,
+    { .name = "reason",
+      .kind = ARG_TEXT,
+      .value = "TEXT",
+      .help = "how you found out, for the timeline" },
+    DOCS_FILTER,
+    CHANGE_OPTIONS,
     { 0 },
 };
 
@@ -392,9 +405,10 @@ const struct verb cmd_docs = {
         "again.  `resolve` settles what is in doubt: you found out whether its receiver has\n"
         "it, and what you say stands in its timeline.\n"
         "\n"
-        "By a filter, `retry`, `cancel` and `discard` first say how many are meant, and ask;\n"
-        "without a terminal they need --yes.  They touch what had come when they began, the\n"
-        "newest first, a portion at a time and not faster than --rate.\n"
+        "By a filter, `retry`, `cancel`, `discard` and `resolve` first say how many are meant,\n"
+        "and ask; without a terminal they need --yes.  They touch what had come when they\n"
+        "began, the newest first, a portion at a time and not faster than --rate.  `resolve`\n"
+        "leaves alone what came into doubt after its count.\n"
         "\n"
         "`edit` makes a new document of FILE, or stdin, that refers to this one, and prints\n"
         "its id.  It goes through the gateway of the original again, or with --route straight\n"
@@ -411,6 +425,7 @@ const struct verb cmd_docs = {
         "waybill docs payload ID -o order.xml\n"
         "waybill docs retry ID --from extract\n"
         "waybill docs resolve ID --delivered\n"
+        "waybill docs resolve --receiver erp --since 2h --resend --reason \"their log has none\"\n"
         "waybill docs retry --state dead --receiver hub --rate 50/s\n"
         "waybill docs payload ID -o order.xml; vi order.xml; waybill docs edit ID order.xml\n",
     .forms =
@@ -479,9 +494,9 @@ const struct verb cmd_docs = {
               .common = FORM_NODE | FORM_JSON,
               .run = make_edit },
             { .word = "resolve",
-              .usage = "ID... --delivered|--resend [--endpoint NAME]",
+              .usage = "ID...|FILTER...|--all --delivered|--resend "
+                       "[--reason TEXT]",
               .summary = "say what became of what is in doubt",
-              .least = 1,
               .most = ARGS_OPERANDS,
               .options = resolve_options,
               .common = FORM_NODE | FORM_JSON,

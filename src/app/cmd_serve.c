@@ -27,6 +27,7 @@
 #include "core/config.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
+#include "engine/upkeep/file_config.h"
 #include "store/open.h"
 #include "store/road/recorder.h"
 #include "store/store.h"
@@ -41,6 +42,7 @@ enum {
 
 struct node {
     const char *file;
+    bool apply, yes; /* --apply: the file is the truth; --yes: it may remove what is in use */
     struct buf text;
     struct config *config;
     struct buf data_path;
@@ -343,8 +345,11 @@ static void set_egress(struct node *n)
 
 static bool cmd_serve_start(struct node *n, struct err *err)
 {
+    bool file_rules = n->apply || n->config->node.source == CONFIG_FROM_FILE;
     struct engine_options o = { .node = &n->config->node,
                                 .file_text = buf_view(&n->text),
+                                .file = file_rules ? n->file : NULL,
+                                .confirmed = n->yes,
                                 .loops = n->loops,
                                 .connectors = &registry,
                                 .memory = &n->memory,
@@ -399,7 +404,24 @@ static size_t cmd_serve_stop(struct node *n)
 
 /* ---- run ---- */
 
-/* Reads the configuration file again; NULL: it is invalid, and the reason is logged. */
+/* The file is the truth, and was read again.  One that does not say so any more is another file, or
+ * was cut off. */
+static void apply_again(const struct node *n, const struct config *fresh, struct str text)
+{
+    struct file_config *f = engine_file_config(n->engine);
+
+    if (f == NULL)
+        return;
+    if (n->apply || fresh->node.source == CONFIG_FROM_FILE)
+        file_config_apply(f, text);
+    else
+        file_config_refuse(f,
+                           "it does not say `node: { config: file }` any more; the node keeps to "
+                           "what it said until it is started again");
+}
+
+/* Reads the configuration file again, and applies it where it is the truth; NULL: it is invalid,
+ * and the reason is logged. */
 static struct config *read_again(const struct node *n)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(TEXT_MOST);
@@ -412,15 +434,21 @@ static struct config *read_again(const struct node *n)
     if (c == NULL) {
         bool read = report.problems.count > 0;
         const struct problem *p = &report.problems.items[0];
+        struct file_config *f = engine_file_config(n->engine);
 
         log_event(LOG_WARN, "config.refuse", kv_z("file", n->file),
                   kv_int("line", read ? p->place.line : 0),
                   kv_z("why", read ? p->message : err.text));
+        if (f != NULL)
+            file_config_trouble(f, read ? p->message : err.text);
+    } else {
+        apply_again(n, c, buf_view(&text));
     }
     return c;
 }
 
-/* SIGHUP: loads the certificate and the log level from the file again. */
+/* SIGHUP: loads the certificate and the log level from the file again, and the whole configuration
+ * where the file is the truth. */
 static void reload(struct node *n)
 {
     struct config *fresh = read_again(n);
@@ -527,10 +555,14 @@ int cmd_serve(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (str_is(str_of(argv[i]), "-c") && i + 1 < argc) {
             n.file = argv[++i];
+        } else if (str_is(str_of(argv[i]), "--apply")) {
+            n.apply = true;
+        } else if (str_is(str_of(argv[i]), "--yes")) {
+            n.yes = true;
         } else {
             (void)fprintf(stderr,
                           "waybill serve: `%s` is not understood\n"
-                          "usage: waybill serve [-c FILE]\n",
+                          "usage: waybill serve [-c FILE] [--apply] [--yes]\n",
                           argv[i]);
             return EXIT_USAGE;
         }

@@ -66,3 +66,24 @@ void config_file_problems(const json_t *list, const char *file, const char *seve
         print_json(object);
     }
 }
+
+void config_file_losses(const json_t *list, bool as_json)
+{
+    const json_t *l;
+    size_t i;
+
+    json_array_foreach(list, i, l)
+    {
+        const char *kind = member_text(l, "kind"), *name = member_text(l, "name");
+
+        if (member_text(l, "left") != NULL)
+            continue;
+        json_auto_t *object =
+            json_pack("{s:s,s:s?,s:s?}", "severity", "loss", "kind", kind, "name", name);
+
+        if (as_json)
+            print_json(object);
+        else
+            (void)printf("removes %s `%s`\n", kind, name);
+    }
+}

@@ -7,5 +7,9 @@
 /* The whole file, or stdin for "-", as a JSON string; NULL: the error is printed. */
 json_t *config_file_read(const char *path, int *ret_exit);
 
+/* Prints those of a list of ConfigLoss that leave nothing behind; the others are problems or
+ * warnings. */
+void config_file_losses(const json_t *list, bool as_json);
+
 /* Prints a list of Problem in the form of `waybill check`. */
 void config_file_problems(const json_t *list, const char *file, const char *severity, bool as_json);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "app/cmd.h"
-#include "app/cmd_check.h"
 #include "app/cmd_serve.h"
 #include "app/exit_code.h"
 #include "app/help_kind.h"
@@ -17,6 +16,8 @@ static int run_help(const struct args *a);
 
 static const struct arg_option serve_options[] = {
     { .name = "c", .kind = ARG_TEXT, .value = "FILE", .help = "the configuration file" },
+    { .name = "apply", .kind = ARG_FLAG, .help = "FILE is the truth, as with `node.config: file`" },
+    { .name = "yes", .kind = ARG_FLAG, .help = "FILE may remove what is in use" },
     { 0 },
 };
 
@@ -27,28 +28,21 @@ static const struct verb serve = {
              "becomes version 1 when the store has none; from then on the newest stored\n"
              "version is the truth (see `waybill help apply`).\n"
              "\n"
+             "With --apply, or `node.config: file`, the file is the truth, for who deploys by\n"
+             "Git: where it differs from the newest version it becomes a new one, at every start\n"
+             "and at SIGHUP, if it is valid; nobody else changes the configuration on this node.\n"
+             "A file that removes what is in use (see `waybill help apply`) is refused, unless\n"
+             "--yes is given: it may have been cut off.\n"
+             "\n"
              "SIGTERM ends the node in good order.  It may also be killed at any time:\n"
              "starting is recovering.\n",
-    .example = "waybill serve -c waybill.yaml\n",
-    .forms = (const struct arg_form[]){ { .usage = "[-c FILE]",
+    .example = "waybill serve -c waybill.yaml\n"
+               "waybill serve -c waybill.yaml --apply --yes\n",
+    .forms = (const struct arg_form[]){ { .usage = "[-c FILE] [--apply] [--yes]",
                                           .summary = "run a node until it is told to stop",
                                           .options = serve_options },
                                         { 0 } },
     .run = cmd_serve,
-};
-
-static const struct verb check = {
-    .name = "check",
-    .summary = "validate a configuration file",
-    .about = "Every problem is printed with its place, FILE:line:column, and what would help.\n"
-             "No node is needed.  The exit status is 1 when there are problems.  A key that this\n"
-             "build does not run is one, unless --force is given, as for `waybill apply`.\n",
-    .example = "waybill check waybill.yaml\n",
-    .forms = (const struct arg_form[]){ { .usage = "[--json] [--force] FILE|-",
-                                          .summary = "validate FILE, or stdin",
-                                          .common = FORM_JSON },
-                                        { 0 } },
-    .run = cmd_check,
 };
 
 #ifdef WAYBILL_FAULTS
@@ -77,7 +71,7 @@ static const struct verb help = {
 
 /* In the order in which `waybill help` shows them. */
 static const struct verb *const verbs[] = {
-    &cmd_demo,     &serve,      &check,       &cmd_apply,   &cmd_config,  &cmd_rehearse,
+    &cmd_demo,     &serve,      &cmd_check,   &cmd_apply,   &cmd_config,  &cmd_rehearse,
     &cmd_send,     &cmd_key,    &cmd_user,    &cmd_role,    &cmd_secret,  &cmd_hash,
     &cmd_docs,     &cmd_dead,   &cmd_hold,    &cmd_node,    &cmd_probe,   &cmd_doctor,
     &cmd_alerts,   &cmd_backup, &cmd_restore, &cmd_migrate, &cmd_batches, &cmd_retention,

@@ -7,6 +7,7 @@ const char *const alert_codes[ALERT_CODES + 1] = {
     [ALERT_QUEUE_DEPTH] = "queue_depth",
     [ALERT_QUEUE_AGE] = "queue_age",
     [ALERT_RECEIVER_FAILING] = "receiver_failing",
+    [ALERT_RECEIVER_REJECTING] = "receiver_rejecting",
     [ALERT_GATEWAY_FAILING] = "gateway_failing",
     [ALERT_SILENCE] = "silence",
     [ALERT_WINDOW_TOO_SHORT] = "window_too_short",

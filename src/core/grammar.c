@@ -121,8 +121,8 @@ const struct option grammar_node[] = {
     OPTION("insecure", OPT_BOOL, "answer without TLS on other addresses than loopback",
            .fallback = "false"),
     OPTION("config", OPT_WORD,
-           "which configuration runs: the newest version of the store, or always this file, which "
-           "is then applied at start and at SIGHUP",
+           "what is the truth: the newest version of the store, or this file, which is then applied "
+           "at start and at SIGHUP if it is valid, and by nothing else",
            .words = OPTION_WORDS("store", "file"), .fallback = "store"),
     { 0 },
 };

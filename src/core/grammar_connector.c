@@ -44,8 +44,11 @@ static const struct option outcome_each = {
 };
 
 static const struct option breaker_keys[] = {
-    OPTION("failures", OPT_INT, "failures in a row that open it", .fallback = "5", .least = 1,
-           .most = 1000000),
+    OPTION("failures", OPT_INT, "sends in a row without a clear answer that open it",
+           .fallback = "5", .least = 1, .most = 1000000),
+    OPTION("rejections", OPT_INT,
+           "rejections in a row that open it, and raise the alert `receiver_rejecting`; 0: never",
+           .fallback = "20", .most = 1000000),
     OPTION("wait", OPT_DURATION, "how long it stays open before one delivery probes", .least = 1,
            .fallback = "30s"),
     { 0 },

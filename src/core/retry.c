@@ -7,24 +7,32 @@
  * (full jitter), until `for` has passed since its first attempt.  An endpoint has a breaker:
  *
  *     closed   ──► open      after `failures` failures in a row, one refused credential, or one
- *                            call that had to be given up
+ *                            call that had to be given up; after `rejections` in a row it is also
+ *                            *rejecting*
  *     open     ──► probing   `until_us` has passed: breaker_ask() lets exactly one delivery begin
- *     probing  ──► closed    the endpoint answered
- *     probing  ──► open      no answer, or the credential is refused again: the wait doubles, up
- *                            to WAIT_GROWS times that of the rule
+ *     probing  ──► closed    the endpoint answered; one that is rejecting: it took the document
+ *     probing  ──► open      anything else: the wait doubles, up to WAIT_GROWS times that of the
+ *                            rule
  *     probing  ──► open      the probe says nothing (breaker_probe_lost()): until_us stays in the
  *                            past, so that the next delivery may probe at once
  *
- * Only the reachability of the endpoint counts.  Apart from a refused credential an answer of any
- * kind, also a rejection or a request to retry, closes the breaker: the endpoint works.  A send
- * without an answer (VERDICT_UNREACHED, or VERDICT_DOUBT without a status) is a failure.
- * VERDICT_FAILED is about our own bytes and changes nothing.
+ * A failure is a send without an answer or with an unclear one: VERDICT_UNREACHED, and
+ * VERDICT_DOUBT with or without a status.  A receiver that answers 500 to everything would
+ * otherwise put a whole night's documents in doubt.  A request to retry (VERDICT_RETRY) neither
+ * counts nor ends a row of failures, so that 500 and 503 in turn open the breaker too; it closes an
+ * open one, because the endpoint works.  VERDICT_FAILED is about our own bytes and changes nothing.
+ *
+ * A rejection is a final answer: the endpoint works, and the document is dead.  One rejection says
+ * something about its document, a row of them about the receiver (a wrong deploy, a wrong URL).
+ * Only a delivery ends that row: a receiver that is restarted between two rejections is not mended.
+ * Each probe of a rejecting endpoint may cost one more dead letter; everything else waits.
  *
  * Invariants
  *   (1) until_us == 0 means closed; probing implies open.
  *   (2) At most one delivery is given BREAKER_PROBE until its verdict is judged or it is reported
  *       as lost.
  *   (3) wait_us <= WAIT_GROWS * rule->wait_us after every failure that is counted.
+ *   (4) rejecting implies open.
  *
  * Races.  Attempts that began before the breaker opened report later.  Their failures say nothing
  * new and are ignored, also while a probe is on its way.  A late success closes the breaker, which
@@ -99,11 +107,11 @@ bool breaker_may_probe(const struct breaker *b, int64_t now_us)
 }
 
 /* These return true when the breaker changed between open and closed. */
-static bool breaker_success(struct breaker *b)
+static bool breaker_close(struct breaker *b, int64_t rejections)
 {
     bool was_open = breaker_is_open(b);
 
-    *b = (struct breaker){ 0 };
+    *b = (struct breaker){ .rejections = rejections };
     return was_open;
 }
 
@@ -149,6 +157,25 @@ static bool breaker_trip(struct breaker *b, const struct breaker_rule *rule, boo
     return open_or_stay(b, rule, probe, now_us, 0);
 }
 
+static bool breaker_rejected(struct breaker *b, const struct breaker_rule *rule, bool probe,
+                             int64_t now_us, uint64_t chance)
+{
+    b->rejections = plus(b->rejections, 1);
+    if (rule->rejections == 0 || (!b->rejecting && b->rejections < rule->rejections))
+        return breaker_close(b, b->rejections);
+    b->rejecting = true;
+    return open_or_stay(b, rule, probe, now_us, chance);
+}
+
+static bool breaker_put_off(struct breaker *b, const struct breaker_rule *rule, bool probe,
+                            int64_t now_us, uint64_t chance)
+{
+    if (!breaker_is_open(b))
+        return false;
+    return b->rejecting ? open_or_stay(b, rule, probe, now_us, chance)
+                        : breaker_close(b, b->rejections);
+}
+
 void breaker_probe_lost(struct breaker *b)
 {
     b->probing = false;
@@ -161,24 +188,23 @@ bool breaker_judge(struct breaker *b, const struct breaker_rule *rule, const str
         return breaker_trip(b, rule, probe, now_us);
     switch (v->kind) {
     case VERDICT_UNREACHED:
+    case VERDICT_DOUBT:
         return breaker_failure(b, rule, probe, now_us, chance);
     case VERDICT_CREDENTIAL:
     case VERDICT_STRANGE:
         return breaker_trip(b, rule, probe, now_us);
-    case VERDICT_DOUBT:
-        if (v->status == 0) /* the endpoint took the bytes and never answered */
-            return breaker_failure(b, rule, probe, now_us, chance);
-        return breaker_success(b);
+    case VERDICT_RETRY:
+        return breaker_put_off(b, rule, probe, now_us, chance);
+    case VERDICT_REJECTED:
+        return breaker_rejected(b, rule, probe, now_us, chance);
     case VERDICT_FAILED:
         if (probe)
             breaker_probe_lost(b);
         return false;
     case VERDICT_DELIVERED:
-    case VERDICT_RETRY:
-    case VERDICT_REJECTED:
         break;
     }
-    return breaker_success(b);
+    return breaker_close(b, 0);
 }
 
 /* ---- answers, and nothing taken ---- */
@@ -194,11 +220,11 @@ static enum refusing_change refusing_end(struct refusing *r)
 enum refusing_change refusing_judge(struct refusing *r, const struct breaker_rule *rule,
                                     const struct verdict *v, int64_t now_us)
 {
-    bool put_off = v->kind == VERDICT_RETRY || (v->kind == VERDICT_DOUBT && v->status != 0);
+    bool unclear = v->kind == VERDICT_DOUBT && v->status != 0 && !v->hung;
 
-    if (v->kind == VERDICT_FAILED)
-        return REFUSING_SAME; /* says nothing about the endpoint */
-    if (!put_off || v->hung)
+    if (v->kind == VERDICT_FAILED || unclear)
+        return REFUSING_SAME; /* not about the endpoint; counted by the breaker */
+    if (v->kind != VERDICT_RETRY || v->hung)
         return refusing_end(r);
     r->count = plus(r->count, 1);
     r->last_us = now_us;

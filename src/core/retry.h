@@ -3,14 +3,15 @@
  * The wait before attempt n+1 is random between 0 and first * 2^(n-1), at most `most` (full
  * jitter), so that deliveries that failed together do not come back together.
  *
- * The breaker of an endpoint opens after `failures` attempts in a row without an answer, or at
+ * The breaker of an endpoint opens after `failures` attempts in a row without a clear answer, or at
  * once when our credential is refused or a call hangs.  While it is open, deliveries wait and use
  * up no attempt; after `wait` (and up to a tenth more, at random) one delivery probes the endpoint:
  * an answer closes the breaker, a failure keeps it open for longer (doubled, up to ten times
- * `wait`).
+ * `wait`).  After `rejections` in a row the endpoint is *rejecting*: its breaker opens too, and
+ * only a delivery closes it.
  *
  * An endpoint that answers and takes nothing is *refusing*: `failures` attempts in a row were put
- * off (503, 500 ...), and none was decided.  Its breaker stays closed, because a receiver may put
+ * off (503, 429 ...), and none was decided.  Its breaker stays closed, because a receiver may put
  * off one document and take the next; each delivery waits by its own schedule.  But people are
  * told.
  *
@@ -34,14 +35,17 @@ struct verdict;
 
 struct breaker_rule {
     int64_t failures, wait_us;
+    int64_t rejections; /* in a row that open it; 0: they never do */
 };
 
 struct breaker {
-    int64_t failures; /* in a row, without an answer */
-    int64_t until_us; /* open until then; 0: closed */
-    int64_t wait_us;  /* the present wait; doubles with each failed probe */
-    int64_t since_us; /* when it opened */
-    bool probing;     /* one delivery is on its way as a probe */
+    int64_t failures;   /* in a row, without a clear answer */
+    int64_t rejections; /* since the last delivery */
+    int64_t until_us;   /* open until then; 0: closed */
+    int64_t wait_us;    /* the present wait; doubles with each failed probe */
+    int64_t since_us;   /* when it opened */
+    bool probing;       /* one delivery is on its way as a probe */
+    bool rejecting;     /* open because of rejections */
 };
 
 enum breaker_answer { BREAKER_GO, BREAKER_PROBE, BREAKER_WAIT };

@@ -33,6 +33,7 @@
 #include "engine/upkeep/admin_keys.h"
 #include "engine/upkeep/backups.h"
 #include "engine/upkeep/controls.h"
+#include "engine/upkeep/file_config.h"
 #include "engine/upkeep/housekeeper.h"
 #include "engine/upkeep/live.h"
 #include "engine/upkeep/purger.h"
@@ -73,6 +74,7 @@ struct engine {
     struct intake *intake;
     struct poller *poller;
     struct live *live;
+    struct file_config *file_config; /* NULL: the store is the truth */
     struct admin_keys *admin_keys;
     struct controls *controls;
     struct backlog *backlog;
@@ -142,6 +144,11 @@ const struct connectors *engine_connectors(const struct engine *e)
 struct live *engine_live(struct engine *e)
 {
     return e->live;
+}
+
+struct file_config *engine_file_config(struct engine *e)
+{
+    return e->file_config;
 }
 
 struct govern *engine_govern(struct engine *e)
@@ -325,7 +332,10 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                .road = e->road,
                                                .poller = e->poller,
                                                .connectors = o->connectors,
-                                               .node = o->node });
+                                               .node = o->node,
+                                               .file_rules = o->file != NULL });
+    if (o->file != NULL)
+        e->file_config = file_config_new(e->live, o->file, o->confirmed);
     e->controls = controls_new(&(struct controls_options){ .store = e->store,
                                                            .govern = e->govern,
                                                            .road = e->road,
@@ -359,8 +369,12 @@ static bool engine_recover(struct engine *e, const struct engine_options *o, str
         return false;
     /* Logged at every start, also when nothing was swept. */
     log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
-    return live_start(e->live, o->file_text, err) && road_learn(e->road, err) &&
-           controls_follow(e->controls, err) && admin_keys_follow(e->admin_keys, err);
+    if (!live_start(e->live, o->file_text, err))
+        return false;
+    if (e->file_config != NULL)
+        file_config_apply(e->file_config, o->file_text);
+    return road_learn(e->road, err) && controls_follow(e->controls, err) &&
+           admin_keys_follow(e->admin_keys, err);
 }
 
 static struct housekeeper *start_housekeeper(struct engine *e)
@@ -463,6 +477,7 @@ void engine_free(struct engine *e)
     }
     metrics_forget(&syncs_metric);
     metrics_forget(&log_metric);
+    file_config_free(e->file_config);
     live_free(e->live);
     admin_keys_free(e->admin_keys);
     controls_free(e->controls);
@@ -523,6 +538,8 @@ static void tell_broken(struct engine *e, struct buf *to)
 
 void engine_troubles(struct engine *e, struct buf *to)
 {
+    if (e->file_config != NULL)
+        file_config_tell(e->file_config, to);
     controls_tell(e->controls, to);
     poller_troubles(e->poller, to);
     tell_broken(e, to);

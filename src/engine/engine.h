@@ -22,6 +22,7 @@ struct connectors;
 struct background;
 struct egress;
 struct engine;
+struct file_config;
 struct govern;
 struct intake;
 struct live;
@@ -42,6 +43,8 @@ struct engine_options {
     const struct config_node *node; /* lent until engine_free() */
     const char *data, *store_url;   /* usable as they are */
     struct str file_text;           /* the configuration file; lent for the call */
+    const char *file; /* its name, lent, if it is the truth (file_config.h); else NULL */
+    bool confirmed;   /* what it removes is confirmed */
     struct sha256 admin_token;
     struct loop *const *loops; /* running; the caller ends them between stop and free */
     size_t loop_count;
@@ -62,6 +65,7 @@ struct store *engine_store(struct engine *e);
 struct intake *engine_intake(struct engine *e);
 const struct connectors *engine_connectors(const struct engine *e);
 struct live *engine_live(struct engine *e);
+struct file_config *engine_file_config(struct engine *e); /* NULL: the store is the truth */
 struct govern *engine_govern(struct engine *e);
 struct backlog *engine_backlog(struct engine *e);
 struct admin_keys *engine_admin_keys(struct engine *e);

@@ -15,7 +15,7 @@ CHANGE_MOST = 0.15
 DEAD, DELAYED = "s8", "s9"
 MOODS = {DEAD: "status:400", DELAYED: "status:503"}
 # No breaker: each delivery shall have an outcome of its own.
-NO_BREAKER = "breaker: { failures: 1000000 }"
+NO_BREAKER = "breaker: { failures: 1000000, rejections: 0 }"
 ENDPOINTS = {DEAD: NO_BREAKER, DELAYED: f"retry: {{ first: 12h, most: 12h }}, {NO_BREAKER}"}
 
 

@@ -77,6 +77,7 @@ class Node:
         self.command = list(command)
         self.config_file = self.folder / "waybill.yaml"
         self.environment = dict(environment or {})
+        self.arguments = []  # more for `serve`
         self.store = store
         self.options = options
         self.process = None
@@ -114,7 +115,7 @@ class Node:
         """Start and do not wait."""
         assert self.process is None, "already started"
         self.process = subprocess.Popen(
-            [*self.command, "serve", "-c", str(self.config_file)], cwd=self.folder,
+            [*self.command, "serve", "-c", str(self.config_file), *self.arguments], cwd=self.folder,
             env=clean_environment(**self.environment), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.reader = threading.Thread(target=self._read_log, args=(self.process.stderr,))

@@ -99,7 +99,7 @@ def test_the_life_of_versions(node, tmp_path):
     back = node.cli("config", "diff", "3", "1").stdout
     assert re.search(r"^-  two:", back, re.M) and re.search(r"^-  three:", back, re.M)
 
-    ok(node.cli("config", "revert", "1", "--remove"))
+    ok(node.cli("config", "revert", "1", "--yes"))
     assert live(node)["version"] == 4 and live(node)["text"] == CONFIG
     assert node.post("two", b"x").status == 404 and node.post("open", b"x").status == 202
     assert node.cli("config", "diff", "1", "4").returncode == DONE
@@ -115,7 +115,7 @@ def test_the_life_of_versions(node, tmp_path):
 def test_a_document_keeps_the_version_it_came_under(node, tmp_path):
     first = node.post("open", b"x").json["document"]
     (tmp_path / "new.yaml").write_text(CONFIG + gateway("two"))
-    ok(node.cli("apply", tmp_path / "new.yaml", "--remove"))
+    ok(node.cli("apply", tmp_path / "new.yaml", "--yes"))
     second = node.post("open", b"x").json["document"]
     asked = "query($i: ID!) { document(id: $i) { config } }"
     assert node.graphql(asked, i=first)["document"]["config"] == 1
@@ -127,18 +127,18 @@ def test_what_is_applied_is_in_force_at_once(node, tmp_path):
     """Also what changes for a gateway that exists, on connections that are open."""
     file = tmp_path / "new.yaml"
     file.write_text(CONFIG.replace("auth: none }", "auth: none, limits: { size: 10 } }"))
-    ok(node.cli("apply", file, "--remove"))
+    ok(node.cli("apply", file, "--yes"))
     assert node.post("open", b"x" * 11).status == 413 and node.post("open", b"x" * 10).status == 202
     file.write_text(CONFIG.replace("auth: none", "auth: key"))
-    ok(node.cli("apply", file, "--remove"))
+    ok(node.cli("apply", file, "--yes"))
     assert node.post("open", b"x").status == 401
     key, _ = node.add_key("open")
     sent = {"Authorization": f"Bearer {key}"}
     assert node.post("open", b"x", sent).status == 202
     file.write_text("gateways:\n" + gateway("other"))
-    ok(node.cli("apply", file, "--remove"))
+    ok(node.cli("apply", file, "--yes"))
     assert node.post("open", b"x", sent).status == 404
-    ok(node.cli("config", "revert", "3", "--remove"))  # the key is still there
+    ok(node.cli("config", "revert", "3", "--yes"))  # the key is still there
     assert node.post("open", b"x", sent).status == 202
     assert len(node.documents()) == 3
 
@@ -350,12 +350,12 @@ def test_every_node_follows_within_a_second(make_node, tmp_path):
     two.start()
     assert versions(two) == [1]
     (tmp_path / "new.yaml").write_text(CONFIG + gateway("more"))
-    ok(one.cli("apply", tmp_path / "new.yaml", "--remove"))
+    ok(one.cli("apply", tmp_path / "new.yaml", "--yes"))
     wait_until(lambda: two.post("more", b"x").status == 202, 1.5, "following")
     key, ident = one.add_key("open")
     del key
     (tmp_path / "keyed.yaml").write_text(CONFIG.replace("none", "key"))
-    ok(two.cli("apply", tmp_path / "keyed.yaml", "--remove"))
+    ok(two.cli("apply", tmp_path / "keyed.yaml", "--yes"))
     wait_until(lambda: one.post("open", b"x").status == 401, 1.5, "following")
     key, ident = two.add_key("open")
     sent = {"Authorization": f"Bearer {key}"}

@@ -306,7 +306,7 @@ def test_an_endpoint_that_is_gone_holds_its_deliveries(road, receiver, tmp_path)
     without = "".join(line + "\n" for line in lines.splitlines()
                       if "hub-api:" not in line and "breaker:" not in line)
     road.write_config(without)
-    done = road.cli("apply", road.config_file, "--remove")
+    done = road.cli("apply", road.config_file, "--yes")
     assert done.returncode == 0, done.stderr
     receiver.listen()
     time.sleep(1.5)

@@ -54,9 +54,9 @@ def test_removing_an_endpoint_that_documents_wait_for(make_node):
     docs = waiting(node, "hub")
     refused = apply(node, WITHOUT_ENDPOINT)
     said = refused.stdout + refused.stderr
-    assert refused.returncode == NO and f"{COUNT} deliveries wait for endpoint `dead`" in said, said
+    assert refused.returncode == NO and f"endpoint `dead` is removed: {COUNT} deliveries wait for it" in said, said
     assert version(node) == 1
-    done = apply(node, WITHOUT_ENDPOINT, "--remove")
+    done = apply(node, WITHOUT_ENDPOINT, "--yes")
     said = done.stdout + done.stderr
     assert done.returncode == 0 and f"{COUNT} deliveries wait" in said and "--from route" in said, said
     for doc in docs:
@@ -80,8 +80,8 @@ def test_removing_a_system_that_documents_wait_for(make_node):
     docs = waiting(node, "shop")
     refused = apply(node, WITHOUT_SYSTEM)
     said = refused.stdout + refused.stderr
-    assert refused.returncode == NO and f"{COUNT} deliveries wait for system `shop`" in said, said
-    done = apply(node, WITHOUT_SYSTEM, "--remove")
+    assert refused.returncode == NO and f"system `shop` is removed: {COUNT} deliveries wait for it" in said, said
+    done = apply(node, WITHOUT_SYSTEM, "--yes")
     assert done.returncode == 0, done.stdout + done.stderr
     for doc in docs:  # the endpoint is still there, and nothing is sent
         held = node.await_state(doc, "held", look=look)["deliveries"][0]
@@ -100,10 +100,10 @@ def test_removing_a_gateway_whose_documents_are_not_routed(make_node):
     other = text.replace("  in: {", "  out: {")
     refused = apply(node, other)
     said = refused.stdout + refused.stderr
-    assert refused.returncode == NO and f"{COUNT} documents of gateway `in`" in said, said
-    assert node.graphql('query($t: String!) { configCheck(text: $t) { problems { message } } }', t=other)[
-        "configCheck"]["problems"]
-    assert apply(node, other, "--remove").returncode == 0
+    assert refused.returncode == NO and f"gateway `in` is removed: {COUNT} documents of it are not routed yet" in said, said
+    checked = node.graphql("query($t: String!) { configCheck(text: $t) { confirm losses { kind name left } } }", t=other)
+    assert checked["configCheck"]["confirm"] and checked["configCheck"]["losses"][0]["name"] == "in"
+    assert apply(node, other, "--yes").returncode == 0
 
 
 def test_what_nobody_waits_for_is_removed_without_a_question(make_node):

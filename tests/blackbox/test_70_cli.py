@@ -319,10 +319,10 @@ def test_apply_sends_the_file_as_it_is(ask, fake, tmp_path):
     got = ask("apply", "w.yaml", "--note", "why")
     assert got.returncode == DONE and got.stdout == (
         "w.yaml:4:2: warning: not run by this build\nversion 4 is live\n")
-    assert fake.requests[0].variables == {"text": text, "note": "why", "force": False, "remove": False}
+    assert fake.requests[0].variables == {"text": text, "note": "why", "force": False}
     got = ask("apply", "-", "--json", stdin=text)
     assert objects(got.stdout) == [{"file": "-", "severity": "warning", **WARNINGS[0]}, VERSION]
-    assert fake.requests[1].variables == {"text": text, "force": False, "remove": False}
+    assert fake.requests[1].variables == {"text": text, "force": False}
 
 
 def test_apply_prints_every_problem_with_its_place(ask, fake, tmp_path):
@@ -389,7 +389,7 @@ def test_config_diff(ask, fake, tmp_path):
 def test_config_revert(ask, fake):
     fake.answer(data(configRevert={"version": VERSION, "problems": [], "warnings": []}))
     assert ask("config", "revert", "2").stdout == "version 4 is live\n"
-    assert fake.requests[0].variables == {"version": 2, "force": False, "remove": False}
+    assert fake.requests[0].variables == {"version": 2, "force": False}
     fake.answer(data(configRevert={"version": None, "problems": PROBLEMS, "warnings": []}))
     got = ask("config", "revert", "2")
     assert got.returncode == NO and got.stdout.startswith("version 2:3:5: ")

@@ -114,7 +114,7 @@ def test_versions_of_the_configuration(node, tmp_path):
     assert node.cli("config", "diff", "2", "2").returncode == DONE
 
     # `more` goes, and what came through it may still wait to be routed
-    assert ok(node.cli("config", "revert", "1", "--remove")).splitlines()[-1] == "version 3 is live"
+    assert ok(node.cli("config", "revert", "1", "--yes")).splitlines()[-1] == "version 3 is live"
     assert node.cli("config", "diff", "1", "3").returncode == DONE
     history = objects(ok(node.cli("config", "history", "--json")))
     assert [(v["version"], v["live"]) for v in history] == [(3, True), (2, False), (1, False)]

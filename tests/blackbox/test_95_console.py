@@ -112,14 +112,15 @@ def scene(make_node, tmp_path):
         rejected = [paper(node, "finance", "invoice", json.dumps({"invoice": i, "lines": [1, {"a": []}]})) for i in range(3)]
         node.foreign = rejected[0]
         held = paper(node, "partner", "note", "a note")
-        doubt = paper(node, "clinic", "note", HL7)
+        doubts = [paper(node, "clinic", "note", HL7), paper(node, "clinic", "note", HL7.replace("4711", "4712"))]
         paper(node, "erp", "note", EVIL)
         for document in node.done:
             wait_state(node, document, "delivered")
         for document in [*node.dead, *rejected]:
             wait_state(node, document, "dead")
         wait_state(node, held, "held")
-        wait_state(node, doubt, "in_doubt")
+        for document in doubts:
+            wait_state(node, document, "in_doubt")
         yield node
 
 
@@ -215,3 +216,13 @@ def test_what_is_being_sent(make_node, tmp_path):
         browse("moving.mjs", node, SENDING=sending, DONE=done)
     finally:
         gate.close()
+
+
+def test_a_configuration_that_is_a_file_is_read_only(make_node):
+    text = "systems: { hub: {} }\ngateways: { in: { kind: http, auth: none } }\n"
+    node = make_node(config=text, options="config: file")
+    node.start()
+    node.stop()
+    node.write_config(text + "types: { order: {} }\n")     # a second version, made of the file
+    node.start()
+    browse("file_config.mjs", node, FILE=str(node.config_file))

@@ -183,8 +183,22 @@ const steps = {
     await page.locator("table.documents tbody a").first().click();
     await button("Resolve…").click();
     await page.getByLabel("The receiver has it").check();
+    await page.getByLabel("Reason").fill("asked them by telephone");
     await button("Confirm").click();
     await page.locator("h1 .state.good", { hasText: "delivered" }).waitFor();
+    await text(/resolved as delivered: clinic-api; asked them by telephone/).first().waitFor({ state: "attached" });
+  },
+
+  async "resolve all that match, with the count first and a reason"() {
+    await page.goto(`${URL_OF_NODE}/documents?state=in_doubt`);
+    await button("All that match").click();
+    await page.getByRole("menuitem", { name: /^Resolve as delivered/ }).click();
+    await text("Resolve as delivered 1 document?").waitFor();
+    await page.getByLabel("Reason").fill("their log has it");
+    await page.getByRole("dialog").getByRole("button", { name: "Resolve as delivered 1" }).click();
+    await text("1 done.").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+    await text("No document matches").waitFor();
   },
 
   async "place and end a hold"() {
@@ -253,6 +267,27 @@ const steps = {
     await page.getByRole("button", { name: "Revert to it…" }).last().click();
     await button("Make it live").click();
     await text(/it is version 1 again/).waitFor();
+  },
+
+  async "a version that removes what is in use takes a typed word"() {
+    await page.goto(`${URL_OF_NODE}/config/text`);
+    const area = page.getByLabel("Configuration", { exact: true });
+    await area.waitFor();
+    await area.fill("systems: { hub: {} }\n");
+    await text("valid").waitFor();
+    await button("Apply…").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/in use:/).waitFor();
+    await dialog.getByText("it received documents in the last 7 days").first().waitFor();
+    await dialog.getByText("a hold is placed on it").first().waitFor();
+    await dialog.getByText(/Also removed: .*route orders/).waitFor();
+    check(await button("Make it live").isDisabled(), "it is applied without a word");
+    await page.getByLabel("Type remove to confirm").fill("yes");
+    check(await button("Make it live").isDisabled(), "any word confirms it");
+    await page.getByLabel("Type remove to confirm").fill("remove");
+    check(!(await button("Make it live").isDisabled()), "the word does not confirm it");
+    await dialog.getByRole("button", { name: "Close" }).last().click();
+    await button("Discard the changes").click();
   },
 
   async "say which system an unknown id is, and see the group delivered"() {

@@ -42,6 +42,8 @@ RETRY = "retry: { first: 100ms, most: 1s }, breaker: { failures: 5, wait: 400ms 
 # A document is found again by its name: its id.
 FILE_NAME = "${type}/${id}.json"
 BOOK = "lines.txt"
+# Rejections are its ordinary business: each is to become a dead letter.
+NEVER = RETRY.replace("wait:", "rejections: 0, wait:")
 
 
 def inbox_gateway(inbox):
@@ -59,9 +61,10 @@ def configuration(ports, files, book):
              "  exact: { in_doubt: probe, limits: { concurrency: 8 } }",
              "types:", *(f"  {kind}: {{}}" for kind in ROADS), "endpoints:"]
     for name in HTTP:
+        rules = NEVER if name == "never" else RETRY
         probe = f", probe: {{ url: \"http://127.0.0.1:{ports[name]}/has\" }}" if name == "exact" else ""
         lines.append(f"  {name}: {{ kind: http, system: {'shop' if name == 'never' else name}, "
-                     f"url: \"http://127.0.0.1:{ports[name]}/in\", timeout: 10s, {RETRY}{probe} }}")
+                     f"url: \"http://127.0.0.1:{ports[name]}/in\", timeout: 10s, {rules}{probe} }}")
     lines += [f"  files: {{ kind: file, system: folder, path: {files}, name: \"{FILE_NAME}\", "
               f"{RETRY} }}",
               f"  book: {{ kind: file, system: folder, path: {book}, name: {BOOK}, append: true, "

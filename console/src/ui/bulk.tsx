@@ -12,26 +12,35 @@ interface Props<F> {
   verb: string;
   things: string;
   filter: F;
-  change: Query<{ bulk: Bulk }, { filter: F; dry: boolean; after: string | null; client: string | null }>;
+  change: Query<{ bulk: Bulk }, { filter: F; dry: boolean; after: string | null; client: string | null; reason?: string | null }>;
   danger?: boolean;
+  /** Asks for a reason, which is kept: what it is about. */
+  reason?: string;
   onClose: (changed: boolean) => void;
 }
 
 type Step = "counting" | "asking" | "working" | "done" | "failed";
 
-export function BulkDialog<F>({ verb, things, filter, change, danger, onClose }: Props<F>) {
+export function BulkDialog<F>({ verb, things, filter, change, danger, reason, onClose }: Props<F>) {
   const [step, setStep] = useState<Step>("counting");
   const [total, setTotal] = useState(0);
   const [done, setDone] = useState(0);
   const [skipped, setSkipped] = useState(0);
   const [error, setError] = useState("");
+  const [why, setWhy] = useState("");
   const stopped = useRef(false);
   const begin = useRef<string | null>(null); // of the count: later documents are excluded
 
   const portions = async (dry: boolean, each: (b: Bulk) => void) => {
     let after: string | null = begin.current;
     do {
-      const { bulk }: { bulk: Bulk } = await ask(change, { filter, dry, after, client: dry ? null : clientId() });
+      const { bulk }: { bulk: Bulk } = await ask(change, {
+        filter,
+        dry,
+        after,
+        client: dry ? null : clientId(),
+        ...(reason && { reason: why.trim() || null }),
+      });
       if (stopped.current) return;
       each(bulk);
       begin.current ??= bulk.begin;
@@ -69,6 +78,12 @@ export function BulkDialog<F>({ verb, things, filter, change, danger, onClose }:
           <p>
             {total === 0 ? `No ${things} match any more.` : `${verb} ${plural(total, things.replace(/s$/, ""), things)}?`}
           </p>
+        )}
+        {step === "asking" && total > 0 && reason && (
+          <label>
+            Reason
+            <input value={why} maxLength={500} placeholder={reason} onInput={(e) => setWhy(e.currentTarget.value)} />
+          </label>
         )}
         {(step === "working" || step === "done") && (
           <>

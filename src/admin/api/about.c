@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/upkeep/file_config.h"
 #include "store/kernel/node.h"
 #include "store/store.h"
 
@@ -67,6 +68,14 @@ static bool about(struct graphql_call *call, struct err *err)
     v->node = str_of(arena_printf(call->arena, "%lld", (long long)v->number));
     read_location(call, v);
     return api_about_read_node(call, v, err) && graphql_set_object(call, v);
+}
+
+static bool about_file(struct graphql_call *call, struct err *err)
+{
+    const struct file_config *f = engine_file_config(api_engine(call));
+
+    (void)err;
+    return f != NULL ? graphql_set_text(call, str_of(file_config_name(f))) : graphql_set_null(call);
 }
 
 static bool about_pauses(struct graphql_call *call, struct err *err)
@@ -182,6 +191,7 @@ const struct graphql_resolver api_about[] = {
     GRAPHQL_MEMBER("About.started", struct about, started_us),
     GRAPHQL_MEMBER("About.now", struct about, now_us),
     GRAPHQL_MEMBER("About.config", struct about, config),
+    { .field = "About.configFile", .fn = about_file },
     { .field = "About.pauses", .fn = about_pauses },
     { .field = "Query.health", .fn = health },
     { .field = "Health.reasons", .fn = health_reasons },

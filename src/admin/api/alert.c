@@ -52,6 +52,7 @@ static bool sees_alert(struct graphql_call *call, const struct alert *a)
     case ALERT_WINDOW_TOO_SHORT:
         return api_sees_system(call, RIGHT_SEE, a->object);
     case ALERT_RECEIVER_FAILING:
+    case ALERT_RECEIVER_REJECTING:
     case ALERT_STUCK:
         return api_alert_sees_endpoint(call, a->object);
     default:

@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "engine/road/road.h"
 #include "store/manual/operate.h"
+#include "store/manual/resolve.h"
 
 enum { COUNT_ARENA = 64 << 20 };
 
@@ -16,8 +17,25 @@ enum { COUNT_ARENA = 64 << 20 };
 struct change {
     enum operate_action action;
     const char *verb;
-    unsigned states; /* bits; 0: any, even documents that have ended */
+    unsigned states;                     /* bits; 0: any, even documents that have ended */
+    const struct resolve_order *resolve; /* NULL: `action` by operate() */
 };
+
+static bool change_page(struct graphql_call *call, const struct change *c,
+                        const struct operate_order *order, const struct api_page *page,
+                        struct operate_answer *answers, struct err *err)
+{
+    struct operate_target *targets = ARENA_ARRAY(call->arena, struct operate_target, page->count);
+    struct id *ids = ARENA_ARRAY(call->arena, struct id, page->count);
+
+    for (size_t i = 0; i < page->count; i++) {
+        ids[i] = ((const struct document_view *)page->items[i])->doc.source.id;
+        targets[i].id = ids[i];
+    }
+    return c->resolve != NULL
+               ? resolve(api_store(call), ids, page->count, c->resolve, answers, err)
+               : operate(api_store(call), c->action, targets, page->count, order, answers, err);
+}
 
 static struct api_find find_of(const struct change *c, size_t first, int64_t until_us)
 {
@@ -53,7 +71,6 @@ static bool api_bulk_change_portion(struct graphql_call *call, const struct chan
 {
     struct arena *a = call->arena;
     struct api_page *page = ARENA_NEW(a, struct api_page);
-    struct operate_target *targets = ARENA_ARRAY(a, struct operate_target, DOCUMENTS_PAGE_MOST);
     struct operate_answer *answers = ARENA_ARRAY(a, struct operate_answer, DOCUMENTS_PAGE_MOST);
     struct api_find find;
     size_t first;
@@ -64,9 +81,7 @@ static bool api_bulk_change_portion(struct graphql_call *call, const struct chan
     find = find_of(c, first, until_us);
     if (!api_find_documents(call, &find, page, io_below, err))
         return false;
-    for (size_t i = 0; i < page->count; i++)
-        targets[i].id = ((const struct document_view *)page->items[i])->doc.source.id;
-    if (!operate(api_store(call), c->action, targets, page->count, order, answers, err))
+    if (!change_page(call, c, order, page, answers, err))
         return false;
     ret->count = (int64_t)page->count;
     for (size_t i = 0; i < page->count; i++)
@@ -135,9 +150,26 @@ static bool documents_discard(struct graphql_call *call, struct err *err)
     return api_order_of(call, &order, err) && api_bulk_change_in_bulk(call, &c, &order, err);
 }
 
+/* The count and every portion carry the time at which the count began: what comes into doubt later
+ * is left alone, because nobody has asked its receiver. */
+static bool documents_resolve(struct graphql_call *call, struct err *err)
+{
+    struct resolve_order order;
+    struct change c = { .verb = "resolve", .states = BIT(DOCUMENT_IN_DOUBT), .resolve = &order };
+    struct operate_order who = { 0 };
+    int64_t below;
+
+    if (!api_read_resolution(call, &order, err) ||
+        !api_read_place(call, &below, &order.before_us, err))
+        return false;
+    who.who = order.who;
+    return api_bulk_change_in_bulk(call, &c, &who, err);
+}
+
 const struct graphql_resolver api_bulk[] = {
     { .field = "Mutation.documentsRetry", .fn = documents_retry },
     { .field = "Mutation.documentsCancel", .fn = documents_cancel },
     { .field = "Mutation.documentsDiscard", .fn = documents_discard },
+    { .field = "Mutation.documentsResolve", .fn = documents_resolve },
 };
 const size_t api_bulk_count = sizeof api_bulk / sizeof api_bulk[0];

@@ -7,7 +7,9 @@
 #include "base/auto.h"
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
+#include "engine/upkeep/file_config.h"
 #include "engine/upkeep/live.h"
+#include "engine/upkeep/removal.h"
 #include "store/govern/version.h"
 #include "store/store.h"
 
@@ -117,6 +119,7 @@ static bool diff(struct graphql_call *call, struct err *err)
 struct result {
     const struct shown *version;
     const struct problem_list *problems, *warnings;
+    struct losses losses;
 };
 
 struct shown_problem {
@@ -150,10 +153,20 @@ static bool is_set(const struct graphql_call *call, const char *flag)
 
 static struct live_change change_of(const struct graphql_call *call, struct str text)
 {
-    return (struct live_change){ .text = text,
-                                 .by = api_name(call),
-                                 .force = is_set(call, "force"),
-                                 .remove = is_set(call, "remove") };
+    return (
+        struct live_change){ .text = text, .by = api_name(call), .force = is_set(call, "force") };
+}
+
+static bool refuse_beside_file(const struct graphql_call *call, struct err *err)
+{
+    struct file_config *f = engine_file_config(api_engine(call));
+
+    return f == NULL ||
+           err_set(
+               err, ERR_CONFIG, 0,
+               "the configuration of this node is its file %.150s (`node.config: file`): change "
+               "it there, then send SIGHUP to the node or restart it",
+               file_config_name(f));
 }
 
 static bool api_config_apply(struct graphql_call *call, struct str text, struct str note,
@@ -165,13 +178,14 @@ static bool api_config_apply(struct graphql_call *call, struct str text, struct 
     int64_t number, over;
     struct version v;
 
-    if (!api_may_apply(call, text, &over, err))
+    if (!refuse_beside_file(call, err) || !api_may_apply(call, text, &over, err))
         return false;
     struct live_change change = change_of(call, text);
 
     change.note = note;
+    change.confirm = graphql_arg_text(call, "confirm");
     change.over = over;
-    bool ok = live_apply(engine_live(e), &change, &report, &number, err);
+    bool ok = live_apply(engine_live(e), &change, &report, call->arena, &r->losses, &number, err);
 
     if (!ok && report.problems.count == 0)
         return false;
@@ -196,10 +210,14 @@ static bool config_check(struct graphql_call *call, struct err *err)
     const struct live_change change = change_of(call, graphql_arg_text(call, "text"));
     struct plan *plan = NULL;
 
-    if (!live_propose(engine_live(api_engine(call)), &change, &report, &plan, err) &&
-        report.problems.count == 0)
-        return false;
+    struct live *live = engine_live(api_engine(call));
+    bool ok = live_propose(live, &change, &report, &plan, err)
+                  ? live_losses(live, plan, call->arena, &r->losses, err)
+                  : report.problems.count > 0;
+
     plan_unref(plan);
+    if (!ok)
+        return false;
     r->problems = api_keep_problems(call->arena, &report.problems);
     r->warnings = api_keep_problems(call->arena, &report.warnings);
     return graphql_set_object(call, r);
@@ -253,6 +271,22 @@ static bool result_warnings(struct graphql_call *call, struct err *err)
     return api_set_problems(call, ((const struct result *)call->parent)->warnings);
 }
 
+static bool result_losses(struct graphql_call *call, struct err *err)
+{
+    const struct losses *l = &((const struct result *)call->parent)->losses;
+
+    (void)err;
+    return graphql_set_structs(call, l->list, l->count, sizeof *l->list);
+}
+
+static bool result_confirm(struct graphql_call *call, struct err *err)
+{
+    const struct losses *l = &((const struct result *)call->parent)->losses;
+
+    (void)err;
+    return l->grave > 0 ? graphql_set_text(call, str_of(l->confirm)) : graphql_set_null(call);
+}
+
 const struct graphql_resolver api_config[] = {
     { .field = "Query.config", .fn = config },
     { .field = "Query.configHistory", .fn = history },
@@ -260,6 +294,8 @@ const struct graphql_resolver api_config[] = {
     { .field = "Query.configCheck", .fn = config_check },
     { .field = "ConfigCheck.problems", .fn = result_problems },
     { .field = "ConfigCheck.warnings", .fn = result_warnings },
+    { .field = "ConfigCheck.losses", .fn = result_losses },
+    { .field = "ConfigCheck.confirm", .fn = result_confirm },
     { .field = "Mutation.configApply", .fn = config_apply },
     { .field = "Mutation.configRevert", .fn = config_revert },
     GRAPHQL_MEMBER("ConfigVersion.version", struct shown, version),
@@ -272,6 +308,11 @@ const struct graphql_resolver api_config[] = {
     GRAPHQL_POINTER("ConfigResult.version", struct result, version),
     { .field = "ConfigResult.problems", .fn = result_problems },
     { .field = "ConfigResult.warnings", .fn = result_warnings },
+    { .field = "ConfigResult.losses", .fn = result_losses },
+    { .field = "ConfigResult.confirm", .fn = result_confirm },
+    GRAPHQL_MEMBER("ConfigLoss.kind", struct loss, kind),
+    GRAPHQL_MEMBER("ConfigLoss.name", struct loss, name),
+    GRAPHQL_MEMBER("ConfigLoss.left", struct loss, left),
     GRAPHQL_MEMBER("Problem.line", struct shown_problem, line),
     GRAPHQL_MEMBER("Problem.column", struct shown_problem, column),
     GRAPHQL_MEMBER("Problem.message", struct shown_problem, message),

@@ -11,7 +11,7 @@
 #include "engine/upkeep/controls.h"
 #include "store/store.h"
 
-enum { REASON_MOST = 500, OWNER_MOST = 100 };
+enum { OWNER_MOST = 100 };
 
 /* ---- looking ---- */
 
@@ -227,9 +227,9 @@ static bool check_texts(const struct hold *h, struct err *err)
     if (h->reason.len == 0)
         return err_set(err, ERR_PERMANENT, 0,
                        "a hold has a reason: whoever meets it wants to know");
-    if (h->reason.len > REASON_MOST || h->owner.len > OWNER_MOST)
-        return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes, an owner %d", REASON_MOST,
-                       OWNER_MOST);
+    if (h->reason.len > API_REASON_MOST || h->owner.len > OWNER_MOST)
+        return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes, an owner %d",
+                       API_REASON_MOST, OWNER_MOST);
     return true;
 }
 

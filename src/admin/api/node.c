@@ -13,8 +13,6 @@
 #include "store/people/caller.h"
 #include "store/store.h"
 
-enum { REASON_MOST = 500 };
-
 /* ---- keys ---- */
 
 struct shown_key {
@@ -237,8 +235,8 @@ static bool put_pause(struct graphql_call *call, unsigned what, struct err *err)
 
     if (reason.ptr == NULL)
         reason = STR("");
-    if (reason.len > REASON_MOST)
-        return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes", REASON_MOST);
+    if (reason.len > API_REASON_MOST)
+        return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes", API_REASON_MOST);
     return api_node_read_node(call, &node, err) &&
            controls_pause(engine_controls(api_engine(call)), node, what, reason, api_name(call),
                           err) &&

@@ -144,15 +144,19 @@ static bool no_endpoint(struct resolve_order *ret)
     return true;
 }
 
-static bool read_resolution(struct graphql_call *call, struct resolve_order *ret, struct err *err)
+bool api_read_resolution(struct graphql_call *call, struct resolve_order *ret, struct err *err)
 {
     static const enum resolve_as as[] = { RESOLVE_DELIVERED, RESOLVE_RESEND };
     struct str endpoint = graphql_arg_text(call, "endpoint");
 
     *ret = (struct resolve_order){ .as = as[graphql_arg(call, "as")->number],
+                                   .reason = graphql_arg_text(call, "reason"),
                                    .keep_days = RETAIN_BY_RULE };
     if (!api_read_who(call, &ret->who, err))
         return false;
+    if (ret->reason.len > API_REASON_MOST || str_has_control(ret->reason))
+        return err_set(err, ERR_LIMIT, 0, "a reason is one line of at most %d bytes",
+                       API_REASON_MOST);
     return endpoint.len == 0 ||
            name_find(api_store(call), NAME_ENDPOINT, endpoint, &ret->endpoint) ||
            (!api_sees_all(call, RIGHT_SEE) && no_endpoint(ret)) ||
@@ -169,7 +173,8 @@ static bool resolve_doubt(struct graphql_call *call, struct err *err)
     size_t *at = ARENA_ARRAY(a, size_t, ids->count), n;
     struct resolve_order order;
 
-    return api_operate_read_ids(call, known, at, &n, err) && read_resolution(call, &order, err) &&
+    return api_operate_read_ids(call, known, at, &n, err) &&
+           api_read_resolution(call, &order, err) &&
            resolve(api_store(call), known, n, &order, answers, err) &&
            show_answers(call, "resolve", order.who, answers, at, n, err);
 }

@@ -45,7 +45,10 @@ API_PARTS(PART)
 
 extern const struct graphql_once api_once;
 
+enum { API_REASON_MOST = 500 }; /* of what a person gives as a reason, in bytes */
+
 struct operate_order;
+struct resolve_order;
 struct store;
 
 const struct principal *api_principal(const struct graphql_call *call);
@@ -78,6 +81,8 @@ bool api_log_rehearsed(struct graphql_call *call, enum right right, struct err *
 
 /* An order for operate(): who acts, and the newest version of the configuration. */
 bool api_order_of(struct graphql_call *call, struct operate_order *ret, struct err *err);
+/* An order for resolve(): the arguments `as`, `endpoint`, `reason` and `by`. */
+bool api_read_resolution(struct graphql_call *call, struct resolve_order *ret, struct err *err);
 /* Reads the arguments `from` and `again`. */
 void api_read_retry(struct graphql_call *call, struct operate_order *io);
 void api_log_change(const char *action, struct str who, size_t count, size_t done);

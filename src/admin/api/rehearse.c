@@ -214,9 +214,7 @@ static bool rehearse_past(struct graphql_call *call, struct err *err)
                            .from = call->arena->used };
     if (!read_order(call, &o, &nothing, err))
         return false;
-    const struct live_change change = { .text = graphql_arg_text(call, "text"),
-                                        .force = true,
-                                        .remove = true };
+    const struct live_change change = { .text = graphql_arg_text(call, "text"), .force = true };
 
     if (live_propose(engine_live(api_engine(call)), &change, &report, &o.proposed, err)) {
         ok = nothing || api_rehearse_play(call, p, &o, err);

@@ -440,6 +440,12 @@ static void note_strange(struct endpoint_live *e, const struct verdict *v)
         e->strange[0] = '\0';
 }
 
+static void note_rejecting(struct endpoint_live *e, const struct verdict *v)
+{
+    if (v->kind == VERDICT_REJECTED && e->breaker.rejecting)
+        report_rejecting(e, str_of(v->message));
+}
+
 static void note_refusing(struct endpoint_live *e, enum refusing_change change, const char *why)
 {
     if (change == REFUSING_BEGAN)
@@ -512,6 +518,7 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
     enum refusing_change refusing = refusing_judge(&e->refusing, &e->rule, v, now);
 
     note_strange(e, v);
+    note_rejecting(e, v);
     note_refusing(e, refusing, v->message);
     if (report_note(e))
         report_tell(d, e);

@@ -30,6 +30,7 @@
 
 struct allot_op;
 struct allotted;
+struct endpoint_state;
 struct dispatch;
 struct govern;
 struct limiter;
@@ -141,15 +142,16 @@ void dispatch_each_old(struct dispatch *d, int64_t before_us,
 
 struct endpoint_look {
     bool configured, open;
+    bool rejecting; /* open, because it rejects everything */
     int64_t since_us, until_us, pause_until_us, active, waiting, lost;
-    char broken[200]; /* why it cannot be used; empty: it can */
+    char broken[200];        /* why it cannot be used; empty: it can */
+    char rejecting_why[200]; /* what it answered last; empty: it is not rejecting */
 };
 /* False: the dispatcher has not met this endpoint. */
 bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *ret);
 
-/* A breaker (else: a pause) that another node, or this one before a restart, has stored. */
-void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t since_us,
-                    int64_t until_us);
+/* A breaker or a pause that another node, or this one before a restart, has stored. */
+void dispatch_learn(struct dispatch *d, const struct endpoint_state *stored);
 
 /* Ends the refusing of endpoints for which nothing waits any more, and has reports written that
  * the store does not have.  Called once a second. */

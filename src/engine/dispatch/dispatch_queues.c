@@ -9,6 +9,7 @@
 #include "core/grammar.h"
 #include "engine/dispatch/govern.h"
 #include "engine/dispatch/limiter.h"
+#include "store/govern/endpoint_state.h"
 
 enum { SLOTS_FIRST = 64 };
 
@@ -209,20 +210,30 @@ void dispatch_use(struct dispatch *d, struct plan *plan)
     d->calls.hungry(d->calls.arg);
 }
 
-void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t since_us,
-                    int64_t until_us)
+static void learn_breaker(struct endpoint_live *e, const struct endpoint_state *stored)
+{
+    struct breaker *b = &e->breaker;
+
+    if (!breaker_is_open(b) && stored->until_us > 0) {
+        b->since_us = stored->since_us;
+        b->until_us = stored->until_us;
+        b->wait_us = stored->until_us - stored->since_us;
+    }
+    if (stored->kind != ENDPOINT_REJECTING || !breaker_is_open(b) || b->rejecting)
+        return;
+    b->rejecting = true;
+    report_rejecting(e, stored->message);
+}
+
+void dispatch_learn(struct dispatch *d, const struct endpoint_state *stored)
 {
     (void)pthread_mutex_lock(&d->mutex);
-    struct endpoint_live *e = dispatch_endpoint(d, endpoint);
+    struct endpoint_live *e = dispatch_endpoint(d, stored->endpoint);
 
-    if (!breaker) {
-        if (until_us > e->pause_until_us)
-            e->pause_until_us = until_us;
-    } else if (!breaker_is_open(&e->breaker) && until_us > 0) {
-        e->breaker.since_us = since_us;
-        e->breaker.until_us = until_us;
-        e->breaker.wait_us = until_us - since_us;
-    }
+    if (stored->kind != ENDPOINT_PAUSE)
+        learn_breaker(e, stored);
+    else if (stored->until_us > e->pause_until_us)
+        e->pause_until_us = stored->until_us;
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
@@ -274,12 +285,15 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
     if (e != NULL)
         *ret = (struct endpoint_look){ .configured = e->plan != NULL,
                                        .open = breaker_is_open(&e->breaker),
+                                       .rejecting = e->breaker.rejecting,
                                        .since_us = e->breaker.since_us,
                                        .until_us = e->breaker.until_us,
                                        .pause_until_us = e->pause_until_us,
                                        .active = e->active,
                                        .waiting = e->waiting,
                                        .lost = e->lost };
+    if (e != NULL && e->breaker.rejecting)
+        (void)snprintf(ret->rejecting_why, sizeof ret->rejecting_why, "%s", e->rejecting_why);
     if (e != NULL && e->plan != NULL && e->plan->broken != NULL)
         (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->plan->broken);
     else if (e != NULL && breaker_is_open(&e->breaker))

@@ -44,6 +44,7 @@ struct endpoint_live {
     struct breaker breaker;
     struct refusing refusing;
     char refusing_why[REPORT_TEXT];
+    char rejecting_why[REPORT_TEXT]; /* while its breaker is open because of rejections */
     struct report report;
     char strange[REPORT_TEXT]; /* the breaker is open because another endpoint is there; empty: it
                                   is not */
@@ -99,6 +100,8 @@ void allotment_want(struct system_live *s);
 bool allotment_is_due(const struct system_live *s);
 /* Sets a text for a report, cut at a character boundary. */
 void report_set(char to[static REPORT_TEXT], const char *before, const char *message);
+/* Its breaker is open because of rejections, the last of them with this message. */
+void report_rejecting(struct endpoint_live *e, struct str message);
 /* Makes the report of the endpoint from its state; true: it has changed. */
 bool report_note(struct endpoint_live *e);
 /* Has the report written, if the store has another one and no job is under way. */

@@ -21,12 +21,22 @@ void report_set(char to[static REPORT_TEXT], const char *before, const char *mes
         to[--len] = '\0';
 }
 
+void report_rejecting(struct endpoint_live *e, struct str message)
+{
+    char text[REPORT_TEXT];
+
+    (void)snprintf(text, sizeof text, "%.*s", STR_ARG(message));
+    report_set(e->rejecting_why, "it rejects everything: ", text);
+}
+
 static const char *text_of(const struct endpoint_live *e)
 {
     bool open = breaker_is_open(&e->breaker);
 
     if (open && e->strange[0] != '\0')
         return e->strange;
+    if (open && e->breaker.rejecting)
+        return e->rejecting_why;
     if (e->refusing.is)
         return e->refusing_why;
     /* An open breaker is stored by itself, for all nodes.  A report that was there before it stays

@@ -381,6 +381,7 @@ static bool plan_read_rules(struct plan_endpoint *e, const struct settings *s, s
            settings_duration(&retry, "most", &e->retry.most_us, err) &&
            settings_duration(&retry, "for", &e->retry.for_us, err) &&
            settings_int(&breaker, "failures", &e->breaker.failures, err) &&
+           settings_int(&breaker, "rejections", &e->breaker.rejections, err) &&
            settings_duration(&breaker, "wait", &e->breaker.wait_us, err) &&
            plan_read_answers(e, s, err);
 }

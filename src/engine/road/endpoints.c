@@ -32,15 +32,16 @@ static void write_note(struct pool_job *job)
                                     .node = store_node(s),
                                     .since_us = n->breaker.since_us,
                                     .until_us = n->breaker.until_us,
-                                    .breaker = true,
+                                    .kind =
+                                        n->breaker.rejecting ? ENDPOINT_REJECTING : ENDPOINT_OPEN,
                                     .message = str_of(n->why) };
     struct err err = { 0 };
     bool open = breaker_is_open(&n->breaker);
     bool ok = n->here ? true /* not for others: it is in the report */
               : open  ? endpoint_state_put(s, &state, &err)
-                      : endpoint_state_drop(s, n->endpoint, true, &err);
+                      : endpoint_state_close(s, n->endpoint, &err);
 
-    state.breaker = false;
+    state.kind = ENDPOINT_PAUSE;
     state.since_us = clock_wall_us();
     state.until_us = n->pause_until_us;
     if (ok && n->pause_until_us > 0)
@@ -71,7 +72,11 @@ void endpoints_changed(void *road, int64_t endpoint, const struct breaker *b,
     else if (breaker_is_open(b))
         log_event(LOG_WARN, "endpoint.open", kv_str("endpoint", name), kv_z("why", why),
                   kv_int("wait_ms", (b->until_us - clock_wall_us()) / CLOCK_MS),
-                  kv_z("hint", "Its deliveries wait and use up nothing; one probes now and then."));
+                  kv_z("hint", b->rejecting
+                                   ? "It rejects everything. Its deliveries wait; one probes "
+                                     "now and then, and may become a dead letter."
+                                   : "Its deliveries wait and use up nothing; one probes "
+                                     "now and then."));
     else if (pause_until_us > 0)
         log_event(LOG_INFO, "endpoint.pause", kv_str("endpoint", name), kv_z("why", why),
                   kv_int("wait_ms", (pause_until_us - clock_wall_us()) / CLOCK_MS));
@@ -135,7 +140,6 @@ bool road_learn(struct road *r, struct err *err)
     if (!endpoint_state_list(r->store, &a, states, MOST, &count, err))
         return false;
     for (size_t i = 0; i < count; i++)
-        dispatch_learn(r->dispatch, states[i].endpoint, states[i].breaker, states[i].since_us,
-                       states[i].until_us);
+        dispatch_learn(r->dispatch, &states[i]);
     return true;
 }

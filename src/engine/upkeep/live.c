@@ -277,15 +277,31 @@ static bool make_first(struct live *l, struct str body, struct err *err)
     return true;
 }
 
-static bool live_compare(struct live *l, struct str body, int64_t newest, struct err *err)
+bool live_is_newest(struct live *l, struct str text, bool *ret, struct err *err)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
-    struct sha256 sha = digest_of(body);
+    AUTO(buf_done) struct buf body = BUF_INIT(TEXT_MOST);
     struct version v;
+    int64_t newest;
+
+    *ret = false;
+    if (!config_without_node(text, &body, err) || !version_newest(l->o.store, &newest, err))
+        return false;
+    struct sha256 sha = digest_of(buf_view(&body));
 
     if (!version_get(l->o.store, newest, &arena, &v, err))
         return err->kind == ERR_NONE;
-    if (!digest_same(&sha, &v.sha256))
+    *ret = digest_same(&sha, &v.sha256);
+    return true;
+}
+
+static bool live_compare(struct live *l, struct str text, int64_t newest, struct err *err)
+{
+    bool same;
+
+    if (!live_is_newest(l, text, &same, err))
+        return false;
+    if (!same && !l->o.file_rules)
         log_event(LOG_WARN, "config.differ", kv_int("version", newest),
                   kv_z("hint", "The file differs from the version in force and is ignored. See "
                                "`waybill config diff file FILE`; make it the version in force with "
@@ -301,8 +317,8 @@ bool live_start(struct live *l, struct str file_text, struct err *err)
     if (!config_without_node(file_text, &body, err) || !version_newest(l->o.store, &newest, err))
         return false;
     (void)pthread_mutex_lock(&l->mutex);
-    bool ok = newest == 0 ? make_first(l, buf_view(&body), err)
-                          : live_compare(l, buf_view(&body), newest, err);
+    bool ok =
+        newest == 0 ? make_first(l, buf_view(&body), err) : live_compare(l, file_text, newest, err);
 
     ok = ok && version_newest(l->o.store, &newest, err) && use_stored(l, newest, err);
     (void)pthread_mutex_unlock(&l->mutex);
@@ -311,19 +327,24 @@ bool live_start(struct live *l, struct str file_text, struct err *err)
 
 /* ---- propose ---- */
 
-/* What documents wait for is taken away only by who has confirmed it; then it is a warning. */
-static bool may_remove(struct live *l, const struct config *c, bool remove,
-                       struct config_report *report, struct err *err)
+static bool losses_of(struct live *l, const struct config *fresh, struct arena *a,
+                      struct losses *ret, struct err *err)
 {
     (void)pthread_mutex_lock(&l->mutex);
     struct config *old = l->config != NULL ? config_ref(l->config) : NULL;
 
     (void)pthread_mutex_unlock(&l->mutex);
-    bool ok = old == NULL || removal_check(l->o.store, old, c,
-                                           remove ? &report->warnings : &report->problems, err);
+    *ret = (struct losses){ 0 };
+    bool ok = old == NULL || removal_find(l->o.store, old, fresh, a, ret, err);
 
     config_unref(old);
-    return ok && report->problems.count == 0;
+    return ok;
+}
+
+bool live_losses(struct live *l, const struct plan *proposed, struct arena *a, struct losses *ret,
+                 struct err *err)
+{
+    return losses_of(l, proposed->config, a, ret, err);
 }
 
 bool live_propose(struct live *l, const struct live_change *change, struct config_report *report,
@@ -335,7 +356,7 @@ bool live_propose(struct live *l, const struct live_change *change, struct confi
 
     if (asking.failed)
         *err = asking.err;
-    bool ok = c != NULL && !asking.failed && may_remove(l, c, change->remove, report, err);
+    bool ok = c != NULL && !asking.failed;
 
     if (ok)
         poller_try(l->o.poller, c, &report->problems);
@@ -353,35 +374,101 @@ bool live_propose(struct live *l, const struct live_change *change, struct confi
 
 /* ---- change and follow ---- */
 
-bool live_apply(struct live *l, const struct live_change *change, struct config_report *report,
-                int64_t *ret_version, struct err *err)
+/* Something that is in use is taken away only by who has confirmed exactly that. */
+static bool may_remove(const struct live_change *change, const struct losses *losses,
+                       struct config_report *report)
+{
+    bool confirmed =
+        losses->grave == 0 || change->confirmed || str_is(change->confirm, losses->confirm);
+
+    if (!confirmed)
+        removal_tell(losses, &report->problems);
+    if (!confirmed && change->confirm.len > 0)
+        problem_add(&report->problems, (struct place){ .line = 1, .column = 1 }, NULL,
+                    "what was confirmed is not what would be removed now: it changed meanwhile");
+    return confirmed;
+}
+
+/* With the mutex held: stores the version and puts it into force. */
+static bool live_add(struct live *l, const struct live_change *change, int64_t over,
+                     int64_t *ret_version, struct err *err)
 {
     AUTO(buf_done) struct buf body = BUF_INIT(TEXT_MOST);
-    struct asking asking = { .live = l, .file = "the text", .force = change->force };
-    struct config *c = live_load(l, change->text, asking.file, &asking, report);
-    int64_t newest = change->over;
 
-    if (asking.failed)
-        *err = asking.err;
-    if (c == NULL || asking.failed || !may_remove(l, c, change->remove, report, err) ||
-        !try_plan(l, c, report, err)) {
-        config_unref(c);
+    if (!config_without_node(change->text, &body, err) ||
+        !version_add(l->o.store, over, buf_view(&body), change->by, change->note, ret_version, err))
         return false;
-    }
-    (void)pthread_mutex_lock(&l->mutex);
-    bool ok = config_without_node(change->text, &body, err) &&
-              (change->over != 0 || version_newest(l->o.store, &newest, err)) &&
-              version_add(l->o.store, newest, buf_view(&body), change->by, change->note,
-                          ret_version, err);
-
-    if (ok && !use_stored(l, *ret_version, err)) {
+    if (!use_stored(l, *ret_version, err)) {
         /* Stored, and in force everywhere; this node retries every second. */
         log_event(LOG_WARN, "config.wait", kv_int("version", *ret_version), kv_z("why", err->text));
         *err = (struct err){ 0 };
     }
+    return true;
+}
+
+/* What is lost is found by comparing with the version that is replaced, so this is read first and
+ * named to version_add().  *ret_again: another version came in between. */
+static bool live_apply_once(struct live *l, const struct live_change *change,
+                            const struct config *c, struct config_report *report, struct arena *a,
+                            struct losses *ret_losses, int64_t *ret_version, bool *ret_again,
+                            struct err *err)
+{
+    struct err ignored = { 0 };
+    int64_t over, newest;
+
+    *ret_again = false;
+    if (!version_newest(l->o.store, &over, err))
+        return false;
+    (void)live_follow(l, &ignored); /* a version that cannot be used here stays unused */
+    if (!losses_of(l, c, a, ret_losses, err) || !may_remove(change, ret_losses, report))
+        return false;
+    if (change->over != 0)
+        over = change->over;
+    (void)pthread_mutex_lock(&l->mutex);
+    bool ok = live_add(l, change, over, ret_version, err);
+
     (void)pthread_mutex_unlock(&l->mutex);
-    config_unref(c);
+    *ret_again = !ok && err->kind == ERR_TRANSIENT && change->over == 0 &&
+                 version_newest(l->o.store, &newest, &ignored) && newest != over;
     return ok;
+}
+
+bool live_apply(struct live *l, const struct live_change *change, struct config_report *report,
+                struct arena *a, struct losses *ret_losses, int64_t *ret_version, struct err *err)
+{
+    enum { TRIES = 10 };
+    struct asking asking = { .live = l, .file = "the text", .force = change->force };
+    struct config *c = live_load(l, change->text, asking.file, &asking, report);
+    bool ok, again;
+    int tries = 0;
+
+    *ret_losses = (struct losses){ 0 };
+    if (asking.failed)
+        *err = asking.err;
+    if (c == NULL || asking.failed || !try_plan(l, c, report, err)) {
+        config_unref(c);
+        return false;
+    }
+    do {
+        *err = (struct err){ 0 };
+        ok = live_apply_once(l, change, c, report, a, ret_losses, ret_version, &again, err);
+    } while (again && ++tries < TRIES);
+    config_unref(c);
+    if (ok)
+        removal_tell(ret_losses, &report->warnings);
+    return ok;
+}
+
+/* Only a higher version is used.  A lower one was read before a later one was stored; unless the
+ * store went back in time (a failover, a restore) and does not have the version in force. */
+static bool is_overtaken(struct live *l, int64_t newest)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct err ignored = { 0 };
+    struct version v;
+
+    return newest < l->version &&
+           (version_get(l->o.store, l->version, &arena, &v, &ignored) || ignored.kind != ERR_NONE);
 }
 
 static bool upkeep_live_follow(struct live *l, struct err *err)
@@ -391,7 +478,7 @@ static bool upkeep_live_follow(struct live *l, struct err *err)
     if (!version_newest(l->o.store, &newest, err) || !caller_mark(l->o.store, &callers, err) ||
         !secret_mark(l->o.store, &secrets, err))
         return false;
-    if (newest == l->version || newest == l->refused)
+    if (newest == l->version || newest == l->refused || is_overtaken(l, newest))
         return (callers == l->callers && secrets == l->secrets) ||
                use(l, l->config, l->version, err);
     if (use_stored(l, newest, err))

@@ -20,6 +20,7 @@
 struct connectors;
 struct intake;
 struct live;
+struct losses;
 struct plan;
 struct poller;
 struct road;
@@ -32,6 +33,7 @@ struct live_options {
     struct poller *poller;
     const struct connectors *connectors;
     const struct config_node *node; /* lent: a version must fit the node that runs it */
+    bool file_rules;                /* a file that differs is not ignored (file_config.h) */
 };
 
 struct live *live_new(const struct live_options *options);
@@ -44,20 +46,28 @@ struct live_change {
     struct str text, by, note;
     int64_t over; /* the version it replaces; 0: whichever is the newest */
     bool force;   /* keeps keys that this build does not run; else they are problems */
-    bool remove;  /* also takes away what documents wait for (removal.h); else that is a problem */
+    /* What it removes is a problem (removal.h), unless this is the `confirm` of these losses ... */
+    struct str confirm;
+    bool confirmed; /* ... or all of them are confirmed */
 };
 
 /* False with problems in the report: nothing was changed.  False with err set: it could not be
  * stored.  Secrets, variables and files that it refers to must exist on this node.  If the
  * version that it replaces is not the newest any more, nothing is stored and the error is
- * ERR_TRANSIENT. */
+ * ERR_TRANSIENT.  *ret_losses, in the arena: what it removes, as far as it got. */
 bool live_apply(struct live *l, const struct live_change *change, struct config_report *report,
-                int64_t *ret_version, struct err *err);
+                struct arena *a, struct losses *ret_losses, int64_t *ret_version, struct err *err);
+
+/* Whether the newest version has this text. */
+bool live_is_newest(struct live *l, struct str text, bool *ret, struct err *err);
 
 /* Builds the plan of a proposed text, a reference; checked as in live_apply(), nothing is stored.
  * False with problems in the report, or with err set. */
 bool live_propose(struct live *l, const struct live_change *change, struct config_report *report,
                   struct plan **ret, struct err *err);
+/* What the proposed plan would remove.  Texts are in the arena. */
+bool live_losses(struct live *l, const struct plan *proposed, struct arena *a, struct losses *ret,
+                 struct err *err);
 
 /* Uses what other nodes made; cheap when nothing changed. */
 bool live_follow(struct live *l, struct err *err);

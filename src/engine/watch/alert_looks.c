@@ -26,7 +26,6 @@ enum {
     SILENCE_MOST_US = 60 * CLOCK_S,
     LOOK_SHARE = 100,
     REPORTS_SHARE = 10, /* two short queries */
-    PAGES_MOST = 20,
     ARENA_MOST = 4 << 20,
     VERSION_MOST = 16 << 20,
     HOST = 64
@@ -85,6 +84,18 @@ static bool is_reported(const struct reports *r, int64_t word, enum config_area 
     return unserved != NULL;
 }
 
+/* Its own alert, because the remedy is another one: the receiver is there, and its dead letters are
+ * to be sent again when it is mended. */
+static bool look_at_rejections(struct alerts *a, struct str name, const struct endpoint_look *look)
+{
+    char text[WHY_MOST];
+
+    (void)snprintf(text, sizeof text, "%s; deliveries to it wait, one probes now and then",
+                   look->rejecting_why);
+    alerts_see_if(a, ALERT_RECEIVER_REJECTING, name, look->rejecting, text);
+    return look->rejecting;
+}
+
 static void look_at_endpoints(struct alerts *a, struct road *r, const struct plan *p,
                               const struct reports *all)
 {
@@ -93,6 +104,7 @@ static void look_at_endpoints(struct alerts *a, struct road *r, const struct pla
         struct endpoint_look look = { 0 };
         char why[WHY_MOST] = "";
         bool known = dispatch_look(road_dispatch(r), e->word, &look);
+        bool rejecting = look_at_rejections(a, e->name, &look);
         bool broken = e->broken != NULL && e->type != NULL; /* not a planned kind */
         char text[WHY_MOST + 40];
 
@@ -105,7 +117,8 @@ static void look_at_endpoints(struct alerts *a, struct road *r, const struct pla
         else
             (void)snprintf(text, sizeof text,
                            "its breaker is open: deliveries to it wait, one probes now and then");
-        alerts_see_if(a, ALERT_RECEIVER_FAILING, e->name, broken || (known && look.open), text);
+        alerts_see_if(a, ALERT_RECEIVER_FAILING, e->name,
+                      !rejecting && (broken || (known && look.open)), text);
     }
 }
 
@@ -134,27 +147,6 @@ static bool look_at_reports(struct alerts *a, const struct alerts_options *o, co
 }
 
 /* ---- silence ---- */
-
-/* Whether the gateway received something since then.  A page may be empty but not the last. */
-static bool has_received(struct store *s, int64_t gateway, int64_t since_us, bool *ret,
-                         struct err *err)
-{
-    struct document_filter f = { .gateway = gateway, .since_us = since_us };
-    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
-    struct document *one = ARENA_NEW(&a, struct document);
-    int64_t below = 0;
-    size_t n;
-
-    for (int i = 0; i < PAGES_MOST; i++) {
-        if (!document_list(s, &f, below, 1, &a, one, &n, &below, err))
-            return false;
-        *ret = n > 0;
-        if (n > 0 || below == 0)
-            return true;
-    }
-    *ret = true; /* too many other documents to search: assume yes */
-    return true;
-}
 
 static void remember_silences(struct alert_looks *l, const struct plan *p)
 {
@@ -237,7 +229,7 @@ static bool look_at_silences(struct alert_looks *l, struct alerts *a, struct sto
             continue;
         if (!asked && !was_asked(l, s, p, i, since, &asked, err))
             return false;
-        if (asked && !has_received(s, word, since, &heard, err))
+        if (asked && !document_received(s, word, since, &heard, err))
             return false;
         (void)snprintf(text, sizeof text, "nothing was received for over %lld seconds",
                        (long long)(one->after_us / CLOCK_S));

@@ -139,7 +139,8 @@ static void alerts_note(struct watch *w, const struct alert_rule *r, int64_t val
     w->seen_us = now_us;
     if (bad)
         (void)snprintf(w->message, sizeof w->message, "%s", message);
-    if (bad && value > w->count && r->high >= 1 && w->code != ALERT_RECEIVER_FAILING)
+    if (bad && value > w->count && r->high >= 1 && w->code != ALERT_RECEIVER_FAILING &&
+        w->code != ALERT_RECEIVER_REJECTING)
         w->count = value;
     switch (alert_watch_look(&w->is, r, value, now_us)) {
     case ALERT_RAISED: /* a clear that was not written yet is cancelled */
@@ -197,6 +198,8 @@ static bool is_dead_code(struct str code)
 
 void alerts_count(void *alerts, const struct mishap *list, size_t count)
 {
+    static const enum alert_code of_endpoints[] = { ALERT_RECEIVER_FAILING,
+                                                    ALERT_RECEIVER_REJECTING };
     static const struct str prefix = { "endpoint ", 9 };
     struct alerts *a = alerts;
 
@@ -205,14 +208,14 @@ void alerts_count(void *alerts, const struct mishap *list, size_t count)
     bool known = dead != NULL && dead->is.on;
 
     for (size_t i = 0; i < count; i++) {
-        struct watch *w = NULL;
-
         if (!known && is_dead_code(list[i].code))
             a->hints |= 1u << ALERT_DEAD_LETTERS;
-        if (str_starts(list[i].object, prefix))
-            w = alerts_find(a, ALERT_RECEIVER_FAILING, str_from(list[i].object, prefix.len));
-        if (w != NULL)
-            w->count += list[i].count;
+        for (size_t k = 0; k < 2 && str_starts(list[i].object, prefix); k++) {
+            struct watch *w = alerts_find(a, of_endpoints[k], str_from(list[i].object, prefix.len));
+
+            if (w != NULL)
+                w->count += list[i].count;
+        }
     }
     (void)pthread_mutex_unlock(&a->mutex);
 }
@@ -372,7 +375,9 @@ static bool is_configured(const struct plan *p, const struct watch *w)
         return is_silence(p, object);
     if (w->code == ALERT_GATEWAY_FAILING)
         return config_gateway_find(p->config, object) != NULL;
-    return w->code != ALERT_RECEIVER_FAILING || is_endpoint(p, object);
+    if (w->code == ALERT_RECEIVER_FAILING || w->code == ALERT_RECEIVER_REJECTING)
+        return is_endpoint(p, object);
+    return true;
 }
 
 static void see_gone(struct watch *w, const struct plan *p, int64_t now_us)
@@ -390,8 +395,9 @@ static void see_gone(struct watch *w, const struct plan *p, int64_t now_us)
 /* Whether an open alert must be refreshed; sooner when its count grows. */
 static bool is_due(const struct watch *w, int64_t now_us)
 {
-    bool grows = (w->code == ALERT_DEAD_LETTERS || w->code == ALERT_RECEIVER_FAILING) &&
-                 w->count > w->kept_count;
+    bool counts = w->code == ALERT_DEAD_LETTERS || w->code == ALERT_RECEIVER_FAILING ||
+                  w->code == ALERT_RECEIVER_REJECTING;
+    bool grows = counts && w->count > w->kept_count;
 
     return w->is.on && now_us - w->kept_us >= (grows ? GROWS_US : KEEP_US);
 }

@@ -64,18 +64,36 @@ static bool find_document(struct work *k, const struct id *id, struct err *err)
            db_next(&rows, &row, err) && row && row_is_id(&rows, OPERATE_DOC_ID, id);
 }
 
-static size_t resolve_choose(struct work *k)
+/* Whoever decides by a filter has looked at what was in doubt then, not at what came later. */
+static bool is_in_time(const struct work *k, const struct live_delivery *p, bool *ret,
+                       struct err *err)
 {
-    size_t n = 0;
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
 
+    *ret = true;
+    if (k->order->before_us == 0)
+        return true;
+    if (!db_query(k->w->db, SQL_RESOLVE_SINCE, DB_ARGS(db_int(p->num)), &rows, err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    *ret = row && db_get_int(&rows, RESOLVE_SINCE_DIED_US) < k->order->before_us;
+    return true;
+}
+
+static bool resolve_choose(struct work *k, size_t *ret_count, struct err *err)
+{
+    *ret_count = 0;
     for (size_t i = 0; i < k->parts.count; i++) {
         struct live_delivery *p = &k->parts.list[i];
 
         p->chosen = p->state == DELIVERY_IN_DOUBT &&
                     (k->order->endpoint == 0 || k->order->endpoint == p->endpoint);
-        n += p->chosen;
+        if (p->chosen && !is_in_time(k, p, &p->chosen, err))
+            return false;
+        *ret_count += p->chosen;
     }
-    return n;
+    return true;
 }
 
 /* ---- the timeline ---- */
@@ -85,13 +103,17 @@ static struct str lines_of(struct work *k)
 {
     bool delivered = k->order->as == RESOLVE_DELIVERED;
     AUTO(buf_done) struct buf lines = BUF_INIT(TIMELINE_MOST);
+    struct str reason = k->order->reason;
+    const char *said =
+        reason.len == 0 ? k->answer->text
+                        : arena_printf(k->w->arena, "%s; %.*s", k->answer->text, STR_ARG(reason));
     struct timeline_line line = { .at_us = k->op->now_us,
                                   .node = store_node(k->w->store),
                                   .stage = TIMELINE_OPERATOR,
                                   .outcome = delivered ? TIMELINE_DONE : TIMELINE_AGAIN,
                                   .took_us = -1,
                                   .what = k->order->who,
-                                  .message = str_of(k->answer->text) };
+                                  .message = str_of(said) };
 
     timeline_add(&lines, &line);
     line.stage = TIMELINE_DELIVERY;
@@ -194,6 +216,7 @@ static bool end_or_note(struct work *k, struct err *err)
 static bool resolve_one(struct work *k, const struct id *id, struct err *err)
 {
     bool asked = false;
+    size_t chosen;
 
     if (!find_document(k, id, err))
         return err->kind == ERR_NONE &&
@@ -202,7 +225,9 @@ static bool resolve_one(struct work *k, const struct id *id, struct err *err)
         return false;
     for (size_t i = 0; i < k->parts.count; i++)
         asked = asked || k->parts.list[i].sent;
-    if (resolve_choose(k) == 0)
+    if (!resolve_choose(k, &chosen, err))
+        return false;
+    if (chosen == 0)
         return resolve_say(k, OPERATE_NOTHING,
                            asked ? "its receiver is being asked whether it has it"
                                  : "nothing of it is in doubt");

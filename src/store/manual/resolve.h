@@ -1,7 +1,7 @@
 /* resolve.h - an operator decides about deliveries in doubt.
  *
  * Delivered: the receiver has it; the delivery ends.  Resend: the receiver does not have it; it is
- * sent again under the same id.  A line in the document's timeline says who decided, and when.
+ * sent again under the same id.  A line in the document's timeline says who decided, when, and why.
  *
  * Threads: any that may block; changes run in the writer.
  */
@@ -12,9 +12,10 @@
 enum resolve_as { RESOLVE_DELIVERED, RESOLVE_RESEND };
 
 struct resolve_order {
-    struct str who; /* for the timeline */
+    struct str who, reason; /* for the timeline; reason: may be empty */
     enum resolve_as as;
     int64_t endpoint;  /* only deliveries to this endpoint (name id); 0: all in doubt */
+    int64_t before_us; /* only what came into doubt before; 0: whenever */
     int64_t keep_days; /* how long an ended document is kept */
 };
 

@@ -89,6 +89,11 @@ bool document_list(struct store *s, const struct document_filter *f, int64_t bel
                    struct arena *a, struct document *ret, size_t *ret_count, int64_t *ret_next,
                    struct err *err);
 
+/* Whether the gateway (name id) received something since then.  Where too many documents of others
+ * would have to be searched, the answer is yes. */
+bool document_received(struct store *s, int64_t gateway, int64_t since_us, bool *ret,
+                       struct err *err);
+
 /* Copies the texts to the arena, and leaves out the timeline. */
 struct document document_copy(const struct document *d, struct arena *a);
 

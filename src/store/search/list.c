@@ -143,3 +143,25 @@ bool document_list(struct store *s, const struct document_filter *f, int64_t bel
     *ret_next = p.end ? 0 : p.below;
     return ok;
 }
+
+/* A page may be empty and not the last. */
+bool document_received(struct store *s, int64_t gateway, int64_t since_us, bool *ret,
+                       struct err *err)
+{
+    enum { PAGES_MOST = 20, ARENA_MOST = 4 << 20 };
+    struct document_filter f = { .gateway = gateway, .since_us = since_us };
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
+    struct document *one = ARENA_NEW(&a, struct document);
+    int64_t below = 0;
+    size_t n;
+
+    for (int i = 0; i < PAGES_MOST; i++) {
+        if (!document_list(s, &f, below, 1, &a, one, &n, &below, err))
+            return false;
+        *ret = n > 0;
+        if (n > 0 || below == 0)
+            return true;
+    }
+    *ret = true;
+    return true;
+}

@@ -20,6 +20,12 @@ WITH held AS MATERIALIZED (
 UPDATE delivery v SET intent_us = @NOW_US@, attempts = h.attempts, first_us = h.first_us
 FROM held h WHERE v.num = @KEY(h.num)@ AND v.state IN (0, 3) RETURNING h.at;
 
+-- name: resolve_since
+-- in:  $1 num int
+-- out: died_us
+-- When the delivery came into doubt.
+SELECT died_us FROM task_dead WHERE id = $1;
+
 -- name: resolve_delivered
 -- in:  $1 num int
 -- A person confirms that the receiver has it.

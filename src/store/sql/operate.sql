@@ -137,9 +137,9 @@ VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT(endpoint, breaker) DO UPDATE SET node_id = excluded.node_id, until_us = excluded.until_us,
     message = excluded.message;
 
--- name: endpoint_state_drop
--- in:  $1 endpoint int, $2 breaker int
-DELETE FROM endpoint_state WHERE endpoint = $1 AND breaker = $2;
+-- name: endpoint_state_close
+-- in:  $1 endpoint int
+DELETE FROM endpoint_state WHERE endpoint = $1 AND breaker > 0;
 
 -- name: endpoint_state_all
 -- in:  $1 limit int

@@ -254,6 +254,82 @@ TEST(breaker_does_not_overflow)
     CHECK(b.until_us == INT64_MAX && b.failures == INT64_MAX);
 }
 
+/* ---- answers that are no help ---- */
+
+static const struct breaker_rule twenty = { .failures = 3, .wait_us = 1000, .rejections = 20 };
+
+static bool reject(struct breaker *b, int64_t now_us)
+{
+    return judge(b, &twenty, VERDICT_REJECTED, now_us, 0);
+}
+
+TEST(breaker_counts_unclear_answers)
+{
+    const struct verdict unclear = { .kind = VERDICT_DOUBT, .status = 500 };
+    const struct verdict later = { .kind = VERDICT_RETRY, .status = 503 };
+    struct breaker b = { 0 };
+
+    CHECK(!breaker_judge(&b, &rule, &unclear, false, 1, 0));
+    CHECK(!breaker_judge(&b, &rule, &later, false, 2, 0)); /* neither counts nor ends the row */
+    CHECK(!breaker_judge(&b, &rule, &unclear, false, 3, 0));
+    CHECK(breaker_judge(&b, &rule, &unclear, false, 4, 0) && breaker_is_open(&b));
+    CHECK(breaker_ask(&b, b.until_us) == BREAKER_PROBE);
+    CHECK(!breaker_judge(&b, &rule, &unclear, true, b.until_us, 0) && !b.rejecting);
+    CHECK(breaker_ask(&b, b.until_us) == BREAKER_PROBE);
+    CHECK(breaker_judge(&b, &rule, &later, true, b.until_us, 0)); /* it works */
+    CHECK(!breaker_is_open(&b) && b.failures == 0);
+}
+
+TEST(breaker_opens_after_rejections_in_a_row)
+{
+    struct breaker b = { 0 };
+
+    for (int i = 1; i < 20; i++)
+        CHECK(!reject(&b, i));
+    CHECK(!succeed(&b) && b.rejections == 0); /* a delivery ends the row */
+    for (int i = 1; i < 20; i++) {
+        CHECK(!reject(&b, i));
+        CHECK(!judge(&b, &twenty, i % 2 == 0 ? VERDICT_RETRY : VERDICT_UNREACHED, i, 0));
+    }
+    CHECK(!b.rejecting && b.rejections == 19); /* and nothing else does */
+    CHECK(reject(&b, 100) && breaker_is_open(&b) && b.rejecting);
+    CHECK(b.since_us == 100 && b.until_us == 100 + twenty.wait_us);
+    CHECK(!reject(&b, 101) && b.until_us == 100 + twenty.wait_us); /* a late one */
+}
+
+TEST(breaker_of_a_rejecting_endpoint_closes_with_a_delivery_alone)
+{
+    static const enum verdict_kind kinds[] = { VERDICT_REJECTED, VERDICT_RETRY, VERDICT_DOUBT,
+                                               VERDICT_UNREACHED, VERDICT_CREDENTIAL };
+    struct breaker b = { .rejections = 19 };
+
+    CHECK(reject(&b, 100));
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        int64_t now = b.until_us;
+
+        CHECK(breaker_ask(&b, now) == BREAKER_PROBE);
+        CHECK(!judge(&b, &twenty, kinds[i], now, 0));
+        CHECK(b.rejecting && !b.probing && b.until_us > now);
+    }
+    CHECK(b.wait_us == 10 * twenty.wait_us);
+    CHECK(breaker_ask(&b, b.until_us) == BREAKER_PROBE);
+    CHECK(judge(&b, &twenty, VERDICT_DELIVERED, b.until_us, 0));
+    CHECK(!breaker_is_open(&b) && !b.rejecting && b.rejections == 0);
+}
+
+TEST(breaker_lets_every_rejection_through_without_a_limit)
+{
+    struct breaker b = { 0 };
+
+    for (int i = 0; i < 1000; i++)
+        CHECK(!judge(&b, &rule, VERDICT_REJECTED, i, 0));
+    b = (struct breaker){ .rejections = 19 };
+    CHECK(reject(&b, 100) && b.rejecting);
+    CHECK(breaker_ask(&b, b.until_us) == BREAKER_PROBE);
+    CHECK(judge(&b, &rule, VERDICT_REJECTED, b.until_us, 0)); /* a new version says 0 */
+    CHECK(!breaker_is_open(&b) && !b.rejecting);
+}
+
 /* ---- answers, and nothing taken ---- */
 
 static enum refusing_change judged(struct refusing *r, enum verdict_kind kind, int64_t status,
@@ -270,8 +346,9 @@ TEST(refusing_begins_once_after_failures_in_a_row)
     struct refusing r = { 0 };
 
     CHECK(judged(&r, VERDICT_RETRY, 503, 1) == REFUSING_SAME);
-    CHECK(judged(&r, VERDICT_DOUBT, 500, 2) == REFUSING_SAME);
-    CHECK(judged(&r, VERDICT_FAILED, 0, 3) == REFUSING_SAME); /* our own fault */
+    CHECK(judged(&r, VERDICT_RETRY, 503, 2) == REFUSING_SAME);
+    CHECK(judged(&r, VERDICT_DOUBT, 500, 3) == REFUSING_SAME); /* the breaker counts it */
+    CHECK(judged(&r, VERDICT_FAILED, 0, 3) == REFUSING_SAME);  /* our own fault */
     CHECK(judged(&r, VERDICT_RETRY, 503, 4) == REFUSING_BEGAN && r.is);
     CHECK(judged(&r, VERDICT_RETRY, 503, 5) == REFUSING_SAME && r.is);
 }

@@ -9,6 +9,7 @@ interface Props {
   warnings: Problem[];
   /** Go there. */
   line: number | null;
+  readOnly: boolean;
   onInput: (text: string) => void;
 }
 
@@ -23,7 +24,7 @@ function goTo(box: HTMLTextAreaElement, line: number): void {
   box.scrollTop = Math.max(0, (line - 6) * LINE_PX);
 }
 
-export function Editor({ text, problems, warnings, line, onInput }: Props) {
+export function Editor({ text, problems, warnings, line, readOnly, onInput }: Props) {
   const box = useRef<HTMLTextAreaElement>(null);
   const gutter = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -36,7 +37,7 @@ export function Editor({ text, problems, warnings, line, onInput }: Props) {
   for (const p of warnings) found.set(p.line, ["wait", p]);
   for (const p of problems) found.set(p.line, ["bad", p]);
   const onKey = (e: KeyboardEvent) => {
-    if (e.key !== "Tab" || e.shiftKey) return;
+    if (e.key !== "Tab" || e.shiftKey || readOnly) return;
     e.preventDefault();
     const { selectionStart: at, value } = box.current!;
     box.current!.setRangeText("  ", at, box.current!.selectionEnd, "end");
@@ -61,6 +62,7 @@ export function Editor({ text, problems, warnings, line, onInput }: Props) {
         spellcheck={false}
         wrap="off"
         value={text}
+        readOnly={readOnly}
         onScroll={scroll}
         onInput={(e) => onInput(e.currentTarget.value)}
         onKeyDown={onKey}

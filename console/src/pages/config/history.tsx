@@ -11,8 +11,9 @@ import { Empty, Failed, Loading } from "../../ui/say";
 import { State } from "../../ui/state";
 import { Time } from "../../ui/time";
 import { tell } from "../../ui/toast";
+import { appliedVersion, useLosses } from "./losses";
 
-export function ConfigHistory() {
+export function ConfigHistory({ readOnly }: { readOnly: boolean }) {
   const { data, error, loading, reload } = useQuery(api.configHistory, {});
   const [shown, setShown] = useState<number | null>(null);
   const [reverting, setReverting] = useState<number | null>(null);
@@ -34,7 +35,7 @@ export function ConfigHistory() {
           </thead>
           <tbody>
             {versions.map((v) => (
-              <Version key={v.version} version={v} shown={shown === v.version} onShow={setShown} onRevert={setReverting} />
+              <Version key={v.version} version={v} shown={shown === v.version} onShow={setShown} onRevert={readOnly ? null : setReverting} />
             ))}
           </tbody>
         </table>
@@ -58,7 +59,7 @@ interface VersionProps {
   version: ConfigVersion;
   shown: boolean;
   onShow: (version: number | null) => void;
-  onRevert: (version: number) => void;
+  onRevert: ((version: number) => void) | null;
 }
 
 function Version({ version: v, shown, onShow, onRevert }: VersionProps) {
@@ -79,7 +80,7 @@ function Version({ version: v, shown, onShow, onRevert }: VersionProps) {
               Changes
             </button>
           )}{" "}
-          {!v.live && (
+          {!v.live && onRevert && (
             <button class="small" onClick={() => onRevert(v.version)}>
               Revert to it…
             </button>
@@ -105,18 +106,26 @@ function Between({ from, to }: { from: number; to: number }) {
 }
 
 function RevertDialog({ version, live, onClose, onDone }: { version: number; live: number; onClose: () => void; onDone: () => void }) {
-  const [client] = useState(api.clientId);
+  const { data } = useQuery(api.config, { version });
+  const { ready, confirm, client, view } = useLosses(data?.config?.text ?? null);
   const submit = async () => {
-    const { configRevert: result } = await ask(api.configRevert, { version, client });
-    const first = result.problems[0];
-    if (first) throw new Error(`Line ${first.line}: ${first.message}`);
-    tell(`Version ${result.version?.version ?? ""} is live; it is version ${version} again.`);
+    const { configRevert: result } = await ask(api.configRevert, { version, confirm, client });
+    tell(`Version ${appliedVersion(result)} is live; it is version ${version} again.`);
     void refreshAbout();
     onDone();
   };
   return (
-    <FormDialog title={`Revert to version ${version}`} action="Make it live" large onClose={onClose} onSubmit={submit}>
+    <FormDialog
+      title={`Revert to version ${version}`}
+      action="Make it live"
+      large
+      danger={confirm !== null}
+      disabled={!ready}
+      onClose={onClose}
+      onSubmit={submit}
+    >
       <Between from={live} to={version} />
+      {view}
     </FormDialog>
   );
 }

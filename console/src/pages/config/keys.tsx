@@ -9,7 +9,7 @@ import { Empty, Failed, Say } from "../../ui/say";
 import { Time } from "../../ui/time";
 import { attempt, tell } from "../../ui/toast";
 
-export function ConfigKeys() {
+export function ConfigKeys(_: { readOnly: boolean }) {
   return (
     <div class="columns">
       <Keys />

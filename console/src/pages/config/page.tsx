@@ -1,6 +1,8 @@
 // page.tsx - Configuration: its parts, its text, its history, keys and secrets.
+import * as api from "../../api";
 import { useStore } from "../../base/store";
-import { Empty } from "../../ui/say";
+import { useQuery } from "../../base/use_query";
+import { Empty, Say } from "../../ui/say";
 import { draft } from "./draft";
 import { ConfigHistory } from "./history";
 import { ConfigKeys } from "./keys";
@@ -16,6 +18,7 @@ const TABS = {
 
 export function ConfigPage({ rest }: { rest: string }) {
   const now = useStore(draft);
+  const file = useQuery(api.configFile, {}).data?.about.configFile ?? null;
   const tab = rest in TABS ? TABS[rest as keyof typeof TABS] : null;
   return (
     <>
@@ -31,7 +34,13 @@ export function ConfigPage({ rest }: { rest: string }) {
           ))}
         </nav>
       </div>
-      {tab ? <tab.page /> : <Empty title="Page not found" />}
+      {file !== null && (
+        <Say tone="plain">
+          Read-only: the configuration of this node is its file <code>{file}</code> (<code>node.config: file</code>). Change it there, then send SIGHUP to
+          the node or restart it.
+        </Say>
+      )}
+      {tab ? <tab.page readOnly={file !== null} /> : <Empty title="Page not found" />}
     </>
   );
 }

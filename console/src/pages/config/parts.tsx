@@ -15,7 +15,7 @@ import { PartDialog } from "./form";
 
 const EVERY_MS = 10000;
 
-export function ConfigParts() {
+export function ConfigParts({ readOnly }: { readOnly: boolean }) {
   const { query } = usePlace();
   const find = query.get("find");
   const { data, error, loading, reload } = useQuery(api.parts, {}, { every: EVERY_MS });
@@ -25,7 +25,7 @@ export function ConfigParts() {
   const [adding, setAdding] = useState<string | null>(null);
   const config = live.data?.config;
   const add = (role: string) => (
-    <button class="small" disabled={!connectors.data || !config} onClick={() => setAdding(role)}>
+    <button class="small" disabled={!connectors.data || !config || readOnly} onClick={() => setAdding(role)}>
       Add {role === "endpoint" ? "an" : "a"} {role}…
     </button>
   );

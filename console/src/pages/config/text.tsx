@@ -14,6 +14,7 @@ import { Empty, Failed, Loading, Say } from "../../ui/say";
 import { tell } from "../../ui/toast";
 import { draft } from "./draft";
 import { Editor, Problems } from "./editor";
+import { appliedVersion, useLosses } from "./losses";
 import { Rehearse } from "./rehearse";
 
 const CHECK_MS = 500;
@@ -49,16 +50,23 @@ function useCheck(text: string): { checked: Checked | null; failed: string | nul
   return { checked, failed };
 }
 
-export function ConfigText() {
+export function ConfigText({ readOnly }: { readOnly: boolean }) {
   const { data, error, reload } = useQuery(api.config, { version: null });
   const live = data?.config;
   if (error) return <Failed error={error} again={reload} />;
   if (!data) return <Loading />;
   if (!live) return <Empty title="No configuration yet" />;
-  return <Work key={live.version} version={live.version} live={live.text} onApplied={reload} />;
+  return <Work key={live.version} version={live.version} live={live.text} readOnly={readOnly} onApplied={reload} />;
 }
 
-function Work({ version, live, onApplied }: { version: number; live: string; onApplied: () => void }) {
+interface WorkProps {
+  version: number;
+  live: string;
+  readOnly: boolean;
+  onApplied: () => void;
+}
+
+function Work({ version, live, readOnly, onApplied }: WorkProps) {
   const now = useStore(draft);
   const { query } = usePlace();
   const text = now?.text ?? live;
@@ -89,13 +97,15 @@ function Work({ version, live, onApplied }: { version: number; live: string; onA
           <Verdict current={current} failed={failed} />
           <span class="room" />
           {changed && <button onClick={() => draft.set(null)}>Discard the changes</button>}
-          <button class="first" disabled={!changed || !good} onClick={() => setApplying(true)}>
-            Apply…
-          </button>
+          {!readOnly && (
+            <button class="first" disabled={!changed || !good} onClick={() => setApplying(true)}>
+              Apply…
+            </button>
+          )}
         </header>
         {view === "text" && (
           <>
-            <Editor text={text} problems={current?.problems ?? []} warnings={current?.warnings ?? []} line={line} onInput={input} />
+            <Editor text={text} problems={current?.problems ?? []} warnings={current?.warnings ?? []} line={line} readOnly={readOnly} onInput={input} />
             <Problems problems={current?.problems ?? []} tone="bad" onGo={setLine} />
             <Problems problems={current?.warnings ?? []} tone="wait" onGo={setLine} />
           </>
@@ -135,18 +145,17 @@ function Changes({ text }: { text: string }) {
 
 function ApplyDialog({ text, onClose, onApplied }: { text: string; onClose: () => void; onApplied: () => void }) {
   const [note, setNote] = useState("");
-  const [client] = useState(api.clientId);
+  const { ready, confirm, client, view } = useLosses(text);
   const submit = async () => {
-    const { configApply: result } = await ask(api.configApply, { text, note: note || null, client });
-    const first = result.problems[0];
-    if (first) throw new Error(`Line ${first.line}: ${first.message}`);
-    tell(`Version ${result.version?.version ?? ""} is live.`);
+    const { configApply: result } = await ask(api.configApply, { text, note: note || null, confirm, client });
+    tell(`Version ${appliedVersion(result)} is live.`);
     void refreshAbout();
     onApplied();
   };
   return (
-    <FormDialog title="Apply" action="Make it live" large onClose={onClose} onSubmit={submit}>
+    <FormDialog title="Apply" action="Make it live" large danger={confirm !== null} disabled={!ready} onClose={onClose} onSubmit={submit}>
       <Changes text={text} />
+      {view}
       <label>
         Note, for the history
         <input value={note} onInput={(e) => setNote(e.currentTarget.value)} />

@@ -99,8 +99,9 @@ function ResolveDialog({ document: d, onClose }: { document: DocumentDetail; onC
   const doubtful = d.deliveries.filter((v) => v.state === "in_doubt");
   const [as, setAs] = useState("delivered");
   const [endpoint, setEndpoint] = useState(doubtful.length === 1 ? doubtful[0]!.endpoint : "");
+  const [reason, setReason] = useState("");
   const submit = async () => {
-    const { resolve } = await ask(api.resolve, { ids: [d.id], as, endpoint: endpoint || null, client: api.clientId() });
+    const { resolve } = await ask(api.resolve, { ids: [d.id], as, endpoint: endpoint || null, reason: reason.trim() || null, client: api.clientId() });
     tellResults(resolve);
     onClose();
   };
@@ -124,6 +125,10 @@ function ResolveDialog({ document: d, onClose }: { document: DocumentDetail; onC
       <label class="check">
         <input type="radio" name="as" checked={as === "resend"} onChange={() => setAs("resend")} />
         The receiver does not have it: send it again under the same id
+      </label>
+      <label>
+        Reason
+        <input value={reason} maxLength={500} placeholder="how you found out" onInput={(e) => setReason(e.currentTarget.value)} />
       </label>
     </FormDialog>
   );

@@ -13,7 +13,7 @@ const REASONS: Record<string, string> = {
   window: "its delivery window is closed",
   rate: "its rate limit is reached",
   order: "an earlier document goes first",
-  breaker: "the endpoint cannot be reached, or refuses our credentials; it is probed automatically",
+  breaker: "the endpoint cannot be reached, gives no clear answer, refuses our credentials, or rejects everything; it is probed automatically",
   pause: "deliveries are paused, or the receiver asked for a pause",
   endpoint: "the endpoint is no longer configured",
   restore: "the store was restored from a backup, and no release rule is chosen yet",

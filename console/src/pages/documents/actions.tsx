@@ -13,6 +13,8 @@ const VERBS = {
   Retry: { change: api.documentsRetry, about: "dead documents and those that wait for a retry" },
   Cancel: { change: api.documentsCancel, about: "documents that have not ended" },
   Discard: { change: api.documentsDiscard, about: "dead documents" },
+  "Resolve as delivered": { change: api.documentsDelivered, about: "documents in doubt: their receiver has them" },
+  "Resolve and resend": { change: api.documentsResend, about: "documents in doubt: their receiver does not have them" },
 } as const;
 
 type Verb = keyof typeof VERBS;
@@ -29,7 +31,9 @@ async function actOn(verb: Verb, ids: string[]): Promise<OperateResult[]> {
   const client = api.clientId();
   if (verb === "Retry") return (await ask(api.retry, { ids, from: "auto", again: false, client })).retry;
   if (verb === "Cancel") return (await ask(api.cancel, { ids, client })).cancel;
-  return (await ask(api.discard, { ids, client })).discard;
+  if (verb === "Discard") return (await ask(api.discard, { ids, client })).discard;
+  const as = verb === "Resolve as delivered" ? "delivered" : "resend";
+  return (await ask(api.resolve, { ids, as, endpoint: null, reason: null, client })).resolve;
 }
 
 interface Props {
@@ -60,6 +64,7 @@ export function DocumentActions({ filter, selected, onChanged }: Props) {
           things="documents"
           filter={all.filter}
           change={VERBS[all.verb].change}
+          reason={all.verb.startsWith("Resolve") ? "how you found out" : undefined}
           danger={all.verb !== "Retry"}
           onClose={(changed) => {
             setAll(null);

@@ -37,7 +37,7 @@ function alertItem(a: Alert): Item {
 
 function endpointItem(e: Endpoint): Item {
   const why = e.broken ?? e.failing;
-  const what = why ? <>{why}</> : <>cannot be reached, or refuses our credentials; {plural(e.waiting, "delivery", "deliveries")} wait here</>;
+  const what = why ? <>{why}</> : <>cannot be reached, gives no clear answer, or refuses our credentials; {plural(e.waiting, "delivery", "deliveries")} wait here</>;
   return {
     key: `e${e.name}`,
     word: "broken",

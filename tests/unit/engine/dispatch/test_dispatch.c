@@ -1,7 +1,10 @@
 /* Which delivery may begin now.  A real plan of a small configuration; nothing is sent. */
 #include "engine/dispatch/dispatch.h"
 
+#include <string.h>
+
 #include "engine/dispatch/field.h"
+#include "store/govern/endpoint_state.h"
 
 static const char without_one[] =
     "systems: { hub: { limits: { concurrency: 2 } }, shop: {} }\n"
@@ -440,14 +443,41 @@ TEST(a_slot_that_is_given_back_lets_the_next_one_begin)
     field_free(f);
 }
 
+/* As another node, or this one before a restart, has stored it. */
+static void learn(struct field *f, int64_t endpoint, enum endpoint_state_kind kind,
+                  int64_t since_us, int64_t until_us)
+{
+    dispatch_learn(f->dispatch, &(struct endpoint_state){ .endpoint = endpoint,
+                                                          .kind = kind,
+                                                          .since_us = since_us,
+                                                          .until_us = until_us,
+                                                          .message = STR("answered 422") });
+}
+
 TEST(what_another_node_knows_is_learned)
 {
     struct field *f = field_new();
     int64_t one = word(f, NAME_ENDPOINT, "one"), now = clock_wall_us();
     unsigned why;
 
-    dispatch_learn(f->dispatch, one, true, now, now + CLOCK_S);
+    learn(f, one, ENDPOINT_OPEN, now, now + CLOCK_S);
     CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
+    field_free(f);
+}
+
+TEST(an_endpoint_that_rejected_everything_is_not_forgotten_by_a_restart)
+{
+    struct field *f = field_new();
+    struct leg *a = leg(f, "hub", "one");
+    struct endpoint_look look;
+    int64_t now = clock_wall_us();
+
+    learn(f, a->row.endpoint, ENDPOINT_REJECTING, now - 2, now - 1); /* a probe may go */
+    CHECK(dispatch_look(f->dispatch, a->row.endpoint, &look) && look.rejecting);
+    CHECK(strstr(look.rejecting_why, "answered 422") != NULL);
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && a->probe);
+    (void)end(f, a, VERDICT_REJECTED);
+    CHECK(dispatch_look(f->dispatch, a->row.endpoint, &look) && look.open && look.rejecting);
     field_free(f);
 }
 
@@ -491,8 +521,8 @@ TEST(a_held_delivery_carries_every_reason)
     int64_t one = word(f, NAME_ENDPOINT, "one"), now = clock_wall_us();
     unsigned why;
 
-    dispatch_learn(f->dispatch, one, true, now, now + CLOCK_S);
-    dispatch_learn(f->dispatch, one, false, now, now + CLOCK_S);
+    learn(f, one, ENDPOINT_OPEN, now, now + CLOCK_S);
+    learn(f, one, ENDPOINT_PAUSE, now, now + CLOCK_S);
     hold(f, "hub", true);
     govern_set_pause(f->govern, true);
     CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK);
@@ -525,7 +555,7 @@ TEST(a_reason_that_comes_and_goes_leaves_nothing_behind)
     CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
     CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
     /* c's endpoint is closed for a moment, in which everything else of its system ends */
-    dispatch_learn(f->dispatch, two, false, now, now + 30 * CLOCK_MS);
+    learn(f, two, ENDPOINT_PAUSE, now, now + 30 * CLOCK_MS);
     (void)end(f, a, VERDICT_DELIVERED);
     (void)end(f, b, VERDICT_DELIVERED);
     clock_sleep_us(40 * CLOCK_MS);
