@@ -416,13 +416,13 @@ export interface RehearsedPast {
   looked: number;
   left: number;
   differences: {
-    id: string;
+    id: string | null;
     gateway: string;
     name: string | null;
-    received: string;
+    received: string | null;
     kinds: string[];
-    was: RehearsedWay;
-    would: RehearsedWay;
+    was: RehearsedWay | null;
+    would: RehearsedWay | null;
   }[];
   next: string | null;
 }

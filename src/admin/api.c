@@ -34,6 +34,7 @@ static const struct {
 } owned[] = {
     { "Document", api_covers_document },
     { "RehearsedDocument", api_covers_rehearsed },
+    { "RehearsedLeft", api_covers_rehearsed },
 };
 
 static bool covers(const struct graphql_call *call, enum right right)

@@ -88,9 +88,9 @@ def kind_of(node):
     return type(node).__name__.replace("Node", "")
 
 
-def needs_of(node):
+def needs_of(node, directive="needs"):
     for d in node.directives or ():
-        if d.name.value == "needs":
+        if d.name.value == directive:
             return d.arguments[0].value.value
     return None
 
@@ -109,6 +109,9 @@ TYPES = {d.name.value: d for d in parse(SDL).definitions if hasattr(d, "name")}
 OBJECTS = {name: d for name, d in TYPES.items() if kind_of(d) == "ObjectTypeDefinition"}
 RULES = {(name, f.name.value): needs_of(f) or needs_of(d)
          for name, d in OBJECTS.items() for f in d.fields}
+# Fields that are null, without an error, unless the caller has this right as well.
+SHOWS = {(name, f.name.value): needs_of(f, "shows")
+         for name, d in OBJECTS.items() for f in d.fields if needs_of(f, "shows")}
 
 
 def literal(t):
@@ -391,7 +394,7 @@ def cases_of(rights):
     """Queries, and the fields that must be refused: of what is reached, all that is allowed at
     once, and what is not one by one.  What is not reached is refused on the way to it."""
     for name, way in ways().items():
-        if any(RULES[t, f.name.value] not in rights for t, f in way):
+        if any(not {RULES[t, f.name.value], SHOWS.get((t, f.name.value), "any")} <= rights for t, f in way):
             continue
         fields = {f: RULES[name, f.name.value] in rights for f in OBJECTS[name].fields}
         verb = "mutation" if (way[0][0] if way else name) == "Mutation" else "query"

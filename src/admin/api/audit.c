@@ -211,9 +211,12 @@ bool api_audit_ask(struct graphql_call *call, enum right right, struct err *err)
 
     if (call->type == call->schema->mutation)
         api_audit_begin(call);
+    else if (call->field->is_audited && right == (enum right)call->field->right)
+        return write_look(call, err);
+    else if (looks && str_is(call->type->name, "RehearsedDocument"))
+        return api_log_rehearsed(call, right, err);
     else if (looks && call->field->needs.ptr != NULL)
-        return str_is(call->type->name, "RehearsedDocument") ? api_log_rehearsed(call, right, err)
-                                                             : write_look(call, err);
+        return write_look(call, err);
     return true;
 }
 
