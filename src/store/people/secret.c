@@ -248,13 +248,20 @@ static bool unseal(const struct keys *k, struct str name, struct str sealed, str
     return true;
 }
 
-static void fingerprint(const struct keys *k, struct str value, char ret[FINGERPRINT * 2 + 1])
+/* The name is part of it: otherwise a value could be found by storing guesses under other names and
+ * comparing their fingerprints. */
+static void fingerprint(const struct keys *k, struct str name, struct str value,
+                        char ret[FINGERPRINT * 2 + 1])
 {
     unsigned char digest[crypto_generichash_BYTES_MIN];
+    crypto_generichash_state state;
 
     _Static_assert((int)crypto_generichash_BYTES_MIN >= (int)FINGERPRINT, "it is cut");
-    (void)crypto_generichash(digest, sizeof digest, (const unsigned char *)value.ptr, value.len,
-                             k->print, KEY_BYTES);
+    (void)crypto_generichash_init(&state, k->print, KEY_BYTES, sizeof digest);
+    (void)crypto_generichash_update(&state, (const unsigned char *)name.ptr, name.len);
+    (void)crypto_generichash_update(&state, (const unsigned char *)"", 1); /* ends the name */
+    (void)crypto_generichash_update(&state, (const unsigned char *)value.ptr, value.len);
+    (void)crypto_generichash_final(&state, digest, sizeof digest);
     (void)sodium_bin2hex(ret, FINGERPRINT * 2 + 1, digest, FINGERPRINT);
 }
 
@@ -327,7 +334,7 @@ bool secret_put(struct store *s, struct str name, struct str value, struct str w
     if (!load_keys(s, true, &keys, err))
         return false;
     secret_seal(&keys, name, value, sealed);
-    fingerprint(&keys, value, print);
+    fingerprint(&keys, name, value, print);
     struct secret_op o = { .name = name,
                            .sealed = str_mem(sealed, HEAD + value.len + TAG),
                            .who = who,
