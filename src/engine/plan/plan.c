@@ -22,8 +22,8 @@ static bool plan_find_secret(void *arg, struct str name, struct arena *a, struct
     return secret_get(arg, name, a, ret, err);
 }
 
-struct settings plan_settings(struct builder *b, const struct yaml_node *node,
-                              const struct option *common, const struct option *own)
+static struct settings plan_settings(struct builder *b, const struct yaml_node *node,
+                                     const struct option *common, const struct option *own)
 {
     return (struct settings){ .node = node,
                               .common = common,
@@ -421,8 +421,8 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
     struct settings s =
         plan_settings(b, c->node, grammar_endpoint, e->type != NULL ? e->type->kind.keys : NULL);
 
-    s.folders =
-        folders_port(b->store, NAME_ENDPOINT, c->name, b->plan->version == 0, NULL, &b->plan->arena);
+    s.folders = folders_port(b->store, NAME_ENDPOINT, c->name, b->plan->version == 0, NULL,
+                             &b->plan->arena);
     if (c->system != NULL)
         e->system = plan_system_named(b->plan, str_of(c->system));
     if (!plan_read_rules(e, &s, &err))

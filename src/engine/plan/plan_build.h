@@ -15,9 +15,7 @@ struct builder {
     bool bad;                      /* a problem was added */
 };
 
-struct settings plan_settings(struct builder *b, const struct yaml_node *node,
-                              const struct option *common, const struct option *own);
-/* The same for a step or a batch, whose results are bytes of documents. */
+/* The settings of a step or a batch, whose results are bytes of documents. */
 struct settings plan_step_settings(struct builder *b, const struct yaml_node *node,
                                    const struct option *own);
 /* Reports a part that cannot be used: as a problem when a configuration is being checked.  Returns
