@@ -474,7 +474,11 @@ export interface Key {
   id: string;
   gateway: string;
   title: string | null;
+  systems: string[];
+  from: string[];
   made: string;
+  expires: string | null;
+  used: string | null;
 }
 
 export interface Secret {

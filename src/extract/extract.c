@@ -9,6 +9,7 @@
 #include "base/http_target.h"
 #include "base/require.h"
 #include "core/expr.h"
+#include "core/head.h"
 #include "core/problem.h"
 #include "extract/answer.h"
 #include "extract/extract_csv.h"
@@ -230,25 +231,11 @@ static void run_plan(struct asking *q, enum plan_kind kind, size_t from_field)
         extract_csv_run(x->csv, body, q->source->whole, q->arena, answers);
 }
 
-/* The value of the first header line of this name; ptr NULL: none. */
-static struct str head_line(struct str head, struct str name)
-{
-    while (head.len > 0) {
-        struct str line;
-
-        head = str_cut(head, '\n', &line);
-        if (line.len > name.len + 1 && line.ptr[name.len] == ':' &&
-            str_eq_nocase(str_mem(line.ptr, name.len), name))
-            return str_from(line, name.len + 1);
-    }
-    return (struct str){ 0 };
-}
-
 static struct answer ask_query(const struct asking *q, struct str name)
 {
     char room[4 * FACTS_VALUE_MOST + 1] = "";
     struct buf text = { .ptr = room, .size = sizeof room, .cap = sizeof room - 1 };
-    struct str query = str_trim(head_line(q->source->head, STR(":query")));
+    struct str query = str_trim(head_field(q->source->head, STR(":query")));
     struct err err;
     bool found = false;
 
@@ -272,7 +259,7 @@ static struct answer extract_ask(struct asking *q, const struct expression *e, s
     case EXPR_VALUE:
         return answer_make(e->rest, ANSWER_NOWHERE, q->arena);
     case EXPR_HEADER:
-        line = head_line(source->head, e->rest);
+        line = head_field(source->head, e->rest);
         return line.ptr != NULL ? answer_make(line, ANSWER_NOWHERE, q->arena) : answer;
     case EXPR_QUERY:
         return ask_query(q, e->rest);

@@ -13,6 +13,7 @@
 #include "engine/intake/password.h"
 #include "engine/road/birth.h"
 #include "engine/road/road.h"
+#include "engine/tally/refusals.h"
 #include "store/store.h"
 
 enum {
@@ -517,6 +518,17 @@ static void count_refusal(const struct intake_gateway *g, int status)
     metric_add(&g->state->refused, 1);
 }
 
+static void note_refusal(struct intake *in, const struct intake_gateway *g, struct str who,
+                         struct str address, const char *why)
+{
+    refusals_note(in->options.refusals, &(struct refusal){ .action = "keyRefused",
+                                                           .actor = who,
+                                                           .kind = STR("caller"),
+                                                           .address = address,
+                                                           .object = str_of(g->config->name),
+                                                           .why = why });
+}
+
 const struct intake_port intake_port = {
     .table = table,
     .release = intake_table_unref,
@@ -528,4 +540,5 @@ const struct intake_port intake_port = {
     .abort = abort_arrival,
     .verify = verify,
     .count_refusal = count_refusal,
+    .note_refusal = note_refusal,
 };
