@@ -150,7 +150,7 @@ static void find_search(struct flight *f, const struct extract_source *source)
         return;
     bool ok = extract_run(x, source, &f->arena, &found, &failure);
 
-    if (ok && !walk_add_attributes(f, &found)) {
+    if (!walk_add_attributes(f, &found) && ok) {
         (void)snprintf(failure.message, sizeof failure.message,
                        "with its other attributes they are more than %d, or have more than %d "
                        "bytes: some are left out",
@@ -185,8 +185,15 @@ bool walk_find_facts(struct flight *f)
     if (g == NULL || g->extractor == NULL)
         return true;
     if (!extract_run(g->extractor, &source, &f->arena, &f->facts, &failure)) {
+        struct facts *x = &f->facts;
+
+        /* What was found stays: by it the dead letter is found, grouped and in somebody's scope. */
+        (void)walk_find_system(f, "sender", &x->sender, &x->sender_unknown);
+        (void)walk_find_system(f, "receiver", &x->receiver, &x->receiver_unknown);
         outcome_dead(f, TIMELINE_EXTRACT, STR(""), failure.code, clock_mono_us() - from,
                      failure.message);
+        if (failure.code != DEAD_BUDGET)
+            find_search(f, &source);
         return false;
     }
     known = walk_look_up(f, from) && walk_is_own_sender(f, from);
