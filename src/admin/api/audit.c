@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 
+#include "store/audit/audit_sign.h"
 enum {
     ASKED_MOST = 1500, /* bytes of JSON after which no further value is begun */
     VALUE_MOST = 200,
@@ -155,11 +156,6 @@ static struct str object_of(const struct graphql_call *call)
 
 struct audit_entry api_audit_entry(const struct principal *p, struct str action, struct str object)
 {
-    static const struct str kinds[] = { [PRINCIPAL_NOBODY] = { "caller", 6 },
-                                        [PRINCIPAL_TOKEN] = { "token", 5 },
-                                        [PRINCIPAL_USER] = { "user", 4 },
-                                        [PRINCIPAL_KEY] = { "key", 3 } };
-
     return (struct audit_entry){ .actor = p->name,
                                  .kind = kinds[p->kind],
                                  .address = p->address,
@@ -304,7 +300,8 @@ struct shown_check {
     bool ok;
     char text[SHA256_TEXT];
     const char *hash;
-    struct str message;
+    struct str message, key;
+    char key_text[CHECKPOINT_KEY];
 };
 
 static bool audit_is_whole(struct graphql_call *call, struct err *err)
@@ -325,9 +322,35 @@ static bool audit_is_whole(struct graphql_call *call, struct err *err)
     v->hash = v->check.seq > 0 ? digest_text(&v->check.hash, v->text) : NULL;
     v->message = str_of(v->check.message);
     return graphql_set_object(call, v);
+    if (!audit_sign_key(api_store(call), v->key_text, err))
+        return false;
+    v->key = str_of(v->key_text);
 }
 
 const struct graphql_resolver api_audit[] = {
+struct shown_checkpoint {
+    struct checkpoint point;
+    char hash_text[SHA256_TEXT], whole[CHECKPOINT_TEXT];
+    const char *hash, *key, *text;
+};
+
+static bool api_audit_checkpoint(struct graphql_call *call, struct err *err)
+{
+    struct shown_checkpoint *v = ARENA_NEW(call->arena, struct shown_checkpoint);
+    int64_t from = clock_mono_us();
+
+    if (!audit_sign(api_store(call), &v->point, v->whole, err))
+        return false;
+    graphql_lend(call, clock_mono_us() - from);
+    v->hash = digest_text(&v->point.hash, v->hash_text);
+    v->key = v->point.key;
+    v->text = v->whole;
+    now.begun.object =
+        str_of(arena_printf(call->arena, "%lld:%s", (long long)v->point.seq, v->hash));
+    now.begun.became = str_of(arena_printf(call->arena, "signed with %s", v->key));
+    return api_audit_now(call, err) && graphql_set_object(call, v);
+}
+
     { .field = "Query.audit", .fn = audit },
     { .field = "AuditPage.items", .fn = api_page_items },
     API_TEXT_AT("AuditPage.next", struct api_page, next),
@@ -350,4 +373,10 @@ const struct graphql_resolver api_audit[] = {
     API_NUMBER_AT("AuditCheck.broken", struct shown_check, check.bad),
     API_TEXT_AT("AuditCheck.message", struct shown_check, message),
 };
+    API_TEXT_AT("AuditCheck.key", struct shown_check, key),
+    { .field = "Mutation.auditCheckpoint", .fn = api_audit_checkpoint },
+    GRAPHQL_MEMBER("AuditCheckpoint.seq", struct shown_checkpoint, point.seq),
+    GRAPHQL_MEMBER("AuditCheckpoint.hash", struct shown_checkpoint, hash),
+    GRAPHQL_MEMBER("AuditCheckpoint.key", struct shown_checkpoint, key),
+    GRAPHQL_MEMBER("AuditCheckpoint.text", struct shown_checkpoint, text),
 const size_t api_audit_count = sizeof api_audit / sizeof api_audit[0];
