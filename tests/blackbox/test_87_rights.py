@@ -89,10 +89,7 @@ def kind_of(node):
 
 
 def needs_of(node, directive="needs"):
-    for d in node.directives or ():
-        if d.name.value == directive:
-            return d.arguments[0].value.value
-    return None
+    return next((d.arguments[0].value.value for d in node.directives or () if d.name.value == directive), None)
 
 
 def named(t):
@@ -110,8 +107,7 @@ OBJECTS = {name: d for name, d in TYPES.items() if kind_of(d) == "ObjectTypeDefi
 RULES = {(name, f.name.value): needs_of(f) or needs_of(d)
          for name, d in OBJECTS.items() for f in d.fields}
 # Fields that are null, without an error, unless the caller has this right as well.
-SHOWS = {(name, f.name.value): needs_of(f, "shows")
-         for name, d in OBJECTS.items() for f in d.fields if needs_of(f, "shows")}
+SHOWS = {(name, f.name.value): needs_of(f, "shows") or "any" for name, d in OBJECTS.items() for f in d.fields}
 
 
 def literal(t):
@@ -394,7 +390,7 @@ def cases_of(rights):
     """Queries, and the fields that must be refused: of what is reached, all that is allowed at
     once, and what is not one by one.  What is not reached is refused on the way to it."""
     for name, way in ways().items():
-        if any(not {RULES[t, f.name.value], SHOWS.get((t, f.name.value), "any")} <= rights for t, f in way):
+        if any(not {RULES[t, f.name.value], SHOWS[t, f.name.value]} <= rights for t, f in way):
             continue
         fields = {f: RULES[name, f.name.value] in rights for f in OBJECTS[name].fields}
         verb = "mutation" if (way[0][0] if way else name) == "Mutation" else "query"

@@ -5,12 +5,13 @@
 
 #include "admin/api/parts.h"
 #include "admin/graphql/type.h"
+#include "admin/login/identify.h"
 #include "admin/view/document_view.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/json.h"
-
 #include "store/audit/audit_sign.h"
+
 enum {
     ASKED_MOST = 1500, /* bytes of JSON after which no further value is begun */
     VALUE_MOST = 200,
@@ -157,7 +158,7 @@ static struct str object_of(const struct graphql_call *call)
 struct audit_entry api_audit_entry(const struct principal *p, struct str action, struct str object)
 {
     return (struct audit_entry){ .actor = p->name,
-                                 .kind = kinds[p->kind],
+                                 .kind = identify_kind(p),
                                  .address = p->address,
                                  .action = action,
                                  .object = object };
@@ -321,13 +322,12 @@ static bool audit_is_whole(struct graphql_call *call, struct err *err)
     v->ok = v->check.bad == 0;
     v->hash = v->check.seq > 0 ? digest_text(&v->check.hash, v->text) : NULL;
     v->message = str_of(v->check.message);
-    return graphql_set_object(call, v);
     if (!audit_sign_key(api_store(call), v->key_text, err))
         return false;
     v->key = str_of(v->key_text);
+    return graphql_set_object(call, v);
 }
 
-const struct graphql_resolver api_audit[] = {
 struct shown_checkpoint {
     struct checkpoint point;
     char hash_text[SHA256_TEXT], whole[CHECKPOINT_TEXT];
@@ -351,6 +351,7 @@ static bool api_audit_checkpoint(struct graphql_call *call, struct err *err)
     return api_audit_now(call, err) && graphql_set_object(call, v);
 }
 
+const struct graphql_resolver api_audit[] = {
     { .field = "Query.audit", .fn = audit },
     { .field = "AuditPage.items", .fn = api_page_items },
     API_TEXT_AT("AuditPage.next", struct api_page, next),
@@ -372,11 +373,11 @@ static bool api_audit_checkpoint(struct graphql_call *call, struct err *err)
     GRAPHQL_MEMBER("AuditCheck.hash", struct shown_check, hash),
     API_NUMBER_AT("AuditCheck.broken", struct shown_check, check.bad),
     API_TEXT_AT("AuditCheck.message", struct shown_check, message),
-};
     API_TEXT_AT("AuditCheck.key", struct shown_check, key),
     { .field = "Mutation.auditCheckpoint", .fn = api_audit_checkpoint },
     GRAPHQL_MEMBER("AuditCheckpoint.seq", struct shown_checkpoint, point.seq),
     GRAPHQL_MEMBER("AuditCheckpoint.hash", struct shown_checkpoint, hash),
     GRAPHQL_MEMBER("AuditCheckpoint.key", struct shown_checkpoint, key),
     GRAPHQL_MEMBER("AuditCheckpoint.text", struct shown_checkpoint, text),
+};
 const size_t api_audit_count = sizeof api_audit / sizeof api_audit[0];
