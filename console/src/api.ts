@@ -303,11 +303,14 @@ export const rehearsePast = query<
 }`);
 
 export const keys = query<{ keys: T.Key[] }>(`query {
-  keys { id gateway title made }
+  keys { id gateway title systems from made expires used }
 }`);
 
-export const keyAdd = query<{ keyAdd: { id: string; key: string } }, { gateway: string; title: string | null; client: string }>(`mutation ($gateway: String!, $title: String, $client: ID) {
-  keyAdd(gateway: $gateway, title: $title, client: $client) { id key }
+export const keyAdd = query<
+  { keyAdd: { id: string; key: string } },
+  { gateway: string; title: string | null; systems: string[] | null; client: string }
+>(`mutation ($gateway: String!, $title: String, $systems: [String!], $client: ID) {
+  keyAdd(gateway: $gateway, title: $title, systems: $systems, client: $client) { id key }
 }`);
 
 export const keyRemove = query<{ keyRemove: boolean }, { id: string; client: string }>(`mutation ($id: ID!, $client: ID) {

@@ -430,13 +430,13 @@ export interface RehearsedPast {
   looked: number;
   left: number;
   differences: {
-    id: string;
+    id: string | null;
     gateway: string;
     name: string | null;
-    received: string;
+    received: string | null;
     kinds: string[];
-    was: RehearsedWay;
-    would: RehearsedWay;
+    was: RehearsedWay | null;
+    would: RehearsedWay | null;
   }[];
   next: string | null;
 }
@@ -488,7 +488,11 @@ export interface Key {
   id: string;
   gateway: string;
   title: string | null;
+  systems: string[];
+  from: string[];
   made: string;
+  expires: string | null;
+  used: string | null;
 }
 
 export interface Secret {

@@ -18,6 +18,8 @@ struct principal;
 bool api_new(struct api **ret, struct err *err);
 void api_free(struct api *api);
 
-/* Executes the body of POST /graphql and appends the answer; returns the HTTP status. */
+/* Executes the body of POST /graphql and appends the answer; returns the HTTP status.  429: the
+ * principal has used more of this node's time than it may (login/budget.h), and may ask again after
+ * *ret_wait_s. */
 int api_execute(struct api *api, const struct principal *who, struct str content_type,
-                struct str body, struct buf *out);
+                struct str body, struct buf *out, int *ret_wait_s);

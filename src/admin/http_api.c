@@ -52,6 +52,7 @@ struct visit {
     int64_t dropped; /* bytes that were discarded because the body is too large */
     char *content_type;
     int status;
+    int wait_s; /* of a status 429 */
 };
 
 /* ---- objects ---- */
@@ -106,8 +107,8 @@ static void graphql_run_in_background(struct background_job *job)
 {
     struct visit *v = container_of(http_visit_of_job(job), struct visit, visit);
 
-    v->status =
-        api_execute(v->self->api, &v->who, str_of(v->content_type), buf_view(&v->body), &v->answer);
+    v->status = api_execute(v->self->api, &v->who, str_of(v->content_type), buf_view(&v->body),
+                            &v->answer, &v->wait_s);
 }
 
 static void graphql_done(struct loop_msg *msg)
@@ -117,9 +118,13 @@ static void graphql_done(struct loop_msg *msg)
     if (visit == NULL)
         return;
     struct visit *v = container_of(visit, struct visit, visit);
+    char fields[80] = "Cache-Control: no-store\r\n";
 
-    http_answer(v->visit.request, v->status, STR("Cache-Control: no-store\r\n"),
-                STR("application/json"), buf_view(&v->answer));
+    if (v->status == 429)
+        (void)snprintf(fields, sizeof fields, "Cache-Control: no-store\r\nRetry-After: %d\r\n",
+                       v->wait_s);
+    http_answer(v->visit.request, v->status, str_of(fields), STR("application/json"),
+                buf_view(&v->answer));
     visit_free(&v->visit);
 }
 

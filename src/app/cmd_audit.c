@@ -1,6 +1,7 @@
 /* cmd_audit.c - `waybill audit`: who did what, and whether the hash chain of the log is intact. */
 #include <string.h>
 
+#include "app/checkpoint_keep.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
@@ -81,14 +82,56 @@ static bool read_head(const struct args *a, json_t **ret)
     return true;
 }
 
+/* Reads --checkpoint into *io_variables, if it is given; the exit status. */
+static int read_checkpoint(const struct args *a, struct checkpoint *ret, json_t **io_variables)
+{
+    const char *path = args_text(a, "checkpoint");
+    char hash[SHA256_TEXT];
+
+    ret->seq = 0;
+    if (path == NULL)
+        return EXIT_DONE;
+    if (*io_variables != NULL)
+        return args_wrong(a, "--head or --checkpoint, not both");
+    int code = checkpoint_keep_read(path, ret);
+
+    if (code == EXIT_DONE)
+        *io_variables = json_pack("{s:I,s:s}", "seq", (json_int_t)ret->seq, "hash",
+                                  digest_text(&ret->hash, hash));
+    return code;
+}
+
+/* A good signature of an unknown key says nothing: the key must be the node's, or the one given. */
+static int check_key(const struct args *a, const struct checkpoint *point, const json_t *check)
+{
+    const char *given = args_text(a, "key"), *own = member_text(check, "key");
+    const char *want = given != NULL ? given : own;
+
+    if (point->seq == 0 || (want != NULL && strcmp(want, point->key) == 0))
+        return EXIT_DONE;
+    if (given != NULL)
+        return print_fail(EXIT_NO, "the checkpoint is signed with another key: %s", point->key);
+    return print_fail(EXIT_NO,
+                      "the checkpoint is not signed with the key of this node, but with %s: if you "
+                      "trust that key, say --key %s",
+                      point->key, point->key);
+}
+
 static int run_verify(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
+    struct checkpoint point;
     json_t *variables;
 
     if (!read_head(a, &variables))
         return EXIT_USAGE;
+    int code = read_checkpoint(a, &point, &variables);
+
+    if (code != EXIT_DONE) {
+        json_decref(variables);
+        return code;
+    }
     if (!client_open(&c, a)) {
         json_decref(variables);
         return c.exit_code;
@@ -96,18 +139,69 @@ static int run_verify(const struct args *a)
     c.patience_s = args_number(a, "timeout", PATIENCE_S);
     if (!client_graphql(&c,
                         "query($seq: Long, $hash: String) { auditVerify(seq: $seq, hash: $hash)"
-                        " { ok lines seq hash broken message } }",
+                        " { ok lines seq hash broken message key } }",
                         variables, &data))
         return c.exit_code;
     const json_t *check = json_object_get(data, "auditVerify");
 
     if (!json_is_object(check))
         return client_odd(&c, "no check in it");
+    code = check_key(a, &point, check);
+    if (code != EXIT_DONE)
+        return code;
     if (!args_flag(a, "json"))
         return cmd_audit_print_verdict(check);
     print_json(check);
     return member_true(check, "ok") ? EXIT_DONE : EXIT_NO;
 }
+
+/* ---- checkpoints ---- */
+
+static int keep_checkpoint(const struct args *a, const char *text)
+{
+    const char *file = args_text(a, "out"), *url = args_text(a, "webhook");
+    int code = EXIT_DONE;
+
+    if (file == NULL && url == NULL)
+        (void)fputs(text, stdout);
+    if (file != NULL)
+        code = checkpoint_keep_file(file, text);
+    if (code == EXIT_DONE && url != NULL)
+        code = checkpoint_keep_post(url, text);
+    return code;
+}
+
+static int run_checkpoint(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+
+    if (!client_open(&c, a))
+        return c.exit_code;
+    c.patience_s = args_number(a, "timeout", PATIENCE_S);
+    if (!client_graphql(&c, "mutation { auditCheckpoint { seq hash key text } }", json_object(),
+                        &data))
+        return c.exit_code;
+    const json_t *made = json_object_get(data, "auditCheckpoint");
+    const char *text = member_text(made, "text");
+
+    if (text == NULL)
+        return client_odd(&c, "no checkpoint in it");
+    int code =
+        args_flag(a, "json") && args_text(a, "out") == NULL && args_text(a, "webhook") == NULL
+            ? EXIT_DONE
+            : keep_checkpoint(a, text);
+
+    if (code == EXIT_DONE && args_flag(a, "json"))
+        print_json(made);
+    return code;
+}
+
+static const struct arg_option checkpoint_options[] = {
+    { .name = "out", .kind = ARG_TEXT, .value = "FILE", .help = "write it to a new file" },
+    { .name = "webhook", .kind = ARG_TEXT, .value = "URL", .help = "post it there, as text" },
+    { 0 },
+};
 
 static const struct arg_option ls_options[] = {
     { .name = "actor", .kind = ARG_TEXT, .value = "NAME", .help = "what they did" },
@@ -124,6 +218,14 @@ static const struct arg_option verify_options[] = {
       .kind = ARG_TEXT,
       .value = "SEQ:HASH",
       .help = "a head that was noted elsewhere: it must still be in the log" },
+    { .name = "checkpoint",
+      .kind = ARG_TEXT,
+      .value = "FILE",
+      .help = "the same, as `audit checkpoint` signed it (- is the input)" },
+    { .name = "key",
+      .kind = ARG_TEXT,
+      .value = "KEY",
+      .help = "the key it must be signed with (that of the node)" },
     { 0 },
 };
 
@@ -133,12 +235,15 @@ const struct verb cmd_audit = {
     .about = "Every change that somebody makes is written down in the same commit as the change,\n"
              "and every look into a payload before it is shown.  Each line carries a hash of\n"
              "itself and of the line before: one that was changed or removed breaks the chain.\n"
-             "Note the head that `verify` prints somewhere else, and give it back with --head:\n"
-             "then nobody can write the whole log anew either.\n"
+             "Keep a signed head (`checkpoint`), or the one that `verify` prints, somewhere else,\n"
+             "and give it back with --checkpoint or --head: then nobody can write the whole log\n"
+             "anew either.\n"
              "\n" FILTER_ABOUT,
     .example = "waybill audit ls --since 1d\n"
                "waybill audit ls --action payloadDownload --until 7d\n"
-               "waybill audit verify\n",
+               "waybill audit verify\n"
+               "waybill audit checkpoint --out /mnt/elsewhere/2026-11-17.checkpoint\n"
+               "waybill audit verify --checkpoint /mnt/elsewhere/2026-11-17.checkpoint\n",
     .forms = (const struct arg_form[]){ { .word = "ls",
                                           .usage = "[FILTER]... [--limit N]",
                                           .summary = "who did what, the newest first",
@@ -146,10 +251,16 @@ const struct verb cmd_audit = {
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = cmd_audit_run_ls },
                                         { .word = "verify",
-                                          .usage = "[--head SEQ:HASH]",
+                                          .usage = "[--head SEQ:HASH | --checkpoint FILE]",
                                           .summary = "follow the chain to its end",
                                           .options = verify_options,
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = run_verify },
+                                        { .word = "checkpoint",
+                                          .usage = "[--out FILE] [--webhook URL]",
+                                          .summary = "verify the log and sign its head",
+                                          .options = checkpoint_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_checkpoint },
                                         { 0 } },
 };

@@ -39,6 +39,8 @@ static int run_add_admin(const struct args *a)
 
     if (a->operand_count != 0)
         return args_wrong(a, "a key for the admin API is for no gateway");
+    if (args_list_at(a, "system", 0) != NULL || args_list_at(a, "from", 0) != NULL)
+        return args_wrong(a, "--system and --from are for keys of gateways");
     if (args_list_at(a, "role", 0) == NULL || args_text(a, "title") == NULL)
         return args_wrong(a, "--admin needs --role R, what it may do, and --title T, whose it is");
     if (!ask_time_ahead(a, "expires", text, &expires))
@@ -89,23 +91,36 @@ static int run_rm_admin(const struct args *a)
 
 /* ---- of gateways ---- */
 
+#define KEY_ADD                                                                        \
+    "mutation($gateway: String!, $title: String, $systems: [String!], $expires: Time," \
+    " $from: [String!]) { keyAdd(gateway: $gateway, title: $title, systems: $systems," \
+    " expires: $expires, from: $from) { id gateway key } }"
+
+/* NULL: the option was not given. */
+static json_t *list_or_none(const struct args *a, const char *option)
+{
+    return args_list_at(a, option, 0) != NULL ? ask_texts(a, option) : NULL;
+}
+
 static int cmd_key_run_add(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
+    char text[CLOCK_TEXT];
+    const char *expires;
 
     if (args_flag(a, "admin"))
         return run_add_admin(a);
     if (a->operand_count == 0)
         return args_wrong(a, "say for which GATEWAY, or --admin");
-    if (args_list_at(a, "role", 0) != NULL || args_text(a, "expires") != NULL)
-        return args_wrong(a, "--role and --expires are for keys of the admin API: --admin");
-    if (!args_name(a, 0))
+    if (args_list_at(a, "role", 0) != NULL)
+        return args_wrong(a, "--role is for keys of the admin API: --admin");
+    if (!args_name(a, 0) || !ask_time_ahead(a, "expires", text, &expires))
         return EXIT_USAGE;
-    if (!ask_node(&c, a,
-                  "mutation($gateway: String!, $title: String)"
-                  " { keyAdd(gateway: $gateway, title: $title) { id gateway key } }",
-                  json_pack("{s:s,s:s?}", "gateway", a->operand[0], "title", args_text(a, "title")),
+    if (!ask_node(&c, a, KEY_ADD,
+                  json_pack("{s:s,s:s?,s:s?,s:o*,s:o*}", "gateway", a->operand[0], "title",
+                            args_text(a, "title"), "expires", expires, "systems",
+                            list_or_none(a, "system"), "from", list_or_none(a, "from")),
                   &data))
         return c.exit_code;
     if (show_key(a, &c, json_object_get(data, "keyAdd"))) {
@@ -123,10 +138,15 @@ static int cmd_key_run_ls(const struct args *a)
 {
     static const struct list_column columns[] = { { "ID", "id" },
                                                   { "GATEWAY", "gateway" },
+                                                  { "SYSTEMS", "systems" },
+                                                  { "FROM", "from" },
                                                   { "MADE", "made", .kind = LIST_TIME },
+                                                  { "EXPIRES", "expires", .kind = LIST_TIME },
+                                                  { "USED", "used", .kind = LIST_TIME },
                                                   { "TITLE", "title" },
                                                   { 0 } };
-    static const struct list list = { .query = "{ keys { id gateway title made } }",
+    static const struct list list = { .query = "{ keys { id gateway title systems from made"
+                                               " expires used } }",
                                       .field = "keys",
                                       .columns = columns };
 
@@ -155,13 +175,12 @@ struct rotation {
 };
 
 static const struct rotation of_gateways = {
-    .list = "{ keys { id gateway title } }",
+    .list = "{ keys { id gateway title systems from expires } }",
     .keys = "keys",
-    .make = "mutation($gateway: String!, $title: String)"
-            " { keyAdd(gateway: $gateway, title: $title) { id gateway key } }",
+    .make = KEY_ADD,
     .made = "keyAdd",
     .end = "mutation($id: ID!) { keyRemove(id: $id) }",
-    .fields = (const char *const[]){ "gateway", "title", NULL },
+    .fields = (const char *const[]){ "gateway", "title", "systems", "from", "expires", NULL },
 };
 
 static const struct rotation of_admins = {
@@ -193,8 +212,12 @@ static json_t *fields_of(const json_t *key, const char *const *fields)
 {
     json_t *variables = json_object();
 
-    for (; *fields != NULL; fields++)
-        (void)json_object_set(variables, *fields, json_object_get(key, *fields));
+    for (; *fields != NULL; fields++) {
+        json_t *value = json_object_get(key, *fields);
+
+        if (!json_is_array(value) || json_array_size(value) > 0) /* an empty list: no limit */
+            (void)json_object_set(variables, *fields, value);
+    }
     return variables;
 }
 
@@ -269,7 +292,15 @@ static const struct arg_option add_options[] = {
     { .name = "expires",
       .kind = ARG_TEXT,
       .value = "T",
-      .help = "with --admin: when it ends, such as 90d (never)" },
+      .help = "when it ends, such as 90d (never)" },
+    { .name = "system",
+      .kind = ARG_LIST,
+      .value = "S",
+      .help = "for GATEWAY: it sends documents of this sender only" },
+    { .name = "from",
+      .kind = ARG_LIST,
+      .value = "NET",
+      .help = "for GATEWAY: it works from there only, such as 10.1.0.0/16" },
     { 0 },
 };
 
@@ -282,14 +313,18 @@ const struct verb cmd_key = {
     .name = "key",
     .summary = "keys with which senders open a gateway",
     .about = "A key opens one gateway and nothing else.  It is printed once, when it is made;\n"
-             "the node keeps only a digest of it.  With --admin it is for a machine that asks the\n"
-             "admin API, and may do what its roles allow (`waybill help role`).\n",
-    .example = "waybill key add orders --title \"Acme, production\"\n"
-               "waybill key add --admin --title monitoring --role viewer --expires 90d\n"
-               "waybill key rotate 7k2m9q --keep-old\n",
+             "the node keeps only a digest of it.  Bind it to the systems whose documents it\n"
+             "brings: a document of another sender becomes a dead letter, forbidden_sender.\n"
+             "With --admin it is for a machine that asks the admin API, and may do what its\n"
+             "roles allow (`waybill help role`).\n",
+    .example =
+        "waybill key add orders --title \"Acme, production\" --system acme --from 192.0.2.0/24\n"
+        "waybill key add --admin --title monitoring --role viewer --expires 90d\n"
+        "waybill key rotate 7k2m9q --keep-old\n",
     .forms =
         (const struct arg_form[]){ { .word = "add",
-                                     .usage = "GATEWAY [--title T] | --admin --title T --role R "
+                                     .usage = "GATEWAY [--title T] [--system S]... [--from NET]... "
+                                              "[--expires T] | --admin --title T --role R "
                                               "[--expires T]",
                                      .summary = "make a key for GATEWAY and print it",
                                      .least = 0,

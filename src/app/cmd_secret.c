@@ -111,8 +111,8 @@ const struct verb cmd_secret = {
     .about = "A configuration names a secret as secret:NAME or ${secret:NAME}.  Its value is\n"
              "sealed in the store under the key in DATA/secret.key, or in the file that\n"
              "WAYBILL_SECRET_KEY_FILE names, and never shown: only a fingerprint, which is\n"
-             "the same for the same value.  Keep the key file with your backups, apart from\n"
-             "the store's.  One line end behind a value is left out.\n",
+             "the same while its value is the same.  Keep the key file with your backups,\n"
+             "apart from the store's.  One line end behind a value is left out.\n",
     .example = "waybill secret add salsify\n"
                "waybill secret add salsify token.txt\n",
     .forms =

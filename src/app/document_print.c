@@ -17,6 +17,9 @@ const char *document_remedy(const char *code)
         const char *code, *remedy;
     } known[] = {
         { "extract_failed", "mend the `extract:` of its gateway, apply, then retry it" },
+        { "forbidden_sender",
+          "its key is bound to other systems (`waybill key ls`): have it sent with "
+          "the right key, or send it by hand with `waybill docs edit`" },
         { "unknown_system", "list the name under `systems:`, as a name or in `ids`, and apply: "
                             "what waits for it goes on by itself" },
         { "no_route", "add a route for this sender, receiver and type, and apply: what waits for "

@@ -145,8 +145,12 @@ static void print_head(const json_t *d)
     const json_t *kind;
     size_t i;
 
-    print_text(stdout, member_text(d, "id"));
-    (void)printf("  %s  ", print_time(member_text(d, "received"), text));
+    if (member_text(d, "id") != NULL) {
+        print_text(stdout, member_text(d, "id"));
+        (void)printf("  %s  ", print_time(member_text(d, "received"), text));
+    } else {
+        (void)fputs("(a document out of your scope)  ", stdout);
+    }
     print_text(stdout, member_text(d, "gateway"));
     if (name != NULL) {
         (void)fputs("  ", stdout);
@@ -237,6 +241,11 @@ void rehearse_print(const json_t *document, struct rehearse_sum *s, bool quiet)
     }
     if (!quiet)
         print_head(document);
+    if (!json_is_object(was) || !json_is_object(would)) {
+        if (!quiet)
+            (void)printf("  %-12sshown with the right `payload`\n", "would be");
+        return;
+    }
     rehearse_print_tell_end(&t, was, would);
     if (refused)
         return;
@@ -310,10 +319,14 @@ void rehearse_sum_print(const struct rehearse_sum *s)
     (void)printf("\n%lld could not be rehearsed, such as\n", (long long)s->left);
     json_array_foreach(s->first, i, one)
     {
+        const char *id = member_text(one, "id"), *why = member_text(one, "message");
+
         (void)fputs("  ", stdout);
-        print_text(stdout, member_text(one, "id"));
-        (void)fputs(": ", stdout);
-        print_text(stdout, member_text(one, "message"));
+        print_text(stdout, id != NULL ? id : "a document out of your scope");
+        if (why != NULL) {
+            (void)fputs(": ", stdout);
+            print_text(stdout, why);
+        }
         (void)fputc('\n', stdout);
     }
 }

@@ -201,6 +201,9 @@ struct str config_secret_name(struct str value);
 
 /* ---- references to values outside of the text ---- */
 
+/* A route or a batch refers to the secret, so that its value gets into documents. */
+bool config_steps_name_secret(const struct config *c, struct str name);
+
 enum config_outside { CONFIG_SECRET, CONFIG_ENV, CONFIG_FILE };
 
 struct config_reference {

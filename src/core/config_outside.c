@@ -102,3 +102,19 @@ bool config_outside_next(const struct yaml_node *root, struct config_outside_wal
     }
     return false;
 }
+
+bool config_steps_name_secret(const struct config *c, struct str name)
+{
+    static const char *const sections[] = { "routes", "batches", "services" };
+
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        const struct yaml_node *section = yaml_get(c->root, sections[i]);
+        struct config_outside_walk walk = { 0 };
+        struct config_reference r;
+
+        while (section != NULL && config_outside_next(section, &walk, &r))
+            if (r.kind == CONFIG_SECRET && str_eq(r.name, name))
+                return true;
+    }
+    return false;
+}

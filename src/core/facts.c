@@ -5,7 +5,16 @@
 #include "base/require.h"
 #include "base/varint.h"
 
-enum { FORMAT = 1, SENDER = 1, RECEIVER = 2, TYPE = 4, NAMES = 7, BEGIN = 8, BATCHES = 16 };
+enum {
+    FORMAT = 1,
+    SENDER = 1,
+    RECEIVER = 2,
+    TYPE = 4,
+    NAMES = 7,
+    BEGIN = 8,
+    BATCHES = 16,
+    PARTIAL = 32
+};
 
 /* The most bytes that an attribute and a whole record need beside their texts. */
 enum { ATTRIBUTE_MORE = 2 * VARINT_MOST, RECORD_MORE = 3 + 9 * VARINT_MOST };
@@ -144,7 +153,7 @@ static char *put_begin(char *at, const struct facts_begin *b)
 void facts_write(const struct facts *f, struct buf *to)
 {
     if (!f->sender_unknown && !f->receiver_unknown && !f->type_unknown && f->attribute_count == 0 &&
-        !f->begin.is && f->batches == 0)
+        !f->begin.is && f->batches == 0 && !f->partial)
         return;
     struct plan p = plan(f);
     struct err err;
@@ -156,7 +165,7 @@ void facts_write(const struct facts *f, struct buf *to)
     *at++ = FORMAT;
     *at++ = (char)((f->sender_unknown ? SENDER : 0) | (f->receiver_unknown ? RECEIVER : 0) |
                    (f->type_unknown ? TYPE : 0) | (p.begin.is ? BEGIN : 0) |
-                   (f->batches > 0 ? BATCHES : 0));
+                   (f->batches > 0 ? BATCHES : 0) | (f->partial ? PARTIAL : 0));
     at = put_name(at, f->sender_unknown, p.sender);
     at = put_name(at, f->receiver_unknown, p.receiver);
     at = put_name(at, f->type_unknown, p.type);
@@ -216,6 +225,11 @@ static bool take_attributes(struct str bytes, struct fact *to, size_t count)
     return bytes.len == 0;
 }
 
+bool facts_are_partial(struct str bytes)
+{
+    return bytes.len >= 2 && bytes.ptr[0] == FORMAT && (bytes.ptr[1] & PARTIAL) != 0;
+}
+
 bool facts_read(struct str bytes, struct arena *a, struct facts *ret)
 {
     struct facts found = *ret;
@@ -228,7 +242,8 @@ bool facts_read(struct str bytes, struct arena *a, struct facts *ret)
     unsigned names = (unsigned char)bytes.ptr[1];
 
     bytes = str_from(bytes, 2);
-    if ((names & ~(unsigned)(NAMES | BEGIN | BATCHES)) != 0 ||
+    found.partial = (names & PARTIAL) != 0;
+    if ((names & ~(unsigned)(NAMES | BEGIN | BATCHES | PARTIAL)) != 0 ||
         !facts_take_name(&bytes, names & SENDER, &found.sender, &found.sender_unknown) ||
         !facts_take_name(&bytes, names & RECEIVER, &found.receiver, &found.receiver_unknown) ||
         !facts_take_name(&bytes, names & TYPE, &found.type, &found.type_unknown) ||

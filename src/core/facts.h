@@ -11,7 +11,8 @@
  * facts_write() encodes what the store does not keep as name ids: the attributes, the texts of
  * unknown names, the original facts, and the number of batches.
  *
- * Format      u8 format; u8 flags: which names are unknown, has original facts, was in a batch;
+ * Format      u8 format; u8 flags: which names are unknown, has original facts, was in a batch,
+ *             is partial;
  *             the texts of the unknown names; of the original facts u8 which names they have, their
  *             texts, varint number of their attributes; varint number of batches; varint number of
  *             attributes; name and value of each.  A text has its length in front.
@@ -48,6 +49,7 @@ struct facts_begin {
 struct facts {
     struct str sender, receiver, type; /* ptr NULL: not known */
     bool sender_unknown, receiver_unknown, type_unknown;
+    bool partial; /* extraction failed: this is what it found, and the next run extracts again */
     struct fact *attributes;
     size_t attribute_count;
     struct facts_begin begin;
@@ -74,6 +76,8 @@ bool facts_fit(const struct facts *f);
  * are none.  Never more than FACTS_BYTES_MOST: attributes without room are left out, names are
  * cut. */
 void facts_write(const struct facts *f, struct buf *to);
+/* Of stored facts: `partial`. */
+bool facts_are_partial(struct str bytes);
 /* Decodes into *ret; the strings are views into `bytes`.  Known names of *ret stay, attributes and
  * original facts are replaced.  False: the bytes are damaged, and *ret is unchanged. */
 bool facts_read(struct str bytes, struct arena *a, struct facts *ret);

@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@
 #include "base/digest.h"
 #include "base/id.h"
 #include "base/loop.h"
+#include "base/network.h"
 #include "base/str.h"
 #include "core/config.h"
 
@@ -40,17 +42,44 @@ struct intake_gateway {
     struct intake_gateway_state *state;
 };
 
+/* The last use of a key, kept in memory: a sender only sets the flag, the housekeeper reads the
+ * clock and writes to the store now and then. */
+struct caller_use {
+    _Atomic bool lately;               /* used since the housekeeper looked */
+    _Atomic int64_t used_us, noted_us; /* noted_us: as the store has it */
+};
+
 struct intake_caller {
     struct str name;
     int64_t id, gateway; /* gateway: name id */
     struct sha256 secret;
+    struct str systems;             /* whose documents it may send: head.h; empty: any's */
+    const struct network *networks; /* where it works from; none: everywhere */
+    size_t network_count;
+    int64_t expires_us;     /* 0: never */
+    struct caller_use *use; /* NULL: not kept */
 };
 
 enum { CALLER_NONE = 0, CALLER_ADMIN = -1, CALLER_BASIC = -2 };
 
 struct intake_table; /* refcounted */
 
-enum intake_auth { AUTH_OK, AUTH_MISSING, AUTH_WRONG, AUTH_OTHER_GATEWAY };
+enum intake_auth { AUTH_OK, AUTH_MISSING, AUTH_WRONG, AUTH_OTHER_GATEWAY, AUTH_EXPIRED };
+
+/* `address` as text.  Not asked for a key that works everywhere. */
+static inline bool intake_is_from(const struct intake_caller *c, struct str address)
+{
+    struct network_address from;
+
+    return network_address_parse(address, &from) &&
+           network_any_has(c->networks, c->network_count, &from);
+}
+
+static inline void intake_note_use(const struct intake_caller *c)
+{
+    if (c->use != NULL && !atomic_load_explicit(&c->use->lately, memory_order_relaxed))
+        atomic_store_explicit(&c->use->lately, true, memory_order_relaxed);
+}
 
 /* ---- the port ---- */
 
@@ -99,9 +128,11 @@ struct intake_port {
     void (*release)(struct intake_table *t);
     /* The gateway of that name, or NULL; valid while the table is held. */
     const struct intake_gateway *(*find)(const struct intake_table *t, struct str name);
-    /* Checks a key or the admin token; *ret_caller is the id of the caller. */
+    /* Checks a key or the admin token; *ret is valid while the table is held.  What is left to the
+     * gateway: the address (intake_is_from), and then to note the use.  Also set, for the audit
+     * log, with AUTH_OTHER_GATEWAY and AUTH_EXPIRED. */
     enum intake_auth (*check_key)(const struct intake_table *t, const struct intake_gateway *g,
-                                  struct str key, int64_t *ret_caller);
+                                  struct str key, const struct intake_caller **ret);
 
     /* NULL: refused, and *ret_refusal says why. */
     struct arrival *(*begin)(struct intake *in, const struct arrival_head *head,
@@ -117,4 +148,8 @@ struct intake_port {
     bool (*verify)(struct intake *in, const struct sender_login *login,
                    struct intake_answer *ret_refusal);
     void (*count_refusal)(const struct intake_gateway *g, int status);
+    /* For the audit log: somebody sent a key or a password that was not taken.  `who`: the key or
+     * user, if there is one of that name; else empty. */
+    void (*note_refusal)(struct intake *in, const struct intake_gateway *g, struct str who,
+                         struct str address, const char *why);
 };

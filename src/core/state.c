@@ -168,6 +168,7 @@ enum document_state document_derive(const enum delivery_state *deliveries, size_
 const char *const dead_codes[DEAD_CODES] = {
     [DEAD_EXTRACT_FAILED] = "extract_failed",
     [DEAD_UNKNOWN_SYSTEM] = "unknown_system",
+    [DEAD_FORBIDDEN_SENDER] = "forbidden_sender",
     [DEAD_NO_ROUTE] = "no_route",
     [DEAD_LOOP] = "loop",
     [DEAD_SERVICE_FAILED] = "service_failed",
@@ -187,6 +188,7 @@ static const char *const dead_meanings[DEAD_CODES] = {
     [DEAD_EXTRACT_FAILED] = "sender, receiver or type is not where `extract` looks, or the bytes "
                             "are not what it expects",
     [DEAD_UNKNOWN_SYSTEM] = "the sender or receiver that was found is no system and no id of one",
+    [DEAD_FORBIDDEN_SENDER] = "its sender is none of the systems that the key it came with is for",
     [DEAD_NO_ROUTE] = "no route takes this sender, receiver and type, or the type is not listed",
     [DEAD_LOOP] = "it came back to the router, or out of batches, too often",
     [DEAD_SERVICE_FAILED] = "a step could not work on these bytes",

@@ -58,6 +58,7 @@ enum document_state document_derive(const enum delivery_state *deliveries, size_
 enum dead_code {
     DEAD_EXTRACT_FAILED,
     DEAD_UNKNOWN_SYSTEM,
+    DEAD_FORBIDDEN_SENDER,
     DEAD_NO_ROUTE,
     DEAD_LOOP,
     DEAD_SERVICE_FAILED,

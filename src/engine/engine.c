@@ -25,6 +25,7 @@
 #include "engine/road/sender.h"
 #include "engine/tally/charts.h"
 #include "engine/tally/mishaps.h"
+#include "engine/tally/refusals.h"
 #include "engine/tally/series.h"
 #include "engine/tally/ways.h"
 #include "engine/threads/background.h"
@@ -86,6 +87,7 @@ struct engine {
     struct series *series;
     struct charts *charts;
     struct mishaps *mishaps;
+    struct refusals *refusals;
     struct ways *ways;
     struct manual manual;
 };
@@ -159,6 +161,11 @@ struct govern *engine_govern(struct engine *e)
 struct backlog *engine_backlog(struct engine *e)
 {
     return e->backlog;
+}
+
+struct refusals *engine_refusals(struct engine *e)
+{
+    return e->refusals;
 }
 
 struct admin_keys *engine_admin_keys(struct engine *e)
@@ -294,6 +301,7 @@ static void make_legs(struct engine *e)
     told_watch(e->store, engine_went_back, e->govern);
     e->series = series_new();
     e->mishaps = mishaps_new();
+    e->refusals = refusals_new();
     e->ways = ways_new();
     e->charts = charts_new(e->store, e->series, e->ways);
 }
@@ -311,6 +319,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                   .background = e->background,
                                   .spool = e->spool,
                                   .road = e->road,
+                                  .refusals = e->refusals,
                                   .connectors = o->connectors,
                                   .area = o->node->area,
                                   .loops = e->loops,
@@ -391,6 +400,7 @@ static struct housekeeper *start_housekeeper(struct engine *e)
                                                           .backlog = e->backlog,
                                                           .alerts = e->alerts,
                                                           .mishaps = e->mishaps,
+                                                          .refusals = e->refusals,
                                                           .series = e->series,
                                                           .charts = e->charts,
                                                           .ways = e->ways });
@@ -444,8 +454,14 @@ void engine_stop(struct engine *e)
     poller_stop(e->poller);
     e->lost = purger_stop(e->purger);
     e->purger = NULL;
-    if (e->intake != NULL)
+    if (e->intake != NULL) {
+        struct err err = { 0 };
+
         intake_stop(e->intake);
+        /* What the store does not take now is lost: the node ends. */
+        (void)intake_note_uses(e->intake, true, &err);
+        (void)refusals_write(e->refusals, e->store, true, &err);
+    }
     background_free(e->background);
     e->background = NULL;
     backups_free(e->backups);
@@ -493,6 +509,7 @@ void engine_free(struct engine *e)
     charts_free(e->charts);
     series_free(e->series);
     mishaps_free(e->mishaps);
+    refusals_free(e->refusals);
     ways_free(e->ways);
     store_close(e->store);
     free(e);

@@ -29,6 +29,7 @@ struct live;
 struct loop;
 struct manual;
 struct poller;
+struct refusals;
 struct pool;
 struct purger;
 struct road;
@@ -69,6 +70,7 @@ struct file_config *engine_file_config(struct engine *e); /* NULL: the store is 
 struct govern *engine_govern(struct engine *e);
 struct backlog *engine_backlog(struct engine *e);
 struct admin_keys *engine_admin_keys(struct engine *e);
+struct refusals *engine_refusals(struct engine *e);
 struct batcher *engine_batcher(struct engine *e);
 struct controls *engine_controls(struct engine *e);
 struct backups *engine_backups(struct engine *e);

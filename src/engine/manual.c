@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "core/head.h"
 #include "engine/intake/intake.h"
 #include "engine/rehearse/dry.h"
 #include "engine/road/road.h"
@@ -101,6 +102,11 @@ static bool sees(const struct work *k, int64_t sender, int64_t receiver)
     return k->q->sees == NULL || k->q->sees(k->q->sees_arg, sender, receiver);
 }
 
+static bool may_send(const struct work *k, int64_t sender)
+{
+    return k->q->sees == NULL || k->q->sends(k->q->sees_arg, sender);
+}
+
 static bool load_original(struct work *k, struct err *err)
 {
     struct document *d = &k->original;
@@ -176,8 +182,7 @@ static void manual_find_system(struct work *k, struct str *name, bool *ret_unkno
 
 static bool say_foreign(struct work *k)
 {
-    return manual_say(k, OPERATE_NOTHING,
-                      "neither its sender nor its receiver is a system that you may edit for");
+    return manual_say(k, OPERATE_NOTHING, "its sender is no system that you may edit for");
 }
 
 static bool manual_find_facts(struct work *k)
@@ -200,7 +205,7 @@ static bool manual_find_facts(struct work *k)
     manual_find_system(k, &f->sender, &f->sender_unknown, &k->sender);
     manual_find_system(k, &f->receiver, &f->receiver_unknown, &k->receiver);
     f->type_unknown = f->type.ptr != NULL && !name_find(k->store, NAME_TYPE, f->type, &k->type);
-    return sees(k, k->sender, k->receiver) || say_foreign(k);
+    return may_send(k, k->sender) || say_foreign(k);
 }
 
 /* ---- differences ---- */
@@ -329,7 +334,7 @@ static struct accept_op manual_document_of(const struct work *k, const struct ma
                            .spooled = bytes->place,
                            .name = q->name.ptr != NULL ? q->name : d->name,
                            .ctype = q->ctype.ptr != NULL ? q->ctype : d->ctype,
-                           .head = d->head };
+                           .head = head_unbound(d->head) };
 
     o.key_period_us = live_key_period_us(k->parts->live);
     o.has_key = q->key.len > 0 && o.key_period_us > 0;
@@ -381,7 +386,7 @@ static bool check_read(struct work *k, const struct manual_bytes *bytes, struct 
     struct dry_result *r = ARENA_NEW(&k->arena, struct dry_result);
     struct dry_request q = { .gateway = str_of(k->gateway->name),
                              .body = bytes->body,
-                             .head = k->original.head,
+                             .head = head_unbound(k->original.head),
                              .name = k->q->name.ptr != NULL ? k->q->name : k->original.name };
 
     if (bytes->is_spooled)
@@ -389,8 +394,7 @@ static bool check_read(struct work *k, const struct manual_bytes *bytes, struct 
                           "it is large: say whose it is, and send it to the router");
     if (!dry_run(k->parts->road, &q, &k->arena, r, err))
         return false;
-    return sees(k, manual_word_of(k, r->facts.sender, r->facts.sender_unknown),
-                manual_word_of(k, r->facts.receiver, r->facts.receiver_unknown)) ||
+    return may_send(k, manual_word_of(k, r->facts.sender, r->facts.sender_unknown)) ||
            say_foreign(k);
 }
 

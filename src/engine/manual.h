@@ -52,10 +52,12 @@ struct manual_request {
     struct str who;         /* for the timeline */
     struct str owner;       /* the namespace of the key */
 
-    /* Whether the caller may see documents of this sender and receiver (name ids; 0: none); NULL:
-     * all.  An original outside of this scope does not exist for the caller, and a new document
-     * must be inside. */
+    /* Whether the caller may edit documents of this sender and receiver (name ids; 0: none); NULL:
+     * all, and `sends` is not asked.  An original outside of this scope does not exist for the
+     * caller. */
     bool (*sees)(const void *arg, int64_t sender, int64_t receiver);
+    /* Whether the caller may send in the name of this system: of every new document. */
+    bool (*sends)(const void *arg, int64_t sender);
     const void *sees_arg;
 };
 

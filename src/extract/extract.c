@@ -9,6 +9,7 @@
 #include "base/http_target.h"
 #include "base/require.h"
 #include "core/expr.h"
+#include "core/head.h"
 #include "core/problem.h"
 #include "extract/answer.h"
 #include "extract/extract_csv.h"
@@ -203,6 +204,8 @@ struct asking {
     const struct extract_source *source;
     struct arena *arena;
     struct answer *answers[PLANS]; /* NULL: this plan has not run */
+    bool failed;                   /* some field did; only the first failure is described */
+    bool spent;                    /* a budget is exhausted: no further pass over the body */
 };
 
 /* Runs a plan once for all questions of the fields from this one on. */
@@ -230,25 +233,11 @@ static void run_plan(struct asking *q, enum plan_kind kind, size_t from_field)
         extract_csv_run(x->csv, body, q->source->whole, q->arena, answers);
 }
 
-/* The value of the first header line of this name; ptr NULL: none. */
-static struct str head_line(struct str head, struct str name)
-{
-    while (head.len > 0) {
-        struct str line;
-
-        head = str_cut(head, '\n', &line);
-        if (line.len > name.len + 1 && line.ptr[name.len] == ':' &&
-            str_eq_nocase(str_mem(line.ptr, name.len), name))
-            return str_from(line, name.len + 1);
-    }
-    return (struct str){ 0 };
-}
-
 static struct answer ask_query(const struct asking *q, struct str name)
 {
     char room[4 * FACTS_VALUE_MOST + 1] = "";
     struct buf text = { .ptr = room, .size = sizeof room, .cap = sizeof room - 1 };
-    struct str query = str_trim(head_line(q->source->head, STR(":query")));
+    struct str query = str_trim(head_field(q->source->head, STR(":query")));
     struct err err;
     bool found = false;
 
@@ -272,7 +261,7 @@ static struct answer extract_ask(struct asking *q, const struct expression *e, s
     case EXPR_VALUE:
         return answer_make(e->rest, ANSWER_NOWHERE, q->arena);
     case EXPR_HEADER:
-        line = head_line(source->head, e->rest);
+        line = head_field(source->head, e->rest);
         return line.ptr != NULL ? answer_make(line, ANSWER_NOWHERE, q->arena) : answer;
     case EXPR_QUERY:
         return ask_query(q, e->rest);
@@ -285,9 +274,13 @@ static struct answer extract_ask(struct asking *q, const struct expression *e, s
         answer.at = ANSWER_NOWHERE;
         return answer;
     case EXPR_REGEX:
+        if (q->spent)
+            return answer;
         return extract_regex_run(e->regex, source->body, source->whole, q->arena);
     default:
         require(kind != PLANS);
+        if (q->answers[kind] == NULL && q->spent)
+            return answer;
         if (q->answers[kind] == NULL)
             run_plan(q, kind, field);
         return q->answers[kind][e->question];
@@ -394,12 +387,46 @@ static bool ask_field(struct asking *q, size_t f, struct str *ret,
     return true;
 }
 
+/* Keeps the value of field `f`; false: it does not fit beside the others, and is left out. */
+static bool extract_keep(struct asking *q, size_t f, struct str value, struct facts *io,
+                         struct extract_failure *ret)
+{
+    const struct field *field = &q->x->fields[f];
+    struct facts before = *io;
+
+    if (field->attribute.ptr != NULL)
+        io->attributes[io->attribute_count++] =
+            (struct fact){ .name = arena_copy(q->arena, field->attribute), .value = value };
+    else
+        memcpy((char *)io + field->to, &value, sizeof value);
+    if (facts_fit(io))
+        return true;
+    *io = before;
+    ret->code = DEAD_BUDGET;
+    (void)snprintf(ret->message, sizeof ret->message,
+                   "%s: all values together have more than %d bytes", field->label,
+                   FACTS_ATTRIBUTES_BYTES);
+    return false;
+}
+
+static bool extract_field(struct asking *q, size_t f, struct facts *io, struct extract_failure *ret)
+{
+    struct str value = { 0 };
+
+    if (!ask_field(q, f, &value, ret))
+        return false;
+    if (value.ptr == NULL)
+        return q->x->fields[f].attribute.ptr != NULL || (!q->failed && fail_missing(q, f, ret));
+    return extract_keep(q, f, value, io, ret);
+}
+
 bool extract_run(const struct extractor *x, const struct extract_source *source, struct arena *a,
                  struct facts *ret, struct extract_failure *ret_failure)
 {
     struct extract_source looked_at = *source;
     struct asking q = { .x = x, .source = &looked_at, .arena = a };
     struct facts facts = { 0 };
+    struct extract_failure later = { 0 }, *failure = ret_failure;
 
     if (looked_at.body.len > EXTRACT_BYTES_MOST) { /* the caller passed more */
         looked_at.body.len = EXTRACT_BYTES_MOST;
@@ -407,29 +434,12 @@ bool extract_run(const struct extractor *x, const struct extract_source *source,
     }
     if (x->attribute_count > 0)
         facts.attributes = ARENA_ARRAY(a, struct fact, x->attribute_count);
-    for (size_t f = 0; f < x->field_count; f++) {
-        const struct field *field = &x->fields[f];
-        struct str value = { 0 };
-
-        if (!ask_field(&q, f, &value, ret_failure))
-            return false;
-        if (value.ptr == NULL && field->attribute.ptr == NULL)
-            return fail_missing(&q, f, ret_failure);
-        if (value.ptr == NULL)
-            continue;
-        if (field->attribute.ptr != NULL)
-            facts.attributes[facts.attribute_count++] =
-                (struct fact){ .name = arena_copy(a, field->attribute), .value = value };
-        else
-            memcpy((char *)&facts + field->to, &value, sizeof value);
-        if (!facts_fit(&facts)) {
-            ret_failure->code = DEAD_BUDGET;
-            (void)snprintf(ret_failure->message, sizeof ret_failure->message,
-                           "%s: all values together have more than %d bytes", field->label,
-                           FACTS_ATTRIBUTES_BYTES);
-            return false;
+    for (size_t f = 0; f < x->field_count; f++)
+        if (!extract_field(&q, f, &facts, failure)) {
+            q.failed = facts.partial = true;
+            q.spent = q.spent || failure->code == DEAD_BUDGET;
+            failure = &later;
         }
-    }
     *ret = facts;
-    return true;
+    return !facts.partial;
 }

@@ -52,6 +52,8 @@ struct extract_failure {
 };
 
 /* Fills in the values that were found, on the arena; ptr NULL: not found and not asked for.  A
- * field that was asked for and not found is a failure; a missing attribute is left out. */
+ * field that was asked for and not found is a failure; a missing attribute is left out.  False: the
+ * first failure is in *ret_failure; *ret has what the other fields gave, marked as partial.  After
+ * a budget is exhausted no further pass over the body begins. */
 bool extract_run(const struct extractor *x, const struct extract_source *source, struct arena *a,
                  struct facts *ret, struct extract_failure *ret_failure);

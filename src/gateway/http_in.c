@@ -15,6 +15,7 @@
 #include "base/require.h"
 #include "core/connector.h"
 #include "core/grammar.h"
+#include "core/head.h"
 #include "core/http_user.h"
 
 enum {
@@ -40,6 +41,7 @@ struct post {
     const struct intake_gateway *gateway;
     const struct config_user *basic; /* the authenticated user; owned by the table */
     int64_t caller, size;
+    struct str systems; /* that the caller's key is bound to; owned by the table; empty: none */
     struct arrival *arrival;
     bool verifying;
 };
@@ -238,6 +240,8 @@ static void http_in_begin(struct post *p)
     if (!check_head(p))
         return;
     room[0] = '\0';
+    if (p->systems.len > 0)
+        head_put_senders(&head, p->systems);
     keep_fields(r, &head);
     h.head = buf_view(&head);
     p->arrival = p->self->port->begin(p->self->intake, &h, &arrival_calls, p, &refusal);
@@ -259,21 +263,46 @@ static struct str http_in_key_of(const struct http_request *r)
     return r->authorization.ptr == NULL ? http_field(r, STR("X-API-Key")) : (struct str){ 0 };
 }
 
+static void note_refusal(struct post *p, struct str who, const char *why)
+{
+    p->self->port->note_refusal(p->self->intake, p->gateway, who, http_peer(p->request), why);
+}
+
+/* The key is good: it may still be one for other addresses. */
+static void http_in_use_key(struct post *p, const struct intake_caller *c)
+{
+    if (c->network_count > 0 && !intake_is_from(c, http_peer(p->request))) {
+        note_refusal(p, c->name, "this key does not work from this address");
+        answer_error(p, 403, "", "other_address", "This key does not work from this address.");
+        return;
+    }
+    intake_note_use(c);
+    p->caller = c->id;
+    p->systems = c->systems;
+    http_in_begin(p);
+}
+
 static void http_in_check_key(struct post *p)
 {
     struct str key = http_in_key_of(p->request);
-    enum intake_auth auth = key.ptr == NULL
-                                ? AUTH_MISSING
-                                : p->self->port->check_key(p->table, p->gateway, key, &p->caller);
+    const struct intake_caller *c;
+    enum intake_auth auth =
+        key.ptr == NULL ? AUTH_MISSING : p->self->port->check_key(p->table, p->gateway, key, &c);
 
+    if (auth == AUTH_WRONG)
+        note_refusal(p, STR(""), "this key is not known");
+    else if (auth == AUTH_OTHER_GATEWAY || auth == AUTH_EXPIRED)
+        note_refusal(p, c->name,
+                     auth == AUTH_EXPIRED ? "this key has expired" : "it is for another gateway");
     if (auth == AUTH_OK)
-        http_in_begin(p);
+        http_in_use_key(p, c);
     else if (auth == AUTH_OTHER_GATEWAY)
         answer_error(p, 403, "", "other_gateway", "This key is for another gateway.");
     else
         answer_error(p, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
-                     auth == AUTH_MISSING ? "Send the gateway's key: Authorization: Bearer KEY."
-                                          : "This key is not known.");
+                     auth == AUTH_MISSING   ? "Send the gateway's key: Authorization: Bearer KEY."
+                     : auth == AUTH_EXPIRED ? "This key has expired."
+                                            : "This key is not known.");
 }
 
 static void on_verified(void *user, bool ok)
@@ -286,6 +315,9 @@ static void on_verified(void *user, bool ok)
         return;
     }
     p->caller = CALLER_BASIC;
+    if (!ok)
+        note_refusal(p, str_of(p->basic != NULL ? p->basic->name : ""),
+                     "the user or the password is wrong");
     if (ok)
         http_in_begin(p);
     else
@@ -332,11 +364,11 @@ static void check_basic(struct post *p)
 
     if (!str_eq_nocase(scheme, STR("basic")) || !base64_decode(str_trim(rest), &plain, &odd) ||
         memchr(plain.ptr, '\0', plain.len) != NULL) {
-        int64_t caller;
+        const struct intake_caller *c;
 
-        if (port->check_key(p->table, p->gateway, http_in_key_of(p->request), &caller) == AUTH_OK &&
-            caller == CALLER_ADMIN) {
-            p->caller = caller;
+        if (port->check_key(p->table, p->gateway, http_in_key_of(p->request), &c) == AUTH_OK &&
+            c->id == CALLER_ADMIN) {
+            p->caller = c->id;
             http_in_begin(p);
             return;
         }

@@ -88,11 +88,8 @@ def kind_of(node):
     return type(node).__name__.replace("Node", "")
 
 
-def needs_of(node):
-    for d in node.directives or ():
-        if d.name.value == "needs":
-            return d.arguments[0].value.value
-    return None
+def needs_of(node, directive="needs"):
+    return next((d.arguments[0].value.value for d in node.directives or () if d.name.value == directive), None)
 
 
 def named(t):
@@ -109,6 +106,8 @@ TYPES = {d.name.value: d for d in parse(SDL).definitions if hasattr(d, "name")}
 OBJECTS = {name: d for name, d in TYPES.items() if kind_of(d) == "ObjectTypeDefinition"}
 RULES = {(name, f.name.value): needs_of(f) or needs_of(d)
          for name, d in OBJECTS.items() for f in d.fields}
+# Fields that are null, without an error, unless the caller has this right as well.
+SHOWS = {(name, f.name.value): needs_of(f, "shows") or "any" for name, d in OBJECTS.items() for f in d.fields}
 
 
 def literal(t):
@@ -391,7 +390,7 @@ def cases_of(rights):
     """Queries, and the fields that must be refused: of what is reached, all that is allowed at
     once, and what is not one by one.  What is not reached is refused on the way to it."""
     for name, way in ways().items():
-        if any(RULES[t, f.name.value] not in rights for t, f in way):
+        if any(not {RULES[t, f.name.value], SHOWS[t, f.name.value]} <= rights for t, f in way):
             continue
         fields = {f: RULES[name, f.name.value] in rights for f in OBJECTS[name].fields}
         verb = "mutation" if (way[0][0] if way else name) == "Mutation" else "query"

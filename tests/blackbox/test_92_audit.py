@@ -90,7 +90,7 @@ def mutation_names():
 
 # Those that other tests look at: after a restore below, and users, roles and keys with their own parts.
 ELSEWHERE = {"nodeRelease", "resolve", "documentsResolve", "roleAdd", "roleRemove", "adminKeyAdd", "adminKeyRemove", "userAdd",
-             "userChange", "userRemove", "userLink", "sessionEnd", "passwordChange", "probeAccept"}
+             "userChange", "userRemove", "userLink", "sessionEnd", "passwordChange", "probeAccept", "auditCheckpoint"}
 
 
 def base64_of(text):

@@ -5,10 +5,12 @@
 
 #include "admin/api/parts.h"
 #include "admin/graphql/type.h"
+#include "admin/login/identify.h"
 #include "admin/view/document_view.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "store/audit/audit_sign.h"
 
 enum {
     ASKED_MOST = 1500, /* bytes of JSON after which no further value is begun */
@@ -155,13 +157,8 @@ static struct str object_of(const struct graphql_call *call)
 
 struct audit_entry api_audit_entry(const struct principal *p, struct str action, struct str object)
 {
-    static const struct str kinds[] = { [PRINCIPAL_NOBODY] = { "caller", 6 },
-                                        [PRINCIPAL_TOKEN] = { "token", 5 },
-                                        [PRINCIPAL_USER] = { "user", 4 },
-                                        [PRINCIPAL_KEY] = { "key", 3 } };
-
     return (struct audit_entry){ .actor = p->name,
-                                 .kind = kinds[p->kind],
+                                 .kind = identify_kind(p),
                                  .address = p->address,
                                  .action = action,
                                  .object = object };
@@ -211,9 +208,12 @@ bool api_audit_ask(struct graphql_call *call, enum right right, struct err *err)
 
     if (call->type == call->schema->mutation)
         api_audit_begin(call);
+    else if (call->field->is_audited && right == (enum right)call->field->right)
+        return write_look(call, err);
+    else if (looks && str_is(call->type->name, "RehearsedDocument"))
+        return api_log_rehearsed(call, right, err);
     else if (looks && call->field->needs.ptr != NULL)
-        return str_is(call->type->name, "RehearsedDocument") ? api_log_rehearsed(call, right, err)
-                                                             : write_look(call, err);
+        return write_look(call, err);
     return true;
 }
 
@@ -301,7 +301,8 @@ struct shown_check {
     bool ok;
     char text[SHA256_TEXT];
     const char *hash;
-    struct str message;
+    struct str message, key;
+    char key_text[CHECKPOINT_KEY];
 };
 
 static bool audit_is_whole(struct graphql_call *call, struct err *err)
@@ -321,7 +322,33 @@ static bool audit_is_whole(struct graphql_call *call, struct err *err)
     v->ok = v->check.bad == 0;
     v->hash = v->check.seq > 0 ? digest_text(&v->check.hash, v->text) : NULL;
     v->message = str_of(v->check.message);
+    if (!audit_sign_key(api_store(call), v->key_text, err))
+        return false;
+    v->key = str_of(v->key_text);
     return graphql_set_object(call, v);
+}
+
+struct shown_checkpoint {
+    struct checkpoint point;
+    char hash_text[SHA256_TEXT], whole[CHECKPOINT_TEXT];
+    const char *hash, *key, *text;
+};
+
+static bool api_audit_checkpoint(struct graphql_call *call, struct err *err)
+{
+    struct shown_checkpoint *v = ARENA_NEW(call->arena, struct shown_checkpoint);
+    int64_t from = clock_mono_us();
+
+    if (!audit_sign(api_store(call), &v->point, v->whole, err))
+        return false;
+    graphql_lend(call, clock_mono_us() - from);
+    v->hash = digest_text(&v->point.hash, v->hash_text);
+    v->key = v->point.key;
+    v->text = v->whole;
+    now.begun.object =
+        str_of(arena_printf(call->arena, "%lld:%s", (long long)v->point.seq, v->hash));
+    now.begun.became = str_of(arena_printf(call->arena, "signed with %s", v->key));
+    return api_audit_now(call, err) && graphql_set_object(call, v);
 }
 
 const struct graphql_resolver api_audit[] = {
@@ -346,5 +373,11 @@ const struct graphql_resolver api_audit[] = {
     GRAPHQL_MEMBER("AuditCheck.hash", struct shown_check, hash),
     API_NUMBER_AT("AuditCheck.broken", struct shown_check, check.bad),
     API_TEXT_AT("AuditCheck.message", struct shown_check, message),
+    API_TEXT_AT("AuditCheck.key", struct shown_check, key),
+    { .field = "Mutation.auditCheckpoint", .fn = api_audit_checkpoint },
+    GRAPHQL_MEMBER("AuditCheckpoint.seq", struct shown_checkpoint, point.seq),
+    GRAPHQL_MEMBER("AuditCheckpoint.hash", struct shown_checkpoint, hash),
+    GRAPHQL_MEMBER("AuditCheckpoint.key", struct shown_checkpoint, key),
+    GRAPHQL_MEMBER("AuditCheckpoint.text", struct shown_checkpoint, text),
 };
 const size_t api_audit_count = sizeof api_audit / sizeof api_audit[0];

@@ -2,8 +2,8 @@
  *
  * Decided in one place, before a field is resolved.  A field of Mutation begins an entry, which the
  * store writes in the transaction of the change itself.  A field that needs the right `payload` or
- * `download` is logged before it shows anything.  Of arguments marked @secret or @unlogged, such as
- * passwords and payloads, at most the length is logged. */
+ * `download`, or is marked @audited, is logged before it shows anything.  Of arguments marked
+ * @secret or @unlogged, such as passwords and payloads, at most the length is logged. */
 #pragma once
 
 #include "admin/login/principal.h"

@@ -40,6 +40,7 @@ static bool read_texts(struct graphql_call *call, struct manual_request *q, stru
 {
     if (!api_sees_all(call, RIGHT_EDIT)) {
         q->sees = principal_edits;
+        q->sends = principal_sends;
         q->sees_arg = api_principal(call);
     }
     q->name = graphql_arg_text(call, "name");

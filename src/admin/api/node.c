@@ -4,9 +4,13 @@
 
 #include "admin/api/parts.h"
 #include "admin/view/doctor.h"
+#include "base/auto.h"
 #include "base/clock.h"
+#include "base/network.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
+#include "engine/plan/plan.h"
+#include "engine/road/road.h"
 #include "engine/upkeep/controls.h"
 #include "engine/upkeep/live.h"
 #include "store/kernel/node.h"
@@ -17,8 +21,21 @@
 
 struct shown_key {
     struct str id, gateway, title, key;
-    int64_t made_us;
+    int64_t made_us, expires_us, used_us;
+    struct str *systems, *networks;
+    size_t system_count, network_count;
 };
+
+/* A stored list: words separated by blanks. */
+static size_t words_of(struct arena *a, struct str text, size_t most, struct str **ret)
+{
+    size_t n = 0;
+
+    *ret = ARENA_ARRAY(a, struct str, most);
+    while (text.len > 0 && n < most)
+        text = str_cut(text, ' ', &(*ret)[n++]);
+    return n;
+}
 
 static bool keys(struct graphql_call *call, struct err *err)
 {
@@ -38,29 +55,91 @@ static bool keys(struct graphql_call *call, struct err *err)
                                  .made_us = all[i].made_us };
         if (all[i].title.len > 0)
             k->title = all[i].title;
+        k->expires_us = all[i].expires_us;
+        k->used_us = all[i].used_us;
+        k->system_count = words_of(call->arena, all[i].systems, CALLER_SYSTEMS_MOST, &k->systems);
+        k->network_count =
+            words_of(call->arena, all[i].networks, CALLER_NETWORKS_MOST, &k->networks);
         shown[i] = k;
     }
     return graphql_set_objects(call, shown, n);
 }
 
+/* Whose documents the key may send: systems of the live configuration. */
+static bool check_key_system(struct graphql_call *call, struct str name, struct err *err)
+{
+    struct plan *p = road_plan(engine_road(api_engine(call)));
+    bool found = plan_system_named(p, name) != NULL;
+
+    plan_unref(p);
+    return found || err_set(err, ERR_PERMANENT, 0, "there is no system %.64s",
+                            arena_text(call->arena, name));
+}
+
+static bool check_key_network(struct graphql_call *call, struct str text, struct err *err)
+{
+    struct network ignored;
+
+    return network_parse(text, &ignored, err) ||
+           err_context(err, "from %.64s", arena_text(call->arena, text));
+}
+
+/* Reads a list of texts; *ret: them, separated by blanks.  No text has a blank when it is checked.
+ */
+static bool read_key_list(struct graphql_call *call, const char *arg, size_t most,
+                          bool (*check)(struct graphql_call *, struct str, struct err *),
+                          struct str *ret, struct err *err)
+{
+    const struct graphql_value *list = graphql_arg(call, arg);
+    AUTO(buf_done) struct buf text = BUF_INIT(64 << 10);
+
+    if (list->kind != GRAPHQL_LIST)
+        return true;
+    if (list->count == 0 || list->count > most)
+        return err_set(err, ERR_LIMIT, 0, "%s has 1 to %zu entries: leave it out for no limit", arg,
+                       most);
+    for (size_t i = 0; i < list->count; i++) {
+        if (!check(call, list->items[i].text, err))
+            return false;
+        buf_put(&text, i > 0 ? STR(" ") : STR(""));
+        buf_put(&text, list->items[i].text);
+    }
+    *ret = arena_copy(call->arena, buf_view(&text));
+    return true;
+}
+
+static bool read_new_key(struct graphql_call *call, struct caller *ret, struct err *err)
+{
+    struct str gateway = graphql_arg_text(call, "gateway");
+    struct intake_table *t = intake_port.table(engine_intake(api_engine(call)));
+    const struct intake_gateway *g = intake_port.find(t, gateway);
+
+    *ret = (struct caller){ .gateway = g != NULL ? g->word : 0,
+                            .title = graphql_arg_text(call, "title") };
+    intake_port.release(t);
+    if (ret->gateway == 0)
+        return err_set(err, ERR_PERMANENT, 0, "there is no gateway %.64s",
+                       arena_text(call->arena, gateway));
+    (void)graphql_arg_int(call, "expires", &ret->expires_us);
+    if (ret->expires_us != 0 && ret->expires_us <= clock_wall_us())
+        return err_set(err, ERR_PERMANENT, 0, "expires is in the past");
+    return read_key_list(call, "systems", CALLER_SYSTEMS_MOST, check_key_system, &ret->systems,
+                         err) &&
+           read_key_list(call, "from", CALLER_NETWORKS_MOST, check_key_network, &ret->networks,
+                         err);
+}
+
 static bool api_node_key_add(struct graphql_call *call, struct err *err)
 {
     struct engine *e = api_engine(call);
-    struct str gateway = graphql_arg_text(call, "gateway");
     struct shown_key *k = ARENA_NEW(call->arena, struct shown_key);
-    struct intake_table *t = intake_port.table(engine_intake(e));
-    const struct intake_gateway *g = intake_port.find(t, gateway);
-    int64_t word = g != NULL ? g->word : 0;
     char name[KEY_NAME], key[KEY_TEXT];
+    struct caller new;
 
-    intake_port.release(t);
-    if (word == 0)
-        return err_set(err, ERR_PERMANENT, 0, "there is no gateway %.64s",
-                       arena_text(call->arena, gateway));
-    if (!caller_add(engine_store(e), word, graphql_arg_text(call, "title"), name, key, err))
+    if (!read_new_key(call, &new, err) || !caller_add(engine_store(e), &new, name, key, err))
         return false;
     *k = (struct shown_key){ .id = arena_copy(call->arena, str_of(name)),
-                             .gateway = gateway,
+                             .gateway = graphql_arg_text(call, "gateway"),
                              .key = arena_copy(call->arena, str_of(key)) };
     explicit_bzero(key, sizeof key);
     if (!live_refresh(engine_live(e), err))
@@ -303,6 +382,10 @@ const struct graphql_resolver api_node[] = {
     GRAPHQL_MEMBER("Key.gateway", struct shown_key, gateway),
     GRAPHQL_MEMBER("Key.title", struct shown_key, title),
     GRAPHQL_MEMBER("Key.made", struct shown_key, made_us),
+    GRAPHQL_LIST_OF("Key.systems", struct shown_key, systems, system_count),
+    GRAPHQL_LIST_OF("Key.from", struct shown_key, networks, network_count),
+    API_NUMBER_AT("Key.expires", struct shown_key, expires_us),
+    API_NUMBER_AT("Key.used", struct shown_key, used_us),
     GRAPHQL_MEMBER("NewKey.id", struct shown_key, id),
     GRAPHQL_MEMBER("NewKey.gateway", struct shown_key, gateway),
     GRAPHQL_MEMBER("NewKey.key", struct shown_key, key),

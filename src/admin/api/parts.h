@@ -72,7 +72,8 @@ bool api_is_who(struct str by);
 /* For graphql_schema_guard(): the number of a right by its word in @needs, and the check. */
 bool api_find_right(struct str word, int *ret);
 graphql_guard_fn api_may;
-/* Whether the scope of a right covers the parent of the field: a Document, a RehearsedDocument. */
+/* Whether the scope of a right covers the parent of the field: a Document; a RehearsedDocument
+ * or RehearsedLeft. */
 bool api_covers_document(const struct graphql_call *call, enum right right);
 bool api_covers_rehearsed(const struct graphql_call *call, enum right right);
 /* Logs that the caller sees the payloads of a RehearsedDocument, the parent: at the first call

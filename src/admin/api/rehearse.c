@@ -3,6 +3,7 @@
 
 #include "admin/api/audit.h"
 #include "admin/api/parts.h"
+#include "admin/api/scope.h"
 #include "admin/view/payload_diff.h"
 #include "base/auto.h"
 #include "base/clock.h"
@@ -40,9 +41,17 @@ struct shown_payload {
 
 struct portion;
 
+/* Whose document it is, by its row.  A walk may find anything in its payload, as the caller wishes:
+ * its result says nothing about who may see it. */
+struct shown_owner {
+    int64_t sender, receiver; /* name ids */
+};
+
 struct shown_difference {
+    struct shown_owner owner; /* the first member, as in struct shown_left */
     struct portion *portion;
     char id[40];
+    int64_t config; /* the version that the document ran with */
     struct str gateway, name;
     int64_t received_us;
     unsigned kinds;
@@ -54,6 +63,7 @@ struct shown_difference {
 };
 
 struct shown_left {
+    struct shown_owner owner;
     char id[40];
     struct str message;
 };
@@ -124,7 +134,9 @@ static bool found(void *arg, const struct rehearse_difference *d)
     struct shown_difference *s = ARENA_NEW(a, struct shown_difference);
 
     *s = (struct shown_difference){
+        .owner = { d->document->sender, d->document->receiver },
         .portion = p,
+        .config = d->document->config,
         .gateway = name_text(p->store, d->document->gateway),
         .name =
             d->document->name.len > 0 ? api_rehearse_copy(a, d->document->name) : (struct str){ 0 },
@@ -159,6 +171,7 @@ static void left(void *arg, const struct document *d, const char *why)
         return;
     struct shown_left *s = ARENA_NEW(p->arena, struct shown_left);
 
+    s->owner = (struct shown_owner){ d->sender, d->receiver };
     s->message = arena_copy(p->arena, str_of(why));
     (void)id_text(&d->source.id, s->id);
     p->left[p->left_shown++] = s;
@@ -269,19 +282,27 @@ static bool document_kinds(struct graphql_call *call, struct err *err)
     return graphql_set_texts(call, list, count);
 }
 
-static bool covers_difference(const struct graphql_call *call, const struct shown_difference *d,
-                              enum right right)
+static bool covers_owner(const struct graphql_call *call, const struct shown_owner *o,
+                         enum right right)
 {
-    const struct facts *f = &d->was.facts;
-
-    return rights_cover(&api_principal(call)->rights, right,
-                        f->sender_unknown ? STR("") : f->sender,
-                        f->receiver_unknown ? STR("") : f->receiver);
+    return api_sees(call, right, o->sender, o->receiver);
 }
 
 bool api_covers_rehearsed(const struct graphql_call *call, enum right right)
 {
-    return covers_difference(call, call->parent, right);
+    return covers_owner(call, call->parent, right);
+}
+
+/* A walk with the version that the document ran with shows what its row has.  Any other version was
+ * chosen by somebody and may find other parts of the payload. */
+static bool document_was(struct graphql_call *call, struct err *err)
+{
+    const struct shown_difference *d = call->parent;
+
+    (void)err;
+    if (d->was.config != d->config && !covers_owner(call, &d->owner, RIGHT_PAYLOAD))
+        return graphql_set_null(call);
+    return graphql_set_object(call, &d->was);
 }
 
 bool api_log_rehearsed(struct graphql_call *call, enum right right, struct err *err)
@@ -296,7 +317,7 @@ bool api_log_rehearsed(struct graphql_call *call, enum right right, struct err *
     for (size_t i = 0; i < p->difference_count; i++) {
         const struct shown_difference *d = p->differences[i];
 
-        if (d->payload_count > 0 && covers_difference(call, d, right))
+        if (d->payload_count > 0 && covers_owner(call, &d->owner, right))
             entries[count++] =
                 api_audit_entry(api_principal(call), STR("payloadView"), str_of(d->id));
     }
@@ -345,7 +366,7 @@ const struct graphql_resolver api_rehearse[] = {
     GRAPHQL_MEMBER("RehearsedDocument.name", struct shown_difference, name),
     GRAPHQL_MEMBER("RehearsedDocument.received", struct shown_difference, received_us),
     { .field = "RehearsedDocument.kinds", .fn = document_kinds },
-    GRAPHQL_INSIDE("RehearsedDocument.was", struct shown_difference, was),
+    { .field = "RehearsedDocument.was", .fn = document_was },
     GRAPHQL_INSIDE("RehearsedDocument.would", struct shown_difference, would),
     GRAPHQL_LIST_OF("RehearsedDocument.payloads", struct shown_difference, payloads, payload_count),
     GRAPHQL_LIST_OF("RehearsedDocument.redefined", struct shown_difference, redefined,

@@ -308,12 +308,12 @@ static bool put_headers(const struct graphql_value *list, struct buf *to, struct
     return true;
 }
 
-static bool sees_facts(struct graphql_call *call, const struct facts *f)
+/* As of a document that the caller sends by hand. */
+static bool sends_facts(struct graphql_call *call, const struct facts *f)
 {
     return api_sees_all(call, RIGHT_EDIT) ||
            rights_cover(&api_principal(call)->rights, RIGHT_EDIT,
-                        f->sender_unknown ? STR("") : f->sender,
-                        f->receiver_unknown ? STR("") : f->receiver);
+                        f->sender_unknown ? STR("") : f->sender, STR(""));
 }
 
 static bool api_road_rehearse(struct graphql_call *call, struct err *err)
@@ -332,9 +332,8 @@ static bool api_road_rehearse(struct graphql_call *call, struct err *err)
     request.head = buf_view(&head);
     if (!dry_run(engine_road(api_engine(call)), &request, call->arena, &r->result, err))
         return false;
-    if (!sees_facts(call, &r->result.facts))
-        return err_set(err, ERR_PERMANENT, EPERM,
-                       "neither its sender nor its receiver is a system that %.*s may edit for",
+    if (!sends_facts(call, &r->result.facts))
+        return err_set(err, ERR_PERMANENT, EPERM, "its sender is no system that %.*s may edit for",
                        STR_ARG(api_name(call)));
     r->gateway = request.gateway;
     r->code = r->result.dead ? dead_codes[r->result.code] : NULL;

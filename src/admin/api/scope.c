@@ -31,6 +31,11 @@ bool principal_edits(const void *principal, int64_t sender, int64_t receiver)
     return principal_sees(principal, RIGHT_EDIT, sender, receiver);
 }
 
+bool principal_sends(const void *principal, int64_t sender)
+{
+    return principal_sees(principal, RIGHT_EDIT, sender, 0);
+}
+
 bool api_sees(const struct graphql_call *call, enum right right, int64_t sender, int64_t receiver)
 {
     return principal_sees(api_principal(call), right, sender, receiver);

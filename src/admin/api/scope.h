@@ -14,8 +14,11 @@
  * 0: none. */
 bool principal_sees_document(const struct principal *p, enum right right, const struct document *d);
 
-/* The callback of engine/manual.h for the right `edit`; `principal` is a struct principal. */
+/* The callbacks of engine/manual.h for the right `edit`; `principal` is a struct principal.  To
+ * send in the name of a system takes the right for that system: for the receiver alone is not
+ * enough. */
 bool principal_edits(const void *principal, int64_t sender, int64_t receiver);
+bool principal_sends(const void *principal, int64_t sender);
 
 bool api_sees(const struct graphql_call *call, enum right right, int64_t sender, int64_t receiver);
 bool api_sees_system(const struct graphql_call *call, enum right right, struct str name);

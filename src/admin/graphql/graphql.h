@@ -249,10 +249,11 @@ bool graphql_schema_bind(struct graphql_schema *s, const struct graphql_resolver
 
 /* Called before the resolver of a field, with the right that @needs(right: WORD) names at the
  * field or else at its type.  False refuses the field, as a failing resolver does.  Introspection
- * needs no right. */
+ * needs no right.  Of a field with @shows(right: WORD) it is called once more with that right; if
+ * that is refused (EPERM, EACCES), the field is null without an error. */
 typedef bool graphql_guard_fn(struct graphql_call *call, int right, struct err *err);
-/* `find` gives the number of the right that a word of @needs names.  ERR_CONFIG: a field has no
- * @needs, or `find` does not know its word. */
+/* `find` gives the number of the right that a word of @needs or @shows names.  ERR_CONFIG: a field
+ * has no @needs, `find` does not know a word, or a field with @shows cannot be null. */
 bool graphql_schema_guard(struct graphql_schema *s, bool (*find)(struct str word, int *ret),
                           graphql_guard_fn *guard, struct err *err);
 

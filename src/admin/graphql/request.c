@@ -12,13 +12,13 @@ static void graphql_request_json_drop(json_t **json)
     json_decref(*json);
 }
 
-static int graphql_request_refuse(struct buf *out, int status, const char *text)
+int graphql_request_refuse(struct buf *out, int status, const char *text)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(64 << 10);
     struct graphql_report report = { .arena = &arena };
 
-    (void)graphql_report_add(&report, status == 413 ? "limit" : "bad_request", GRAPHQL_NOWHERE,
-                             "%s", text);
+    (void)graphql_report_add(&report, status == 413 || status == 429 ? "limit" : "bad_request",
+                             GRAPHQL_NOWHERE, "%s", text);
     buf_puts(out, "{\"errors\":");
     graphql_report_write(&report, out);
     buf_putc(out, '}');

@@ -11,6 +11,9 @@
 /* Bytes of a body: the largest configuration fits as a variable, even with escapes. */
 enum { GRAPHQL_BODY_MAX = 9 << 20 };
 
+/* Appends an answer with one error, for a request that is not executed; returns the status. */
+int graphql_request_refuse(struct buf *out, int status, const char *text);
+
 /* Appends the answer, which is always JSON, and returns the HTTP status: 200 for a GraphQL
  * request, even if its answer has errors; 400 for a body that is not one, 413 when it is too
  * long, 415 for another content type. */

@@ -1,5 +1,7 @@
 #include "admin/graphql/run.h"
 
+#include <errno.h>
+
 #include "admin/graphql/once.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -217,6 +219,20 @@ static bool graphql_run_is_allowed(struct run *r, const struct graphql_plan *f, 
     return !f->field->is_guarded || r->call.schema->guard(&r->call, f->field->right, err);
 }
 
+/* *ret: the caller has the right of @shows.  False: the guard failed for another reason. */
+static bool graphql_run_is_shown(struct run *r, const struct graphql_plan *f, bool *ret,
+                                 struct err *err)
+{
+    struct err why = { 0 };
+
+    *ret = !f->field->is_guarded || f->field->shows.ptr == NULL ||
+           r->call.schema->guard(&r->call, f->field->shown_right, &why);
+    if (*ret || (why.kind == ERR_PERMANENT && (why.sys == EPERM || why.sys == EACCES)))
+        return true;
+    *err = why;
+    return false;
+}
+
 /* ---- changes that are done once ---- */
 
 static struct str client_of(const struct run *r, const struct graphql_plan *f)
@@ -235,10 +251,13 @@ static bool run_resolver(struct run *r, const struct graphql_plan *f, struct str
 {
     struct str client = client_of(r, f);
     struct sha256 question;
+    bool shown;
 
     *ret_answer = (struct str){ 0 };
-    if (!graphql_run_is_allowed(r, f, err))
+    if (!graphql_run_is_allowed(r, f, err) || !graphql_run_is_shown(r, f, &shown, err))
         return false;
+    if (!shown)
+        return graphql_set_null(&r->call);
     if (client.len == 0)
         return f->field->fn(&r->call, err);
     if (!graphql_once_question(&r->call, r->report->source, &question, err) ||

@@ -232,9 +232,13 @@ static bool find_right(const struct graphql_type *t, struct graphql_field *f,
     if (word.ptr == NULL)
         return err_set(err, ERR_CONFIG, 0, "no rule for %.*s.%.*s: write @needs(right: ...)",
                        STR_ARG(t->name), STR_ARG(f->name));
+    if (f->shows.ptr != NULL && graphql_ref_required(f->ref))
+        return err_set(err, ERR_CONFIG, 0, "%.*s.%.*s has @shows and cannot be null",
+                       STR_ARG(t->name), STR_ARG(f->name));
     f->is_guarded = true;
-    return find(word, &f->right) ||
-           err_set(err, ERR_CONFIG, 0, "%.*s.%.*s needs an unknown right: %.*s", STR_ARG(t->name),
+    if (find(word, &f->right) && (f->shows.ptr == NULL || find(f->shows, &f->shown_right)))
+        return true;
+    return err_set(err, ERR_CONFIG, 0, "%.*s.%.*s needs an unknown right: %.*s", STR_ARG(t->name),
                    STR_ARG(f->name), STR_ARG(word));
 }
 

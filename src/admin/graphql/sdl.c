@@ -106,10 +106,11 @@ static struct applicable deprecated(struct str *ret)
                                 .ret = ret };
 }
 
-static struct applicable graphql_sdl_needs(struct str *ret)
+/* A directive with a right as its argument. */
+static struct applicable graphql_sdl_right(const char *name, struct str *ret)
 {
     return (struct applicable){
-        .name = "needs", .arg = "right", .kind = GRAPHQL_LITERAL_ENUM, .ret = ret
+        .name = name, .arg = "right", .kind = GRAPHQL_LITERAL_ENUM, .ret = ret
     };
 }
 
@@ -189,18 +190,25 @@ static bool graphql_sdl_read_field(struct sdl *p, struct graphql_field *f, struc
     if (!read_about(p, &f->about, err) || !read_new_name(p, &f->name, err) ||
         !read_args(p, &f->args, &f->arg_count, err))
         return false;
-    struct applicable allowed[] = { deprecated(&f->deprecated), graphql_sdl_needs(&f->needs) };
+    struct str audited;
+    struct applicable allowed[] = { deprecated(&f->deprecated),
+                                    graphql_sdl_right("needs", &f->needs),
+                                    graphql_sdl_right("shows", &f->shows),
+                                    mark("audited", &audited) };
 
-    return graphql_syntax_expect(&p->syntax, ':', err) &&
-           graphql_syntax_type(&p->syntax, &f->type_name, err) &&
-           read_directives(p, allowed, sizeof allowed / sizeof allowed[0], err);
+    if (!graphql_syntax_expect(&p->syntax, ':', err) ||
+        !graphql_syntax_type(&p->syntax, &f->type_name, err) ||
+        !read_directives(p, allowed, sizeof allowed / sizeof allowed[0], err))
+        return false;
+    f->is_audited = audited.ptr != NULL;
+    return true;
 }
 
 static bool read_object(struct sdl *p, struct graphql_type *t, struct err *err)
 {
     struct graphql_field fields[GRAPHQL_FIELDS_MAX];
     size_t n = 0;
-    struct applicable rule = graphql_sdl_needs(&t->needs);
+    struct applicable rule = graphql_sdl_right("needs", &t->needs);
 
     t->kind = GRAPHQL_KIND_OBJECT;
     if (graphql_syntax_is_word(&p->syntax, "implements"))

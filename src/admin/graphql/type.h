@@ -58,8 +58,11 @@ struct graphql_field {
     size_t arg_count;
     struct str deprecated;
     struct str needs; /* right named by @needs; a NULL pointer: that of the type */
-    int right;        /* number of that right, once the schema has a guard */
+    struct str shows; /* right named by @shows; a NULL pointer: none */
+    int right;        /* number of the right of `needs`, once the schema has a guard */
+    int shown_right;  /* the same for `shows` */
     bool is_guarded;
+    bool is_audited; /* @audited */
     graphql_fn *fn;
     size_t offset;
     struct graphql_array array;

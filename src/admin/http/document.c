@@ -425,6 +425,7 @@ static void looked_up(struct loop_msg *msg)
                     STR("application/json"), buf_view(&v->answer));
         reading_free(&v->visit);
     } else if (v->is_forbidden) {
+        identify_note_forbidden(&v->who, STR("documents"), RIGHT_DOWNLOAD);
         http_document_end_with_error(v, 403, "", "forbidden",
                                      "This needs the right `download` for its systems.");
     } else if (v->no_stage && v->answer_of.ptr != NULL) {
@@ -471,12 +472,17 @@ static bool read_answer_of(struct reading *v)
 /* Without the right for any system the request is refused before the lookup. */
 static bool may_ask(struct reading *v)
 {
-    if (!rights_has(&v->who.rights, RIGHT_SEE))
-        http_document_end_with_error(v, 403, "", "forbidden", "This needs the right `see`.");
-    else if (v->wants_payload && !rights_has(&v->who.rights, RIGHT_DOWNLOAD))
-        http_document_end_with_error(v, 403, "", "forbidden", "This needs the right `download`.");
-    else
+    enum right missing = !rights_has(&v->who.rights, RIGHT_SEE) ? RIGHT_SEE
+                         : v->wants_payload && !rights_has(&v->who.rights, RIGHT_DOWNLOAD)
+                             ? RIGHT_DOWNLOAD
+                             : RIGHT_ANY;
+
+    if (missing == RIGHT_ANY)
         return true;
+    identify_note_forbidden(&v->who, STR("documents"), missing);
+    http_document_end_with_error(v, 403, "", "forbidden",
+                                 missing == RIGHT_SEE ? "This needs the right `see`."
+                                                      : "This needs the right `download`.");
     return false;
 }
 

@@ -82,10 +82,12 @@ static bool admits(struct post *p)
         http_manual_end_with_error(
             p, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
             "Send the admin token of the node: Authorization: Bearer TOKEN.");
-    else if (!rights_has(&p->who.rights, RIGHT_EDIT))
-        http_manual_end_with_error(p, 403, "", "forbidden", "This needs the right `edit`.");
-    else
+    else if (rights_has(&p->who.rights, RIGHT_EDIT))
         return true;
+    else {
+        identify_note_forbidden(&p->who, STR("documents"), RIGHT_EDIT);
+        http_manual_end_with_error(p, 403, "", "forbidden", "This needs the right `edit`.");
+    }
     return false;
 }
 
@@ -97,6 +99,7 @@ static void take_who(struct post *p)
                rights_everywhere(&p->who.rights, RIGHT_SEE);
 
     q->sees = all ? NULL : principal_edits;
+    q->sends = principal_sends;
     q->sees_arg = &p->who;
     q->owner = p->who.name;
     q->who = api_who(&p->who, p->by, &p->arena);

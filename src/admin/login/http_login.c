@@ -20,6 +20,7 @@
 #include "engine/engine.h"
 #include "engine/intake/login_limit.h"
 #include "engine/intake/password.h"
+#include "engine/tally/refusals.h"
 #include "store/people/secret.h"
 #include "store/people/session.h"
 
@@ -307,6 +308,22 @@ static void login_in_background(struct entry *e)
         say_user(e, e->name);
 }
 
+/* In the log as it happens, in the audit log summed up.  There only names of users that exist are
+ * kept. */
+static void note_refused(struct entry *e, const char *why)
+{
+    bool exists = e->hash != NULL || login_hash(e->login, e->name, &e->arena, &e->hash);
+
+    log_event(LOG_WARN, "login.refuse", kv_str("user", e->name), kv_str("address", e->address),
+              kv_z("why", why));
+    refusals_note(engine_refusals(login_engine(e->login)),
+                  &(struct refusal){ .action = "loginRefused",
+                                     .actor = exists ? e->name : STR(""),
+                                     .address = e->address,
+                                     .object = exists ? e->name : STR(""),
+                                     .why = why });
+}
+
 static void verified(void *user, bool ok)
 {
     struct entry *e = http_login_entry_of(user);
@@ -315,8 +332,7 @@ static void verified(void *user, bool ok)
     if (ok)
         login_limit_worked(login_limits(e->login), e->name, e->address, clock_mono_us());
     else
-        log_event(LOG_WARN, "login.refuse", kv_str("user", e->name), kv_str("address", e->address),
-                  kv_z("why", "the user or the password is wrong"));
+        note_refused(e, "the user or the password is wrong");
     if (e->request == NULL) {
         entry_free(e);
     } else if (ok) {
@@ -332,8 +348,7 @@ static void refuse_often(struct entry *e, int64_t wait_us)
     char text[120];
     long long seconds = (long long)((wait_us + CLOCK_S - 1) / CLOCK_S);
 
-    log_event(LOG_WARN, "login.refuse", kv_str("user", e->name), kv_str("address", e->address),
-              kv_z("why", "too many tries"));
+    note_refused(e, "too many tries");
     buf_printf(&e->fields, "Retry-After: %lld\r\n", seconds);
     (void)snprintf(text, sizeof text,
                    "Too many wrong passwords from your address. Try again in %lld s.", seconds);
@@ -459,6 +474,8 @@ static bool check_pair(struct entry *e, struct str user, struct err *err)
     if (user.len == 0 && !user_is_name(e->name))
         return err_set(err, ERR_PERMANENT, 0,
                        "a name is small letters, digits and . _ - @ +, at most %d", USER_NAME_MOST);
+    if (user.len == 0 && user_is_reserved(e->name))
+        return err_set(err, ERR_PERMANENT, 0, "this name is reserved: choose one of a person");
     return login_check_password(user.len > 0 ? user : e->name, e->password, err);
 }
 

@@ -1,5 +1,7 @@
 #include "admin/login/identify.h"
 
+#include <stdio.h>
+
 #include "admin/login/http_cookie.h"
 #include "admin/login/principal.h"
 #include "base/arena.h"
@@ -7,6 +9,7 @@
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
 #include "engine/intake/intake_table.h"
+#include "engine/tally/refusals.h"
 #include "engine/upkeep/admin_keys.h"
 
 /* The key of the request, sent as to a gateway: "Bearer KEY", or the field X-API-Key. */
@@ -37,12 +40,40 @@ bool identify(const struct identify *known, struct http_request *r, struct arena
         ret->name = STR("admin");
         ret->rights = rights_all;
     }
-    *ret_caller = intake_caller_of(t, token);
+    *ret_caller = intake_caller_of(t, token, ret->address);
     intake_port.release(t);
     if (ret->kind == PRINCIPAL_NOBODY &&
         admin_keys_find(engine_admin_keys(known->engine), token, a, &title, &ret->rights)) {
         ret->kind = PRINCIPAL_KEY;
         ret->name = str_of(arena_printf(a, "key %.*s", STR_ARG(title)));
     }
+    if (ret->kind == PRINCIPAL_NOBODY && *ret_caller == 0)
+        refusals_note(engine_refusals(known->engine),
+                      &(struct refusal){ .action = "credentialRefused",
+                                         .address = ret->address,
+                                         .why = "this token or key is not known, or has ended" });
     return ret->kind != PRINCIPAL_NOBODY;
+}
+
+struct str identify_kind(const struct principal *who)
+{
+    static const struct str kinds[] = { [PRINCIPAL_NOBODY] = { "caller", 6 },
+                                        [PRINCIPAL_TOKEN] = { "token", 5 },
+                                        [PRINCIPAL_USER] = { "user", 4 },
+                                        [PRINCIPAL_KEY] = { "key", 3 } };
+
+    return kinds[who->kind];
+}
+
+void identify_note_forbidden(const struct principal *who, struct str what, enum right right)
+{
+    char why[60];
+
+    (void)snprintf(why, sizeof why, "it needs the right `%s`", right_word(right));
+    refusals_note(engine_refusals(who->engine), &(struct refusal){ .action = "forbidden",
+                                                                   .actor = who->name,
+                                                                   .kind = identify_kind(who),
+                                                                   .address = who->address,
+                                                                   .object = what,
+                                                                   .why = why });
 }

@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/str.h"
+#include "core/rights.h"
+
 struct arena;
 struct engine;
 struct http_request;
@@ -24,3 +27,8 @@ struct identify {
  * gateway that the key belongs to, or 0. */
 bool identify(const struct identify *known, struct http_request *r, struct arena *a,
               struct principal *ret, int64_t *ret_caller);
+
+/* How the principal was authenticated, as the audit log says it. */
+struct str identify_kind(const struct principal *who);
+/* Notes for the audit log that the principal asked for something without having the right. */
+void identify_note_forbidden(const struct principal *who, struct str what, enum right right);

@@ -16,6 +16,7 @@
 #include "base/require.h"
 #include "core/yaml.h"
 #include "engine/engine.h"
+#include "engine/tally/refusals.h"
 
 enum { FLOW_S = 600, FLOW_TEXT = 48, URL_MOST = 7000, CODE_MOST = 4096, NAME_TEXT = 64 };
 
@@ -25,6 +26,11 @@ static void oidc_refuse(struct entry *e, int status, const struct err *err)
 {
     log_event(LOG_WARN, "login.refuse", kv_z("user", ""), kv_str("address", e->address),
               kv_z("why", err->text));
+    refusals_note(engine_refusals(login_engine(e->login)),
+                  &(struct refusal){ .action = "loginRefused",
+                                     .address = e->address,
+                                     .object = STR("oidc"),
+                                     .why = err->text });
     entry_page(e, status, "You are not logged in", str_of(err->text));
 }
 

@@ -14,6 +14,7 @@
 #include "engine/intake/sender_login.h"
 #include "engine/road/birth.h"
 #include "engine/road/road.h"
+#include "engine/tally/refusals.h"
 #include "store/store.h"
 
 enum {
@@ -508,6 +509,17 @@ static void count_refusal(const struct intake_gateway *g, int status)
     metric_add(&g->state->refused, 1);
 }
 
+static void note_refusal(struct intake *in, const struct intake_gateway *g, struct str who,
+                         struct str address, const char *why)
+{
+    refusals_note(in->options.refusals, &(struct refusal){ .action = "keyRefused",
+                                                           .actor = who,
+                                                           .kind = STR("caller"),
+                                                           .address = address,
+                                                           .object = str_of(g->config->name),
+                                                           .why = why });
+}
+
 const struct intake_port intake_port = {
     .table = table,
     .release = intake_table_unref,
@@ -519,4 +531,5 @@ const struct intake_port intake_port = {
     .abort = abort_arrival,
     .verify = sender_login_verify,
     .count_refusal = count_refusal,
+    .note_refusal = note_refusal,
 };

@@ -65,6 +65,22 @@ static bool fill_gateways(struct intake *in, struct intake_table *t, struct err 
     return true;
 }
 
+static bool fill_networks(struct intake_table *t, struct intake_caller *c, struct str texts,
+                          struct err *err)
+{
+    struct network *list =
+        texts.len > 0 ? ARENA_ARRAY(&t->arena, struct network, CALLER_NETWORKS_MOST) : NULL;
+    struct str one;
+
+    c->networks = list;
+    while (texts.len > 0 && c->network_count < CALLER_NETWORKS_MOST) {
+        texts = str_cut(texts, ' ', &one);
+        if (!network_parse(one, &list[c->network_count++], err))
+            return false;
+    }
+    return true;
+}
+
 static bool fill_callers(struct intake *in, struct intake_table *t, struct err *err)
 {
     struct caller *all;
@@ -74,10 +90,21 @@ static bool fill_callers(struct intake *in, struct intake_table *t, struct err *
         return false;
     t->callers = ARENA_ARRAY(&t->arena, struct intake_caller, n);
     t->caller_count = n;
-    for (size_t i = 0; i < n; i++)
-        t->callers[i] = (struct intake_caller){
-            .name = all[i].name, .id = all[i].id, .gateway = all[i].gateway, .secret = all[i].secret
-        };
+    struct caller_use *uses = ARENA_ARRAY(&t->arena, struct caller_use, n);
+
+    for (size_t i = 0; i < n; i++) {
+        t->callers[i] = (struct intake_caller){ .name = all[i].name,
+                                                .id = all[i].id,
+                                                .gateway = all[i].gateway,
+                                                .secret = all[i].secret,
+                                                .systems = all[i].systems,
+                                                .expires_us = all[i].expires_us,
+                                                .use = &uses[i] };
+        atomic_init(&uses[i].used_us, all[i].used_us);
+        atomic_init(&uses[i].noted_us, all[i].used_us);
+        if (!fill_networks(t, &t->callers[i], all[i].networks, err))
+            return err_context(err, "key %.*s", STR_ARG(all[i].name));
+    }
     return true;
 }
 
@@ -98,9 +125,64 @@ bool intake_use(struct intake *in, struct config *config, int64_t version, struc
     (void)pthread_rwlock_wrlock(&in->table_lock);
     old = in->table;
     in->table = t;
+    if (old != NULL)
+        intake_table_carry(t, old);
     (void)pthread_rwlock_unlock(&in->table_lock);
     intake_table_unref(old);
     return true;
+}
+
+/* ---- last uses of keys ---- */
+
+#define NOTE_US (INT64_C(60) * CLOCK_S)
+
+static int uses_by_id(const void *a, const void *b)
+{
+    const struct caller_used *x = a, *y = b;
+
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Finds uses that are newer than the store has them by a minute; all of them with `all`. */
+static size_t take_uses(struct intake_table *t, bool all, struct caller_used *ret)
+{
+    int64_t now = clock_wall_us();
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->caller_count; i++) {
+        struct caller_use *u = t->callers[i].use;
+
+        if (atomic_load_explicit(&u->lately, memory_order_relaxed) &&
+            atomic_exchange(&u->lately, false))
+            atomic_store(&u->used_us, now);
+        int64_t used = atomic_load(&u->used_us);
+
+        if (n == CALLER_USES_MOST || used - atomic_load(&u->noted_us) < (all ? 1 : NOTE_US))
+            continue;
+        atomic_store(&u->noted_us, used);
+        ret[n++] = (struct caller_used){ .id = t->callers[i].id, .used_us = used };
+    }
+    if (n > 0) /* all nodes lock the rows in one order */
+        qsort(ret, n, sizeof *ret, uses_by_id);
+    return n;
+}
+
+bool intake_note_uses(struct intake *in, bool all, struct err *err)
+{
+    struct caller_used uses[CALLER_USES_MOST];
+    size_t n;
+    bool ok;
+
+    if (intake_version(in) == 0)
+        return true; /* the node never got as far as a configuration */
+    struct intake_table *t = intake_port.table(in);
+
+    do {
+        n = take_uses(t, all, uses);
+        ok = caller_use(in->options.store, uses, n, err);
+    } while (ok && n == CALLER_USES_MOST);
+    intake_port.release(t);
+    return ok;
 }
 
 int64_t intake_version(struct intake *in)

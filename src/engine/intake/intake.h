@@ -17,6 +17,7 @@
 struct background;
 struct budget;
 struct connectors;
+struct refusals;
 struct road;
 struct spool;
 struct store;
@@ -26,6 +27,7 @@ struct intake_options {
     struct background *background;
     struct spool *spool;
     struct road *road; /* takes accepted documents */
+    struct refusals *refusals;
     const struct connectors *connectors;
     struct loop **loops;
     size_t loop_count;
@@ -46,6 +48,11 @@ void intake_free(struct intake *in); /* after its loops have ended */
 /* Make `config` (its stored version `version`) and the store's callers the ones in
  * force.  Blocks on the store. */
 bool intake_use(struct intake *in, struct config *config, int64_t version, struct err *err);
+
+/* Writes when keys were used last, by the minute; with `all` to the present, before the node ends.
+ * Called by the housekeeper; blocks on the store.  A use that could not be written is written with
+ * the next one. */
+bool intake_note_uses(struct intake *in, bool all, struct err *err);
 
 /* The free space of the data folder, noted by the housekeeper every second; -1: none at all. */
 void intake_note_disk(struct intake *in, int64_t free_bytes);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/key.h"
 #include "base/require.h"
 
@@ -109,29 +110,56 @@ static const struct intake_caller *find_caller(const struct intake_table *t, str
     return digest_same(&got, &c->secret) ? c : NULL;
 }
 
-int64_t intake_caller_of(const struct intake_table *t, struct str key)
+static bool caller_is_over(const struct intake_caller *c)
+{
+    return c->expires_us != 0 && clock_wall_us() >= c->expires_us;
+}
+
+int64_t intake_caller_of(const struct intake_table *t, struct str key, struct str address)
 {
     const struct intake_caller *c = find_caller(t, key);
 
-    return c != NULL ? c->id : CALLER_NONE;
+    if (c == NULL || caller_is_over(c) || (c->network_count > 0 && !intake_is_from(c, address)))
+        return CALLER_NONE;
+    intake_note_use(c);
+    return c->id;
+}
+
+void intake_table_carry(struct intake_table *t, const struct intake_table *from)
+{
+    size_t k = 0;
+
+    for (size_t i = 0; i < t->caller_count && k < from->caller_count;) {
+        struct caller_use *to = t->callers[i].use;
+        const struct caller_use *was = from->callers[k].use;
+        int c = str_cmp(t->callers[i].name, from->callers[k].name);
+
+        if (c == 0) {
+            if (atomic_load(&was->lately))
+                atomic_store(&to->lately, true);
+            if (atomic_load(&was->used_us) > atomic_load(&to->used_us))
+                atomic_store(&to->used_us, atomic_load(&was->used_us));
+        }
+        i += c <= 0;
+        k += c >= 0;
+    }
 }
 
 enum intake_auth intake_check_key(const struct intake_table *t, const struct intake_gateway *g,
-                                  struct str key, int64_t *ret_caller)
+                                  struct str key, const struct intake_caller **ret)
 {
+    static const struct intake_caller admin = { .id = CALLER_ADMIN };
     const struct intake_caller *c;
 
     if (key.ptr == NULL)
         return AUTH_MISSING;
     c = find_caller(t, key);
     if (c == NULL && intake_is_admin(t, key)) {
-        *ret_caller = CALLER_ADMIN;
+        *ret = &admin;
         return AUTH_OK;
     }
     if (c == NULL)
         return AUTH_WRONG;
-    if (c->gateway != g->word)
-        return AUTH_OTHER_GATEWAY;
-    *ret_caller = c->id;
-    return AUTH_OK;
+    *ret = c;
+    return c->gateway != g->word ? AUTH_OTHER_GATEWAY : caller_is_over(c) ? AUTH_EXPIRED : AUTH_OK;
 }

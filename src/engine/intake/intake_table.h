@@ -46,7 +46,9 @@ struct rate *intake_gate(struct intake_gateway_state *s, int64_t caller, struct 
 /* Of the port: find and check_key. */
 const struct intake_gateway *intake_find(const struct intake_table *t, struct str name);
 enum intake_auth intake_check_key(const struct intake_table *t, const struct intake_gateway *g,
-                                  struct str key, int64_t *ret_caller);
+                                  struct str key, const struct intake_caller **ret);
 bool intake_is_admin(const struct intake_table *t, struct str token);
-/* The caller of a key that is good for some gateway; 0 for none. */
-int64_t intake_caller_of(const struct intake_table *t, struct str key);
+/* The caller of a key that is good for some gateway, from this address; 0 for none. */
+int64_t intake_caller_of(const struct intake_table *t, struct str key, struct str address);
+/* Takes over what is known of the last uses of keys that both tables have. */
+void intake_table_carry(struct intake_table *t, const struct intake_table *from);

@@ -22,8 +22,8 @@ static bool plan_find_secret(void *arg, struct str name, struct arena *a, struct
     return secret_get(arg, name, a, ret, err);
 }
 
-struct settings plan_settings(struct builder *b, const struct yaml_node *node,
-                              const struct option *common, const struct option *own)
+static struct settings plan_settings(struct builder *b, const struct yaml_node *node,
+                                     const struct option *common, const struct option *own)
 {
     return (struct settings){ .node = node,
                               .common = common,
@@ -31,6 +31,31 @@ struct settings plan_settings(struct builder *b, const struct yaml_node *node,
                               .secret = plan_find_secret,
                               .secret_arg = b->store,
                               .arena = &b->plan->arena };
+}
+
+/* A secret that a version in force puts into documents can be read in them; of any other one a
+ * proposal shows the name alone. */
+static bool plan_find_stand_in(void *arg, struct str name, struct arena *a, struct str *ret,
+                               struct err *err)
+{
+    const struct builder *b = arg;
+
+    if (b->in_force != NULL && config_steps_name_secret(b->in_force, name))
+        return secret_get(b->store, name, a, ret, err);
+    *ret = str_of(arena_printf(a, "(secret %.*s)", STR_ARG(name)));
+    return true;
+}
+
+struct settings plan_step_settings(struct builder *b, const struct yaml_node *node,
+                                   const struct option *own)
+{
+    struct settings s = plan_settings(b, node, NULL, own);
+
+    if (b->apart) {
+        s.secret = plan_find_stand_in;
+        s.secret_arg = b;
+    }
+    return s;
 }
 
 const char *plan_broken(struct builder *b, struct place place, const struct err *err)
@@ -397,8 +422,8 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
     struct settings s =
         plan_settings(b, c->node, grammar_endpoint, e->type != NULL ? e->type->kind.keys : NULL);
 
-    s.folders =
-        folders_port(b->store, NAME_ENDPOINT, c->name, b->plan->version == 0, NULL, &b->plan->arena);
+    s.folders = folders_port(b->store, NAME_ENDPOINT, c->name, b->plan->version == 0, NULL,
+                             &b->plan->arena);
     if (c->system != NULL)
         e->system = plan_system_named(b->plan, str_of(c->system));
     if (!plan_read_rules(e, &s, &err))
@@ -481,7 +506,7 @@ static bool build_deliver(struct builder *b, const struct yaml_node *map, struct
 static bool build_service(struct builder *b, const struct yaml_node *map,
                           const struct option_kind *kind, struct plan_step *step, struct err *err)
 {
-    struct settings s = plan_settings(b, map, NULL, kind->keys);
+    struct settings s = plan_step_settings(b, map, kind->keys);
 
     step->kind = STEP_SERVICE;
     step->service = connector_service(b->connectors, step->name);
@@ -655,12 +680,14 @@ bool plan_build(struct config *config, int64_t version, const struct connectors 
 }
 
 bool plan_build_apart(struct config *config, const struct connectors *connectors,
-                      struct store *store, struct problem_list *problems, struct plan **ret,
-                      struct err *err)
+                      struct store *store, const struct config *in_force,
+                      struct problem_list *problems, struct plan **ret, struct err *err)
 {
-    struct builder b = {
-        .connectors = connectors, .store = store, .problems = problems, .apart = true
-    };
+    struct builder b = { .connectors = connectors,
+                         .store = store,
+                         .in_force = in_force,
+                         .problems = problems,
+                         .apart = true };
 
     return plan_plan_build(&b, config, 0, ret, err);
 }

@@ -168,10 +168,11 @@ bool plan_build(struct config *config, int64_t version, const struct connectors 
                 struct store *store, struct problem_list *problems, struct plan **ret,
                 struct err *err);
 /* As plan_build(), for a configuration that never comes into force: nothing is stored.  New names
- * get negative ids; the version is 0. */
+ * get negative ids; the version is 0.  Whoever proposes it sees what its steps do, so a secret in a
+ * step is its name, unless a step of the configuration `in_force` (NULL: none) has it already. */
 bool plan_build_apart(struct config *config, const struct connectors *connectors,
-                      struct store *store, struct problem_list *problems, struct plan **ret,
-                      struct err *err);
+                      struct store *store, const struct config *in_force,
+                      struct problem_list *problems, struct plan **ret, struct err *err);
 struct plan *plan_ref(struct plan *p);
 void plan_unref(struct plan *p); /* NULL is fine */
 

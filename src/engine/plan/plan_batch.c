@@ -93,7 +93,7 @@ static bool read_policies(struct builder *b, const struct settings *s, struct pl
  * by hand. */
 static void build_batch(struct builder *b, const struct yaml_node *node, struct plan_batch *to)
 {
-    struct settings s = plan_settings(b, node, NULL, grammar_batch);
+    struct settings s = plan_step_settings(b, node, grammar_batch);
     struct err err = { 0 }, times = { 0 };
 
     to->name = to->chain.name = node->key->text;
@@ -124,7 +124,7 @@ bool plan_batches(struct builder *b, struct err *err)
 bool plan_join_step(struct builder *b, const struct yaml_node *map, const struct option_kind *kind,
                     struct plan_step *step, struct err *err)
 {
-    struct settings s = plan_settings(b, map, NULL, kind->keys);
+    struct settings s = plan_step_settings(b, map, kind->keys);
     struct str name;
 
     step->kind = STEP_BATCH;

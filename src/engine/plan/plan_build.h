@@ -9,13 +9,15 @@ struct builder {
     struct plan *plan;
     const struct connectors *connectors;
     struct store *store;
+    const struct config *in_force; /* for plan_build_apart(); NULL: none */
     struct problem_list *problems; /* NULL: parts that cannot be used become broken */
     bool apart;                    /* plan_build_apart(): nothing is stored */
     bool bad;                      /* a problem was added */
 };
 
-struct settings plan_settings(struct builder *b, const struct yaml_node *node,
-                              const struct option *common, const struct option *own);
+/* The settings of a step or a batch, whose results are bytes of documents. */
+struct settings plan_step_settings(struct builder *b, const struct yaml_node *node,
+                                   const struct option *own);
 /* Reports a part that cannot be used: as a problem when a configuration is being checked.  Returns
  * the text for `broken`, on the arena. */
 const char *plan_broken(struct builder *b, struct place place, const struct err *err);

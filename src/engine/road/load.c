@@ -214,8 +214,9 @@ static bool fill_document(struct flight *f, const struct document_look *look)
     f->batch = plan_batch_find(f->plan, d->route);
     if (f->batch == NULL)
         f->batch = plan_batch_find(f->plan, d->gateway);
-    f->has_facts =
-        f->batch != NULL || d->sender != 0 || d->receiver != 0 || d->type != 0 || d->facts.len > 0;
+    f->has_facts = f->batch != NULL ||
+                   ((d->sender != 0 || d->receiver != 0 || d->type != 0 || d->facts.len > 0) &&
+                    !facts_are_partial(d->facts));
     if (f->has_facts) /* a retry from the router (operate.h), or out of a batch */
         flight_begin_again(f, d);
     return true;

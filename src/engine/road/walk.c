@@ -48,6 +48,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/require.h"
+#include "core/head.h"
 #include "engine/flight/bytes.h"
 #include "engine/road/join.h"
 #include "engine/road/outcome.h"
@@ -94,6 +95,22 @@ static bool walk_look_up(struct flight *f, int64_t from_us)
     return true;
 }
 
+/* Who has a key for some systems sends in the name of no other.  Asked whenever the document
+ * starts, so that a retry does not get around it: a person who may edit can send it anyway. */
+static bool walk_is_own_sender(struct flight *f, int64_t from_us)
+{
+    struct str sender = f->facts.sender, for_systems = str_first(head_senders(f->head), 200);
+
+    if (sender.ptr == NULL || head_lets_send(f->head, sender))
+        return true;
+    (void)snprintf(f->message, sizeof f->message,
+                   "its sender is %.*s, and the key it came with is for %.*s",
+                   (int)(sender.len < 100 ? sender.len : 100), sender.ptr, STR_ARG(for_systems));
+    outcome_dead(f, TIMELINE_EXTRACT, STR(""), DEAD_FORBIDDEN_SENDER, clock_mono_us() - from_us,
+                 f->message);
+    return false;
+}
+
 /* Adds the attributes found; one that exists already wins, because an operator may have set it.
  * False: some did not fit. */
 static bool walk_add_attributes(struct flight *f, const struct facts *found)
@@ -133,7 +150,7 @@ static void find_search(struct flight *f, const struct extract_source *source)
         return;
     bool ok = extract_run(x, source, &f->arena, &found, &failure);
 
-    if (ok && !walk_add_attributes(f, &found)) {
+    if (!walk_add_attributes(f, &found) && ok) {
         (void)snprintf(failure.message, sizeof failure.message,
                        "with its other attributes they are more than %d, or have more than %d "
                        "bytes: some are left out",
@@ -157,7 +174,7 @@ bool walk_find_facts(struct flight *f)
     bool known;
 
     if (f->has_facts) {
-        known = walk_look_up(f, from);
+        known = walk_look_up(f, from) && walk_is_own_sender(f, from);
         find_search(f, &source);
         return known;
     }
@@ -168,11 +185,18 @@ bool walk_find_facts(struct flight *f)
     if (g == NULL || g->extractor == NULL)
         return true;
     if (!extract_run(g->extractor, &source, &f->arena, &f->facts, &failure)) {
+        struct facts *x = &f->facts;
+
+        /* What was found stays: by it the dead letter is found, grouped and in somebody's scope. */
+        (void)walk_find_system(f, "sender", &x->sender, &x->sender_unknown);
+        (void)walk_find_system(f, "receiver", &x->receiver, &x->receiver_unknown);
         outcome_dead(f, TIMELINE_EXTRACT, STR(""), failure.code, clock_mono_us() - from,
                      failure.message);
+        if (failure.code != DEAD_BUDGET)
+            find_search(f, &source);
         return false;
     }
-    known = walk_look_up(f, from);
+    known = walk_look_up(f, from) && walk_is_own_sender(f, from);
     if (known)
         flight_note(f, TIMELINE_EXTRACT, TIMELINE_DONE, STR(""), clock_mono_us() - from, NULL);
     find_search(f, &source);

@@ -19,6 +19,7 @@
 #include "engine/road/endpoints.h"
 #include "engine/tally/charts.h"
 #include "engine/tally/mishaps.h"
+#include "engine/tally/refusals.h"
 #include "engine/tally/series.h"
 #include "engine/tally/ways.h"
 #include "engine/upkeep/admin_keys.h"
@@ -93,6 +94,11 @@ static bool housekeeper_follow(struct housekeeper *k, struct err *err)
 static bool follow_holds(struct housekeeper *k, struct err *err)
 {
     return controls_follow(k->parts.controls, err);
+}
+
+static bool note_uses_of_keys(struct housekeeper *k, struct err *err)
+{
+    return intake_note_uses(k->parts.intake, false, err);
 }
 
 static bool follow_rights(struct housekeeper *k, struct err *err)
@@ -246,6 +252,11 @@ static bool tell_mishaps(struct housekeeper *k, struct err *err)
     return mishaps_write(k->parts.mishaps, k->parts.store, err);
 }
 
+static bool tell_refusals(struct housekeeper *k, struct err *err)
+{
+    return refusals_write(k->parts.refusals, k->parts.store, false, err);
+}
+
 static void note_expired(struct housekeeper *k, const int64_t *endpoints, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -378,6 +389,7 @@ static const struct duty {
     { .name = "free space", .every_us = CLOCK_S, .run = housekeeper_look_at_disk },
     { .name = "configuration", .every_us = CLOCK_S / 2, .run = housekeeper_follow },
     { .name = "rights", .every_us = CLOCK_S / 2, .run = follow_rights },
+    { .name = "uses of keys", .every_us = CLOCK_S, .run = note_uses_of_keys },
     { .name = "queues", .every_us = CLOCK_S, .run = look_at_queues_in_turn },
     { .name = "dead letters", .every_us = CLOCK_S, .run = look_at_dead_in_turn },
     { .name = "certificates", .every_us = INT64_C(3600) * CLOCK_S, .run = look_at_certificates },
@@ -385,6 +397,7 @@ static const struct duty {
     { .name = "rescue", .every_us = 2 * LEASE_BEAT_US, .run = rescue },
     { .name = "unsure claims", .every_us = CLOCK_S, .run = return_claims },
     { .name = "mishaps", .every_us = CLOCK_S, .run = tell_mishaps },
+    { .name = "refusals", .every_us = CLOCK_S, .run = tell_refusals },
     { .name = "alerts", .every_us = CLOCK_S / 2, .run = tend_alerts },
     { .name = "expiry", .every_us = CLOCK_S, .run = housekeeper_expire },
     { .name = "endpoints", .every_us = CLOCK_S, .run = learn },

@@ -18,6 +18,7 @@ struct intake;
 struct housekeeper;
 struct live;
 struct mishaps;
+struct refusals;
 struct road;
 struct series;
 struct store;
@@ -38,6 +39,7 @@ struct housekeeper_parts {
     struct backlog *backlog;
     struct alerts *alerts;
     struct mishaps *mishaps;
+    struct refusals *refusals;
     struct series *series;
     struct charts *charts;
     struct ways *ways;

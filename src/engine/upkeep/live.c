@@ -358,9 +358,16 @@ bool live_propose(struct live *l, const struct live_change *change, struct confi
         *err = asking.err;
     bool ok = c != NULL && !asking.failed;
 
-    if (ok)
+    if (ok) {
+        (void)pthread_mutex_lock(&l->mutex);
+        struct config *in_force = config_ref(l->config);
+
+        (void)pthread_mutex_unlock(&l->mutex);
         poller_try(l->o.poller, c, &report->problems);
-    ok = ok && plan_build_apart(c, l->o.connectors, l->o.store, &report->problems, &plan, err);
+        ok = plan_build_apart(c, l->o.connectors, l->o.store, in_force, &report->problems, &plan,
+                              err);
+        config_unref(in_force);
+    }
     config_unref(c);
     if (report->problems.count > 0) {
         *err = (struct err){ 0 };

@@ -61,7 +61,7 @@ struct work {
     const struct operate_target *target;
     struct operate_answer *answer;
     int64_t doc, received_us, again, now_us;
-    bool has_facts;
+    bool has_facts; /* a run that starts again begins at the router */
     struct live_deliveries parts;
 };
 
@@ -531,7 +531,8 @@ static bool operate_find_ended(struct work *k, int64_t slot, enum document_state
         !db_next(&rows, &row, err) || !row)
         return false;
     *ret = (enum document_state)db_get_int(&rows, OPERATE_DONE_STATE);
-    k->has_facts = db_get_int(&rows, OPERATE_DONE_HAS_FACTS) == 1;
+    k->has_facts = db_get_int(&rows, OPERATE_DONE_HAS_FACTS) == 1 &&
+                   !facts_are_partial(db_get_str(&rows, OPERATE_DONE_FACTS));
     return row_is_id(&rows, OPERATE_DONE_ID, &k->target->id) && *ret < DOCUMENT_STATES;
 }
 
@@ -565,7 +566,8 @@ static bool operate_read_live(struct work *k, struct err *err)
         return false;
     k->received_us = db_get_int(&rows, OPERATE_DOC_RECEIVED_US);
     k->again = db_get_int(&rows, OPERATE_DOC_AGAIN);
-    k->has_facts = db_get_int(&rows, OPERATE_DOC_HAS_FACTS) == 1;
+    k->has_facts = db_get_int(&rows, OPERATE_DOC_HAS_FACTS) == 1 &&
+                   !facts_are_partial(db_get_str(&rows, OPERATE_DOC_FACTS));
     return row_is_id(&rows, OPERATE_DOC_ID, &k->target->id);
 }
 

@@ -10,9 +10,9 @@
 
 struct caller_op {
     struct store_op op;
-    bool add;
-    int64_t gateway, changed;
-    struct str name, title;
+    const struct caller *add; /* NULL: remove */
+    int64_t changed;
+    struct str name;
     struct sha256 secret;
 };
 
@@ -45,14 +45,17 @@ static bool caller_change_run(struct writer *w, struct store_op **ops, size_t co
     require(count == 1);
     if (!mark_take(w, "caller", &id, err))
         return false;
-    if (!o->add)
+    const struct caller *k = o->add;
+
+    if (k == NULL)
         return note_drop(w, o, err) &&
                db_run(w->db, SQL_CALLER_DROP, DB_ARGS(db_text(o->name)), &o->changed, err);
     audit_note(w, &o->op, o->name, (struct str){ 0 }, (struct str){ 0 });
     return db_run(w->db, SQL_CALLER_ADD,
-                  DB_ARGS(db_int(id), db_text(o->name), db_int(o->gateway),
-                          o->title.len > 0 ? db_text(o->title) : db_null(),
-                          db_bytes(str_mem(o->secret.bytes, SHA256_SIZE))),
+                  DB_ARGS(db_int(id), db_text(o->name), db_int(k->gateway),
+                          k->title.len > 0 ? db_text(k->title) : db_null(),
+                          db_bytes(str_mem(o->secret.bytes, SHA256_SIZE)), db_text(k->systems),
+                          db_text(k->networks), db_int(k->expires_us)),
                   NULL, err);
 }
 
@@ -60,10 +63,10 @@ static const struct store_verb change_verb = { .name = "change callers",
                                                .run = caller_change_run,
                                                .notes = true };
 
-bool caller_add(struct store *s, int64_t gateway, struct str title, char ret_name[static KEY_NAME],
+bool caller_add(struct store *s, const struct caller *key, char ret_name[static KEY_NAME],
                 char ret_key[static KEY_TEXT], struct err *err)
 {
-    struct caller_op o = { .add = true, .gateway = gateway, .title = title };
+    struct caller_op o = { .add = key };
 
     o.secret = key_make(ret_name, ret_key);
     o.name = str_of(ret_name);
@@ -79,6 +82,38 @@ bool caller_remove(struct store *s, struct str name, bool *ret_was_there, struct
     *ret_was_there = o.changed == 1;
     return true;
 }
+
+/* ---- last use ---- */
+
+struct use_op {
+    struct store_op op;
+    const struct caller_used *uses;
+    size_t count;
+};
+
+static bool caller_use_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    const struct use_op *o = container_of(ops[0], struct use_op, op);
+
+    require(count == 1);
+    for (size_t i = 0; i < o->count; i++)
+        if (!db_run(w->db, SQL_CALLER_USE,
+                    DB_ARGS(db_int(o->uses[i].id), db_int(o->uses[i].used_us)), NULL, err))
+            return false;
+    return true;
+}
+
+static const struct store_verb use_verb = { .name = "note use of keys", .run = caller_use_run };
+
+bool caller_use(struct store *s, const struct caller_used *uses, size_t count, struct err *err)
+{
+    struct use_op o = { .uses = uses, .count = count };
+
+    require(count <= CALLER_USES_MOST);
+    return count == 0 || writers_call(s->writers, &use_verb, &o.op, err);
+}
+
+/* ---- reading ---- */
 
 static void read_name(struct db_rows *row, struct arena *a, void *to)
 {
@@ -105,7 +140,11 @@ static void read_caller(struct db_rows *row, struct arena *a, void *to)
                                             .gateway = db_get_int(row, CALLER_ALL_GATEWAY),
                                             .title = row_text(row, CALLER_ALL_TITLE, a),
                                             .secret = row_sha256(row, CALLER_ALL_SECRET),
-                                            .made_us = db_get_int(row, CALLER_ALL_MADE_US) };
+                                            .made_us = db_get_int(row, CALLER_ALL_MADE_US),
+                                            .systems = row_text(row, CALLER_ALL_SYSTEMS, a),
+                                            .networks = row_text(row, CALLER_ALL_NETWORKS, a),
+                                            .expires_us = db_get_int(row, CALLER_ALL_EXPIRES_US),
+                                            .used_us = db_get_int(row, CALLER_ALL_USED_US) };
 }
 
 bool caller_list(struct store *s, struct arena *a, struct caller **ret, size_t *ret_count,

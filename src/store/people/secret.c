@@ -13,6 +13,7 @@
 #include "base/chance.h"
 #include "base/container_of.h"
 #include "base/file.h"
+#include "base/key_file.h"
 #include "base/require.h"
 #include "core/units.h"
 #include "store/audit/audit.h"
@@ -21,7 +22,7 @@
 #include "store/kernel/store_state.h"
 
 enum {
-    KEY_BYTES = 32,
+    KEY_BYTES = KEY_FILE_BYTES,
     KEY_TEXT = KEY_BYTES * 2,
     FORMAT = 1,
     KEY_ID = 8,
@@ -57,64 +58,15 @@ static void secret_derive(const unsigned char key[KEY_BYTES], struct keys *ret)
     memcpy(ret->id, id, KEY_ID);
 }
 
-/* 64 hex digits; line ends behind them are ignored. */
-static bool secret_read_key(int fd, const char *what, struct keys *ret, struct err *err)
-{
-    char text[KEY_TEXT + 3];
-    unsigned char key[KEY_BYTES];
-    size_t got = 0, len;
-    ssize_t n;
-
-    while (got < sizeof text && (n = read(fd, text + got, sizeof text - got)) > 0)
-        got += (size_t)n;
-    struct str digits = str_mem(text, got);
-
-    while (digits.len > 0 &&
-           (digits.ptr[digits.len - 1] == '\n' || digits.ptr[digits.len - 1] == '\r'))
-        digits.len--;
-    bool ok = digits.len == KEY_TEXT &&
-              sodium_hex2bin(key, sizeof key, digits.ptr, digits.len, NULL, &len, NULL) == 0 &&
-              len == KEY_BYTES;
-
-    if (ok)
-        secret_derive(key, ret);
-    sodium_memzero(text, sizeof text);
-    sodium_memzero(key, sizeof key);
-    return ok || err_set(err, ERR_CONFIG, 0,
-                         "the key file %s does not hold 64 hex digits, as `openssl rand -hex 32` "
-                         "makes them",
-                         what);
-}
-
 static bool read_key_file(int dirfd, const char *path, struct keys *ret, struct err *err)
 {
-    AUTO_FD fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat st;
+    unsigned char key[KEY_FILE_BYTES];
 
-    if (fd < 0)
-        return err_set(err, ERR_CONFIG, errno, "cannot open the key file %s: %s", path,
-                       strerror(errno));
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return err_set(err, ERR_CONFIG, 0, "the key file %s is no file", path);
-    if ((st.st_mode & S_IRWXO) != 0)
-        return err_set(err, ERR_CONFIG, 0, "everybody may read the key file %s: chmod 600 %s", path,
-                       path);
-    return secret_read_key(fd, path, ret, err);
-}
-
-static bool make_key_file(struct store *s, struct err *err)
-{
-    unsigned char key[KEY_BYTES];
-    char text[KEY_TEXT + 1];
-
-    chance_bytes(key, sizeof key);
-    (void)sodium_bin2hex(text, sizeof text, key, sizeof key);
-    text[KEY_TEXT] = '\n';
-    bool ok = publish_bytes(s->data_fd, KEY_NAME, str_mem(text, sizeof text), 0600, err);
-
+    if (!key_file_read(dirfd, path, key, err))
+        return false;
+    secret_derive(key, ret);
     sodium_memzero(key, sizeof key);
-    sodium_memzero(text, sizeof text);
-    return ok;
+    return true;
 }
 
 /* Creates the key file if it is missing, but not while values are sealed under a lost key. */
@@ -133,7 +85,7 @@ static bool make_first_key(struct store *s, struct err *err)
             "the key file secret.key is missing, and %lld secrets need it: bring it back, "
             "set " KEY_ENV ", or remove the secrets and add them again",
             (long long)sealed);
-    return make_key_file(s, err);
+    return key_file_make(s->data_fd, KEY_NAME, err);
 }
 
 static bool load_keys(struct store *s, bool make, struct keys *ret, struct err *err)
@@ -248,13 +200,20 @@ static bool unseal(const struct keys *k, struct str name, struct str sealed, str
     return true;
 }
 
-static void fingerprint(const struct keys *k, struct str value, char ret[FINGERPRINT * 2 + 1])
+/* The name is part of it: otherwise a value could be found by storing guesses under other names and
+ * comparing their fingerprints. */
+static void fingerprint(const struct keys *k, struct str name, struct str value,
+                        char ret[FINGERPRINT * 2 + 1])
 {
     unsigned char digest[crypto_generichash_BYTES_MIN];
+    crypto_generichash_state state;
 
     _Static_assert((int)crypto_generichash_BYTES_MIN >= (int)FINGERPRINT, "it is cut");
-    (void)crypto_generichash(digest, sizeof digest, (const unsigned char *)value.ptr, value.len,
-                             k->print, KEY_BYTES);
+    (void)crypto_generichash_init(&state, k->print, KEY_BYTES, sizeof digest);
+    (void)crypto_generichash_update(&state, (const unsigned char *)name.ptr, name.len);
+    (void)crypto_generichash_update(&state, (const unsigned char *)"", 1); /* ends the name */
+    (void)crypto_generichash_update(&state, (const unsigned char *)value.ptr, value.len);
+    (void)crypto_generichash_final(&state, digest, sizeof digest);
     (void)sodium_bin2hex(ret, FINGERPRINT * 2 + 1, digest, FINGERPRINT);
 }
 
@@ -327,7 +286,7 @@ bool secret_put(struct store *s, struct str name, struct str value, struct str w
     if (!load_keys(s, true, &keys, err))
         return false;
     secret_seal(&keys, name, value, sealed);
-    fingerprint(&keys, value, print);
+    fingerprint(&keys, name, value, print);
     struct secret_op o = { .name = name,
                            .sealed = str_mem(sealed, HEAD + value.len + TAG),
                            .who = who,

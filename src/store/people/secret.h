@@ -11,8 +11,9 @@
  *
  * Format of a sealed value: the byte 1, eight bytes of key id, 24 of nonce, the ciphertext with its
  * 16 bytes of tag.  The name is authenticated with it, so that rows cannot be swapped.  A
- * fingerprint is a keyed digest: equal values under the same key have equal fingerprints, and
- * without the key it cannot be brute-forced.
+ * fingerprint is a keyed digest of name and value: equal values of one secret under the same key
+ * have equal fingerprints, and it can be brute-forced neither without the key nor by storing
+ * guesses under other names.
  *
  * Threads: any that may block; the key file is read at each call.
  */

@@ -8,6 +8,19 @@
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
+bool user_is_reserved(struct str name)
+{
+    static const char *const names[] = {
+        "admin",  "anonymous", "caller",    "key",    "node",  "nobody",
+        "others", "purger",    "retention", "system", "token", "waybill",
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (str_is(name, names[i]))
+            return true;
+    return false;
+}
+
 bool user_is_name(struct str name)
 {
     static const char others[] = "._-@+";
@@ -147,6 +160,11 @@ bool user_add(struct store *s, const struct user *u, struct err *err)
 
     require(user_is_name(u->name) && u->title.len <= USER_TITLE_MOST &&
             u->roles.len <= USER_ROLES_TEXT && u->sub.len <= USER_SUB_MOST);
+    if (user_is_reserved(u->name))
+        return err_set(err, ERR_PERMANENT, EEXIST,
+                       "the name %.*s is reserved: it stands for the program in timelines and in "
+                       "the audit log",
+                       STR_ARG(u->name));
     if (!writers_call(s->writers, &add_verb, &o.op, err))
         return false;
     if (o.full)

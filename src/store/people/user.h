@@ -42,8 +42,11 @@ struct user {
 
 /* A valid user name: small letters, digits and . _ - @ +, beginning with a letter or digit. */
 bool user_is_name(struct str name);
+/* A name under which timelines and the audit log have somebody or something else: nobody new gets
+ * it. */
+bool user_is_reserved(struct str name);
 
-/* ERR_PERMANENT with EEXIST: the name, or iss and sub, are taken; ERR_LIMIT: there are
+/* ERR_PERMANENT with EEXIST: the name, or iss and sub, are taken or reserved; ERR_LIMIT: there are
  * USERS_MOST. */
 bool user_add(struct store *s, const struct user *u, struct err *err);
 

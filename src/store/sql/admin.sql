@@ -26,12 +26,18 @@ SELECT version, made_us, made_by, note, sha256, '' AS body FROM config ORDER BY 
 INSERT INTO config(version, made_us, made_by, note, sha256, body) VALUES ($1, @NOW_US@, $2, $3, $4, $5);
 
 -- name: caller_all
--- out: id, name, gateway, title, secret, made_us
-SELECT id, name, gateway, title, secret, made_us FROM caller ORDER BY id;
+-- out: id, name, gateway, title, secret, made_us, systems, networks, expires_us, used_us
+SELECT id, name, gateway, title, secret, made_us, systems, networks, expires_us, used_us FROM caller ORDER BY id;
 
 -- name: caller_add
--- in:  $1 id int, $2 name text, $3 gateway int, $4 title text, $5 secret bytes
-INSERT INTO caller(id, name, gateway, title, secret, made_us) VALUES ($1, $2, $3, $4, $5, @NOW_US@);
+-- in:  $1 id int, $2 name text, $3 gateway int, $4 title text, $5 secret bytes, $6 systems text,
+--      $7 networks text, $8 expires int
+INSERT INTO caller(id, name, gateway, title, secret, made_us, systems, networks, expires_us)
+VALUES ($1, $2, $3, $4, $5, @NOW_US@, $6, $7, $8);
+
+-- name: caller_use
+-- in:  $1 id int, $2 used int
+UPDATE caller SET used_us = $2 WHERE id = $1 AND used_us < $2;
 
 -- name: caller_drop
 -- in:  $1 name text

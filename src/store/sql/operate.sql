@@ -7,10 +7,10 @@
 
 -- name: operate_doc
 -- in:  $1 num int
--- out: id, received_us, again, has_facts
+-- out: id, received_us, again, has_facts, facts
 -- has_facts is 1 when something was found in it.
 SELECT id, received_us, again,
-    CASE WHEN sender = 0 AND receiver = 0 AND dtype = 0 AND facts IS NULL THEN 0 ELSE 1 END
+    CASE WHEN sender = 0 AND receiver = 0 AND dtype = 0 AND facts IS NULL THEN 0 ELSE 1 END, facts
 FROM doc WHERE num = $1 @FOR_UPDATE@;
 
 -- name: operate_standing
@@ -27,9 +27,9 @@ SELECT num, id, endpoint, queue, state, due_us, intent_us, lane, turn FROM deliv
 
 -- name: operate_done
 -- in:  $1 num int
--- out: id, state, has_facts
+-- out: id, state, has_facts, facts
 SELECT id, state,
-    CASE WHEN sender = 0 AND receiver = 0 AND dtype = 0 AND facts IS NULL THEN 0 ELSE 1 END
+    CASE WHEN sender = 0 AND receiver = 0 AND dtype = 0 AND facts IS NULL THEN 0 ELSE 1 END, facts
 FROM done_@SLOT@ WHERE num = $1 @FOR_UPDATE@;
 
 -- name: operate_lease

@@ -453,7 +453,9 @@ TEST(every_verb_of_people_carries_its_line)
     CHECK(pause_drop(s, 0, 1u << PAUSE_INTAKE, &num, &err) && lines(&h) == 7);
     CHECK(pause_drop(s, 0, 1u << PAUSE_INTAKE, &num, &err) && lines(&h) == 7);
 
-    CHECK(caller_add(s, gateway, STR("shop"), name, key, &err) && lines(&h) == 8);
+    CHECK(caller_add(s, &(struct caller){ .gateway = gateway, .title = STR("shop") }, name, key,
+                     &err) &&
+          lines(&h) == 8);
     CHECK(line_is(s, name, "", "{\"asked\":1}"));
     CHECK(caller_remove(s, str_of(name), &was, &err) && was && lines(&h) == 9);
     CHECK(line_is(s, name, "door: shop", "removed"));

@@ -124,8 +124,14 @@ TEST(a_list_shows_names_and_fingerprints_only)
           put(s, "c", STR("other value"), &err));
     CHECK(secret_list(s, &a, all, &n, &err) && n == 3);
     CHECK(str_is(all[0].name, "a") && str_is(all[1].name, "b") && str_is(all[2].name, "c"));
-    CHECK(str_eq(all[0].fingerprint, all[1].fingerprint) && all[0].fingerprint.len == 16);
-    CHECK(!str_eq(all[0].fingerprint, all[2].fingerprint));
+    CHECK(!str_eq(all[0].fingerprint, all[1].fingerprint)); /* nobody finds out by comparing */
+    CHECK(!str_eq(all[0].fingerprint, all[2].fingerprint) && all[0].fingerprint.len == 16);
+    struct str before = arena_copy(&a, all[0].fingerprint);
+
+    CHECK(put(s, "a", STR("same value"), &err) && secret_list(s, &a, all, &n, &err));
+    CHECK(str_eq(all[0].fingerprint, before));
+    CHECK(put(s, "a", STR("new value"), &err) && secret_list(s, &a, all, &n, &err));
+    CHECK(!str_eq(all[0].fingerprint, before));
     CHECK(str_is(all[0].made_by, "tester") && all[0].made_us > 0);
     store_close(s);
 }

@@ -221,6 +221,21 @@ TEST(facts_of_others_are_refused)
     CHECK(facts_read(STR("\x01\x00\x00"), &a, &back) && back.attribute_count == 0);
 }
 
+TEST(partial_facts_are_marked)
+{
+    AUTO(buf_done) struct buf b = BUF_INIT(ROOM);
+    AUTO(buf_done) struct buf whole = BUF_INIT(ROOM);
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    struct facts back = { .sender = STR("acme") };
+
+    facts_write(&(struct facts){ .sender = STR("acme"), .partial = true }, &b);
+    CHECK(b.len > 0 && facts_are_partial(buf_view(&b)));
+    CHECK(facts_read(buf_view(&b), &a, &back) && back.partial && str_is(back.sender, "acme"));
+    facts_write(&(struct facts){ .attributes = some, .attribute_count = 2 }, &whole);
+    CHECK(!facts_are_partial(buf_view(&whole)) && !facts_are_partial(STR("")));
+    CHECK(facts_read(buf_view(&whole), &a, &back) && !back.partial);
+}
+
 int main(void)
 {
     return test_main();

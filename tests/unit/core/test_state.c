@@ -139,10 +139,22 @@ TEST(document_states_are_found_by_their_words)
 TEST(words_of_users_are_as_promised)
 {
     static const char *const codes[] = {
-        "extract_failed",  "unknown_system", "no_route",       "loop",
-        "service_failed",  "budget",         "decrypt_failed", "payload_missing",
-        "payload_corrupt", "rejected",       "expired",        "retries_exhausted",
-        "poison",          "limit",          "restored",
+        "extract_failed",
+        "unknown_system",
+        "forbidden_sender",
+        "no_route",
+        "loop",
+        "service_failed",
+        "budget",
+        "decrypt_failed",
+        "payload_missing",
+        "payload_corrupt",
+        "rejected",
+        "expired",
+        "retries_exhausted",
+        "poison",
+        "limit",
+        "restored",
     };
     static const char *const deliveries[] = { "ready",    "sending",   "held", "retrying",
                                               "in_doubt", "delivered", "dead", "cancelled" };

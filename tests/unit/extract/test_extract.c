@@ -177,6 +177,57 @@ TEST(extract_failure_fits_its_room)
     CHECK(strlen(got) == strlen("extract_failed: ") + 499);
 }
 
+/* What the other fields gave, when one failed; the failure is that of the first. */
+static const char *kept_of(const char *yaml, const struct extract_source *source,
+                           struct extract_failure *ret)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    static char text[200];
+    struct err err = { 0 };
+    struct extractor *x = extractor_of(yaml, false, &err);
+    struct facts f = { 0 };
+
+    if (x == NULL || extract_run(x, source, &a, &f, ret)) {
+        extractor_free(x);
+        return "no failure";
+    }
+    (void)snprintf(text, sizeof text, "%.*s|%.*s|%.*s|%zu%s", STR_ARG(f.sender),
+                   STR_ARG(f.receiver), STR_ARG(f.type), f.attribute_count,
+                   f.partial ? "" : " whole?");
+    extractor_free(x);
+    return text;
+}
+
+TEST(extract_keeps_what_it_found)
+{
+    struct extract_source source = {
+        .body = STR("{\"a\":\"acme\",\"b\":\"hub\",\"o\":{},\"c\":\"x\\u0001\"}"), .whole = true
+    };
+    static const struct {
+        const char *yaml, *kept, *why;
+    } cases[] = {
+        { "{ sender: 'json:/a', receiver: 'json:/b', type: 'json:/no' }", "acme|hub||0",
+          "no type" },
+        { "{ sender: 'json:/no', receiver: 'json:/b', type: 'value:t' }", "|hub|t|0", "no sender" },
+        { "{ sender: 'json:/no', receiver: 'json:/nix', type: 'value:t' }", "||t|0", "no sender" },
+        { "{ sender: 'json:/a', receiver: 'json:/o', type: 'value:t' }", "acme||t|0",
+          "receiver: " },
+        { "{ sender: 'json:/a', attributes: { x: 'json:/c', y: 'json:/b' } }", "acme|||1",
+          "attribute x" },
+        { "{ sender: 'xml:/A', receiver: 'json:/b', type: 'regex:no(.)' }", "|hub||0",
+          "no sender" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct extract_failure why = { 0 };
+        const char *got = kept_of(cases[i].yaml, &source, &why);
+
+        if (strcmp(got, cases[i].kept) != 0 || strstr(why.message, cases[i].why) == NULL)
+            printf("# %s: %s, %s\n", cases[i].yaml, got, why.message);
+        CHECK(strcmp(got, cases[i].kept) == 0 && strstr(why.message, cases[i].why) != NULL);
+    }
+}
+
 int main(void)
 {
     return test_main();

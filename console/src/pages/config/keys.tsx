@@ -44,9 +44,19 @@ function Keys() {
           {keys.map((k) => (
             <tr key={k.id}>
               <td class="word">{k.gateway}</td>
-              <td>{k.title}</td>
+              <td>
+                {k.title}
+                {k.systems.length > 0 && <div class="quiet">sends for {k.systems.join(", ")}</div>}
+                {k.from.length > 0 && <div class="quiet">from {k.from.join(", ")}</div>}
+              </td>
               <td class="time">
                 <Time at={k.made} />
+                <div class="quiet">{k.used ? <>used <Time at={k.used} /></> : "never used"}</div>
+                {k.expires && (
+                  <div class="quiet">
+                    ends <Time at={k.expires} />
+                  </div>
+                )}
               </td>
               <td class="actions">
                 <button class="small danger" onClick={() => remove(k.id)}>
@@ -74,10 +84,17 @@ function KeyDialog({ onClose }: { onClose: () => void }) {
   const gateways = data?.gateways ?? [];
   const [gateway, setGateway] = useState("");
   const [title, setTitle] = useState("");
+  const [systems, setSystems] = useState("");
   const [made, setMade] = useState<string | null>(null);
   const submit = async () => {
     if (made) return onClose();
-    const { keyAdd } = await ask(api.keyAdd, { gateway: gateway || gateways[0]!.name, title: title || null, client: api.clientId() });
+    const bound = systems.split(/[\s,]+/).filter(Boolean);
+    const { keyAdd } = await ask(api.keyAdd, {
+      gateway: gateway || gateways[0]!.name,
+      title: title || null,
+      systems: bound.length > 0 ? bound : null,
+      client: api.clientId(),
+    });
     setMade(keyAdd.key);
   };
   return (
@@ -99,6 +116,10 @@ function KeyDialog({ onClose }: { onClose: () => void }) {
           <label>
             Title
             <input value={title} placeholder="the sender" onInput={(e) => setTitle(e.currentTarget.value)} />
+          </label>
+          <label>
+            Systems it may send for
+            <input value={systems} placeholder="any" onInput={(e) => setSystems(e.currentTarget.value)} />
           </label>
         </>
       )}

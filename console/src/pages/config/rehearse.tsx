@@ -10,7 +10,9 @@ import { Time } from "../../ui/time";
 const HOURS = 24;
 const SHOWN = 100;
 
-function describe(w: RehearsedWay): string {
+// Null: the caller may not see it.
+function describe(w: RehearsedWay | null): string {
+  if (!w) return "shown with the right “payload”";
   const to = w.deliveries.map((d) => d.endpoint).join(", ");
   const who = `${w.sender ?? "?"} → ${w.receiver ?? "?"}, ${w.type ?? "?"}`;
   if (w.error) return `${who}: ${w.error.code}`;
@@ -64,12 +66,16 @@ export function Rehearse({ text }: { text: string }) {
               </tr>
             </thead>
             <tbody>
-              {found.slice(0, SHOWN).map((d) => (
-                <tr key={d.id}>
+              {found.slice(0, SHOWN).map((d, i) => (
+                <tr key={d.id ?? i}>
                   <td class="time">
-                    <a href={`/documents/${d.id}`}>
-                      <Time at={d.received} />
-                    </a>
+                    {d.id && d.received ? (
+                      <a href={`/documents/${d.id}`}>
+                        <Time at={d.received} />
+                      </a>
+                    ) : (
+                      "out of your scope"
+                    )}
                   </td>
                   <td>{d.kinds.join(", ")}</td>
                   <td>{describe(d.was)}</td>

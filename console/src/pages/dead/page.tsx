@@ -25,6 +25,7 @@ const GROUPS: Record<string, string> = {
 /** What to do, by code. */
 const REMEDIES: Record<string, string> = {
   extract_failed: "The gateway's `extract` found no value: open a sample, then correct `extract`, or edit the document.",
+  forbidden_sender: "The key it came with is for other systems: have it sent with the right key, or make an edit.",
   unknown_system: "Add the id to `ids` of a system: the group is then retried automatically.",
   no_route: "Add a matching route: the group is then retried automatically.",
   loop: "The routes form a cycle: correct them, then retry.",

@@ -199,7 +199,7 @@ TEST(a_plan_apart_stores_nothing)
     int64_t word;
 
     CHECK(b.plan != NULL && c != NULL);
-    CHECK(plan_build_apart(c, &registry, b.store, NULL, &plan, &err));
+    CHECK(plan_build_apart(c, &registry, b.store, NULL, NULL, &plan, &err));
     CHECK(plan->version == 0);
     CHECK(system_of(plan, "old")->word == system_of(b.plan, "old")->word);
     const struct plan_system *new = system_of(plan, "new"), *newer = system_of(plan, "newer");

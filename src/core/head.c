@@ -1,0 +1,54 @@
+#include "core/head.h"
+
+#define SENDERS ":senders: "
+
+struct str head_field(struct str head, struct str name)
+{
+    while (head.len > 0) {
+        struct str line;
+
+        head = str_cut(head, '\n', &line);
+        if (line.len > name.len + 1 && line.ptr[name.len] == ':' &&
+            str_eq_nocase(str_mem(line.ptr, name.len), name))
+            return str_from(line, name.len + 1);
+    }
+    return (struct str){ 0 };
+}
+
+void head_put_senders(struct buf *to, struct str systems)
+{
+    buf_put(to, STR(SENDERS));
+    buf_put(to, systems);
+    buf_putc(to, '\n');
+}
+
+struct str head_senders(struct str head)
+{
+    struct str line;
+
+    if (!str_starts(head, STR(SENDERS)))
+        return (struct str){ 0 };
+    (void)str_cut(head, '\n', &line);
+    return str_from(line, sizeof SENDERS - 1);
+}
+
+bool head_lets_send(struct str head, struct str system)
+{
+    struct str rest = head_senders(head), one;
+
+    if (rest.ptr == NULL)
+        return true;
+    while (rest.len > 0) {
+        rest = str_cut(rest, ' ', &one);
+        if (str_eq(one, system))
+            return true;
+    }
+    return false;
+}
+
+struct str head_unbound(struct str head)
+{
+    struct str line;
+
+    return str_starts(head, STR(SENDERS)) ? str_cut(head, '\n', &line) : head;
+}

@@ -1,0 +1,29 @@
+/* head.h - what came with a document besides its bytes, as it is stored: lines "Name: value\n".
+ *
+ * Names that begin with a colon are the gateway's own; no header field of a sender has such a name.
+ *
+ *     :senders: acme beta     first, if at all: the systems that the sender's key is bound to
+ *     :query: a=1&b=2         the query of the request
+ *     Name: value             header fields, as far as they are about the document
+ *
+ * The binding is stored with the document, not looked up by the key: the key may be removed before
+ * the document is routed again, and the same walk must give the same result.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+/* The value of the first line of this name; ptr NULL: none. */
+struct str head_field(struct str head, struct str name);
+
+/* `systems`: names, separated by blanks. */
+void head_put_senders(struct buf *to, struct str systems);
+/* True: the document was not sent with a bound key, or with one for this system. */
+bool head_lets_send(struct str head, struct str system);
+/* The systems of the binding; ptr NULL: there is none. */
+struct str head_senders(struct str head);
+/* The head without the binding, for what a person makes of the document. */
+struct str head_unbound(struct str head);

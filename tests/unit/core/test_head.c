@@ -1,0 +1,46 @@
+#include "core/head.h"
+
+#include "test.h"
+
+TEST(a_field_is_found_whatever_its_case)
+{
+    struct str head = STR(":query: a=1\nX-Sender: acme\nx-empty:\nX-Sender: other\n");
+
+    CHECK(str_is(str_trim(head_field(head, STR("x-sender"))), "acme"));
+    CHECK(str_is(str_trim(head_field(head, STR(":query"))), "a=1"));
+    CHECK(head_field(head, STR("x-send")).ptr == NULL);
+    CHECK(head_field(STR(""), STR("x-sender")).ptr == NULL);
+}
+
+TEST(a_bound_head_lets_its_systems_send)
+{
+    char room[200];
+    struct buf head = { .ptr = room, .size = sizeof room, .cap = sizeof room - 1 };
+
+    room[0] = '\0';
+    head_put_senders(&head, STR("acme beta"));
+    buf_put(&head, STR("X-Sender: gamma\n"));
+    CHECK(str_is(head_senders(buf_view(&head)), "acme beta"));
+    CHECK(head_lets_send(buf_view(&head), STR("acme")) &&
+          head_lets_send(buf_view(&head), STR("beta")));
+    CHECK(!head_lets_send(buf_view(&head), STR("gamma")) &&
+          !head_lets_send(buf_view(&head), STR("acm")));
+    CHECK(!head_lets_send(buf_view(&head), STR("acme beta")) &&
+          !head_lets_send(buf_view(&head), STR("")));
+    CHECK(str_is(head_unbound(buf_view(&head)), "X-Sender: gamma\n"));
+}
+
+/* A sender cannot bind or unbind: only the first line counts, and no header field begins so. */
+TEST(an_unbound_head_lets_all_send)
+{
+    struct str head = STR("X: 1\n:senders: acme\n");
+
+    CHECK(head_senders(head).ptr == NULL && head_lets_send(head, STR("beta")));
+    CHECK(str_eq(head_unbound(head), head));
+    CHECK(head_lets_send(STR(""), STR("acme")) && head_unbound(STR("")).len == 0);
+}
+
+int main(void)
+{
+    return test_main();
+}
