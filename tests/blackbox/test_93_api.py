@@ -196,10 +196,10 @@ def test_payloads_and_their_stages(node, store):
 
 def test_dead_letters_by_reason_and_receiver(node, far):
     far.behave("/in", "status", 422)
-    docs = [send(node, **{"from": "acme", "to": to, "type": "note", "n": n})
-            for n, to in enumerate(("hub", "closed", "hub", "nobody"))]
-    for doc in docs:
-        wait_until(lambda d=doc: state_of(node, d) == "dead", "it to be dead")
+    docs = []
+    for n, to in enumerate(("hub", "closed", "hub", "nobody")):  # one by one: they die in this order
+        docs.append(send(node, **{"from": "acme", "to": to, "type": "note", "n": n}))
+        wait_until(lambda: state_of(node, docs[-1]) == "dead", "it to be dead")
     groups = node.graphql("{ deadGroups(by: reason_receiver) { key code receiver count sample } }")
     found = {(g["code"], g["receiver"]): g for g in groups["deadGroups"]}
     assert set(found) == {("rejected", "hub"), ("rejected", "closed"), ("unknown_system", "nobody")}

@@ -73,7 +73,8 @@ static bool backup_payloads_list_segments(int dirfd, int64_t upto, struct segmen
             backup_payloads_list_add(l, dirfd, e->d_name, seg);
     }
     (void)closedir(dir);
-    qsort(l->segs, l->count, sizeof *l->segs, backup_payloads_by_number);
+    if (l->count > 0) /* qsort() must not get a null pointer */
+        qsort(l->segs, l->count, sizeof *l->segs, backup_payloads_by_number);
     return true;
 }
 

@@ -102,7 +102,8 @@ static bool move_list_segments(struct mover *k, struct err *err)
     if (!list_files(k, err) ||
         !move_each(k, "SELECT DISTINCT seg FROM moved", add_named_segment, NULL, err))
         return false;
-    qsort(k->segs, k->seg_count, sizeof *k->segs, move_by_number);
+    if (k->seg_count > 0) /* qsort() must not get a null pointer */
+        qsort(k->segs, k->seg_count, sizeof *k->segs, move_by_number);
     return true;
 }
 
