@@ -118,7 +118,7 @@ static int cmd_key_run_add(const struct args *a)
     if (!args_name(a, 0) || !ask_time_ahead(a, "expires", text, &expires))
         return EXIT_USAGE;
     if (!ask_node(&c, a, KEY_ADD,
-                  json_pack("{s:s,s:s?,s:s?,s:o*,s:o*}", "gateway", a->operand[0], "title",
+                  json_pack("{s:s,s:s?,s:s*,s:o*,s:o*}", "gateway", a->operand[0], "title",
                             args_text(a, "title"), "expires", expires, "systems",
                             list_or_none(a, "system"), "from", list_or_none(a, "from")),
                   &data))
@@ -296,11 +296,11 @@ static const struct arg_option add_options[] = {
     { .name = "system",
       .kind = ARG_LIST,
       .value = "S",
-      .help = "for GATEWAY: it sends documents of this sender only" },
+      .help = "for GATEWAY: sends documents of this sender only" },
     { .name = "from",
       .kind = ARG_LIST,
       .value = "NET",
-      .help = "for GATEWAY: it works from there only, such as 10.1.0.0/16" },
+      .help = "for GATEWAY: works only from there, as 10.1.0.0/16" },
     { 0 },
 };
 
@@ -323,9 +323,8 @@ const struct verb cmd_key = {
         "waybill key rotate 7k2m9q --keep-old\n",
     .forms =
         (const struct arg_form[]){ { .word = "add",
-                                     .usage = "GATEWAY [--title T] [--system S]... [--from NET]... "
-                                              "[--expires T] | --admin --title T --role R "
-                                              "[--expires T]",
+                                     .usage = "GATEWAY [--system S]... [OPTION]... | --admin "
+                                              "--title T --role R",
                                      .summary = "make a key for GATEWAY and print it",
                                      .least = 0,
                                      .most = 1,

@@ -529,11 +529,12 @@ def test_keys(ask, fake):
     got = ask("key", "add", "orders", "--json")
     assert objects(got.stdout) == [made] and got.stderr == ""
 
-    listed = {"id": "k1", "gateway": "orders", "title": "Acme", "made": VERSION["made"]}
+    listed = {"id": "k1", "gateway": "orders", "title": "Acme", "systems": ["acme"], "from": [],
+              "made": VERSION["made"], "expires": None, "used": None}
     fake.answer(data(keys=[listed]))
-    assert ask("key", "ls").stdout.splitlines() == [
-        "ID  GATEWAY  MADE                            TITLE",
-        "k1  orders   2026-11-15 02:52:10.123 +00:00  Acme"]
+    head, line = ask("key", "ls").stdout.splitlines()
+    assert head.split() == ["ID", "GATEWAY", "SYSTEMS", "FROM", "MADE", "EXPIRES", "USED", "TITLE"]
+    assert line.split()[:3] == ["k1", "orders", "acme"] and "2026-11-15 02:52:10.123 +00:00" in line and line.endswith("Acme")
     assert objects(ask("key", "ls", "--json").stdout) == [listed]
 
     fake.answer(data(keyRemove=True))

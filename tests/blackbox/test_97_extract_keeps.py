@@ -28,9 +28,9 @@ FIELDS = "state sender receiver type error { code message } attributes { name va
 
 
 @pytest.fixture
-def node(make_node, tmp_path):
-    (tmp_path / "hub").mkdir()
-    one = make_node(config=CONFIG.format(folder=tmp_path, type="type"))
+def node(make_node):
+    one = make_node(config=CONFIG.format(folder=".", type="type"))
+    (one.folder / "hub").mkdir()
     one.start()
     return one
 
@@ -67,7 +67,7 @@ def test_a_dead_letter_has_what_was_found(node):
 
 
 @BOTH
-def test_a_retry_extracts_anew(node, tmp_path):
+def test_a_retry_extracts_anew(node):
     """What was found of it is no reason to begin at the router with the half of it."""
     doc, seen = send(node, **{"from": "acme", "to": "hub", "kind": "order", "po": "1"})
     assert seen["error"]["code"] == "extract_failed"
@@ -77,7 +77,7 @@ def test_a_retry_extracts_anew(node, tmp_path):
         assert told["result"] == "done" and "at extraction" in told["message"], told
         await_so(lambda: node.show(doc, "state")["state"] == "dead")
         assert node.show(doc, FIELDS)["error"]["code"] == "extract_failed"
-    applied = node.cli("apply", "-", stdin=CONFIG.format(folder=tmp_path, type="kind"))
+    applied = node.cli("apply", "-", stdin=CONFIG.format(folder=".", type="kind"))
     assert applied.returncode == 0, applied.stderr
     node.graphql("mutation($id: ID!) { retry(ids: [$id]) { result } }", id=doc)
     seen = node.await_state(doc, "delivered", look=lambda n, d: n.show(d, FIELDS))

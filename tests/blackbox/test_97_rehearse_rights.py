@@ -46,10 +46,10 @@ ASK = """query($t: String!, $a: RehearseAgainst) { rehearsePast(text: $t, agains
 
 
 @pytest.fixture
-def node(make_node, tmp_path):
-    (tmp_path / "hub").mkdir()
-    one = make_node(config=CONFIG.format(folder=tmp_path))
-    one.text = CONFIG.format(folder=tmp_path)
+def node(make_node):
+    one = make_node(config=CONFIG.format(folder="."))
+    (one.folder / "hub").mkdir()
+    one.text = CONFIG.format(folder=".")
     one.start()
     return one
 

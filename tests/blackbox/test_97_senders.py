@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from moved_clock import MovedClock  # noqa: E402
+from running_node import run_program  # noqa: E402
 from test_87_rights import await_so, make_role, somebody  # noqa: E402
 from wire import Wire  # noqa: E402
 
@@ -32,9 +33,9 @@ routes:
 
 
 @pytest.fixture
-def node(make_node, tmp_path):
-    (tmp_path / "hub").mkdir()
-    one = make_node(config=CONFIG.format(folder=tmp_path))
+def node(make_node):
+    one = make_node(config=CONFIG.format(folder="."))
+    (one.folder / "hub").mkdir()
     one.start()
     return one
 
@@ -148,8 +149,8 @@ def test_a_key_works_from_its_addresses(node):
 
 def test_a_key_expires(make_node, tmp_path):
     clock = MovedClock(tmp_path)
-    (tmp_path / "hub").mkdir()
-    node = make_node(config=CONFIG.format(folder=tmp_path), environment=clock.environment)
+    node = make_node(config=CONFIG.format(folder="."), environment=clock.environment)
+    (node.folder / "hub").mkdir()
     node.start()
     short, long = key_of(node, "--expires", "1h", "--title", "short"), key_of(node)
     doc = send(node, short)["id"]
@@ -193,12 +194,34 @@ def test_what_is_no_binding_is_refused(node):
         {k: v for k, v in before.items() if k not in ("id", "used")} and after["id"] != before["id"]
 
 
-def test_a_backup_and_a_move_keep_the_binding(node, tmp_path):
-    key_of(node, "--system", "acme", "--from", "10.0.0.0/8", "--title", "kept")
-    assert node.cli("backup", str(tmp_path / "saved")).returncode == DONE
-    assert keys(node)["kept"]["systems"] == ["acme"]
-    line = node.graphql('{ audit(filter: { action: "keyAdd" }) { items { after } } }')["audit"]["items"][0]
-    assert "acme" in line["after"] and "10.0.0.0/8" in line["after"]
+@pytest.mark.stores("postgres")
+def test_a_backup_and_a_move_keep_the_binding(make_node, store):
+    config = CONFIG.format(folder=".")
+    one = make_node(config=config, store=None)
+    (one.folder / "hub").mkdir()
+    one.start()
+    key = key_of(one, "--system", "acme", "--from", "127.0.0.1", "--expires", "90d", "--title", "kept")
+    send(one, key)
+    await_so(lambda: keys(one)["kept"]["used"] is not None)
+    line = one.graphql('{ audit(filter: { action: "keyAdd" }) { items { after } } }')["audit"]["items"][0]
+    assert "acme" in line["after"] and "127.0.0.1" in line["after"]
+    assert one.cli("backup", str(one.folder / "saved")).returncode == DONE
+    before = keys(one)["kept"]
+    one.stop()
+
+    two = make_node(config=config, store=None)
+    got = run_program("restore", one.folder / "saved", "--data", two.data)
+    assert got.returncode == DONE, got.stderr
+    two.start()
+    assert keys(two)["kept"] == before
+    two.stop()
+    got = run_program("migrate", "--data", one.data, "--store", store)
+    assert got.returncode == DONE, got.stderr
+    three = make_node(config=config, data=one.data)
+    (three.folder / "hub").mkdir()
+    three.start()
+    assert {**keys(three)["kept"], "used": None} == {**before, "used": None}
+    assert send(three, key, "erp")["error"]["code"] == "forbidden_sender"
 
 
 # ---- by hand -----------------------------------------------------------------------------------

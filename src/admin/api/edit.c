@@ -36,7 +36,8 @@ static bool read_metadata(struct graphql_call *call, struct facts *ret, struct e
     return true;
 }
 
-static bool read_texts(struct graphql_call *call, struct manual_request *q, struct err *err)
+static bool api_edit_read_texts(struct graphql_call *call, struct manual_request *q,
+                                struct err *err)
 {
     if (!api_sees_all(call, RIGHT_EDIT)) {
         q->sees = principal_edits;
@@ -92,7 +93,7 @@ static bool document_edit(struct graphql_call *call, struct err *err)
                                 .to_router = from->kind == GRAPHQL_ENUM && from->number == 1 };
     struct made *none = ARENA_NEW(call->arena, struct made);
 
-    if (!read_texts(call, &q, err))
+    if (!api_edit_read_texts(call, &q, err))
         return false;
     if (!q.to_router && api_edit_has_facts(&q.given))
         return err_set(err, ERR_PERMANENT, 0, "metadata is for `from: router`");
@@ -108,7 +109,7 @@ static bool document_send(struct graphql_call *call, struct err *err)
 {
     struct manual_request q = { .gateway = graphql_arg_text(call, "gateway"), .to_router = true };
 
-    return read_texts(call, &q, err) && api_edit_make(call, &q, err);
+    return api_edit_read_texts(call, &q, err) && api_edit_make(call, &q, err);
 }
 
 const struct graphql_resolver api_edit[] = {
