@@ -91,6 +91,17 @@ static void cmd_check_print_verdict(const char *file, const struct problem_list 
         (void)printf("%s: %zu problem%s\n", file, all, all == 1 ? "" : "s");
 }
 
+/* What it reaches on this machine, by its own node section.  A text without one is for a node that
+ * is not known here, so what that must allow is a warning. */
+static void ask_node(const struct config *config, struct config_report *report)
+{
+    struct problem_list *to = config->has_node ? &report->problems : &report->warnings;
+
+    config_ask_exposed(config, to);
+    config_ask_folders(config, to);
+    problem_sort(to);
+}
+
 static int check_file(const char *file, bool json, bool force)
 {
     const struct config_options options = { .connectors = &registry,
@@ -105,7 +116,10 @@ static int check_file(const char *file, bool json, bool force)
         return EXIT_INPUT;
     }
     struct config *config = config_load(buf_view(&text), file, &options, &report);
-    bool valid = config != NULL;
+
+    if (config != NULL)
+        ask_node(config, &report);
+    bool valid = report.problems.count == 0;
 
     config_unref(config);
     if (json) {

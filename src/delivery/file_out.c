@@ -556,7 +556,7 @@ static void send_file(void *self, const struct sending *s, struct call *c, struc
 
 static const struct option options[] = {
     OPTION("path", OPT_PATH, "the folder; made when it is missing and its parent is there",
-           .flags = OPT_REQUIRED),
+           .flags = OPT_REQUIRED | OPT_FOLDER),
     OPTIONS(grammar_mounted),
     OPTION("name", OPT_TEMPLATE,
            "the name it gets, with sub folders; a file that has it is not replaced: the delivery "
