@@ -185,7 +185,7 @@ def test_what_belongs_to_others_is_left_alone(tmp_path):
             (config(outbox="./inbox"), "contains the work folder of gateway drop"),
             (two("./in", "./other", move), None),
             (two("./in", "./in2", "{ move: ./in/taken }"), None),
-            (two("./in", "./in/sub", "keep"), None),
+            (two("./in", "./in/sub", "keep"), "contains the work folder of gateway two"),
             (two("./in", "./in", "keep").replace("after: delete", "after: keep"), None)):
         said = check(tmp_path, text)
         assert want in said if want else "valid" in said, (text, said)

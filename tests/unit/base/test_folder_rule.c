@@ -63,8 +63,10 @@ static void scene_end(struct scene *s)
 static bool may(struct scene *s, enum folder_purpose purpose, const char *owner, const char *name,
                 struct err *err)
 {
-    struct folder_use use = { purpose, owner, "path", at(s, name), NULL };
+    char path[600];
+    struct folder_use use = { purpose, owner, "path", path, NULL };
 
+    (void)snprintf(path, sizeof path, "%s/%s", s->folder.path, name);
     *err = (struct err){ 0 };
     return folder_may_use(&s->rule, &use, -1, err);
 }
