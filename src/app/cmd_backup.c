@@ -142,14 +142,15 @@ static int run_backup(const struct args *a)
 static const struct arg_option options[] = {
     { .name = "with-key",
       .kind = ARG_FLAG,
-      .help = "also the key that the secrets are sealed under" },
+      .help = "also the key that the secrets are sealed under; takes every right" },
     { 0 },
 };
 
 const struct verb cmd_backup = {
     .name = "backup",
     .summary = "copy the store of a node that goes on working",
-    .about = "The node writes into DIR, a folder of its machine that is new or empty.  Every\n"
+    .about = "The node writes into DIR, a folder of its machine that is new or empty and that\n"
+             "its `node.folders` allows (else below the folder of its file).  Every\n"
              "document that was acknowledged before the backup's mark is in it, with its bytes;\n"
              "each payload is read back and its digest is checked.  A folder without a file\n"
              "`manifest` is no backup.  Without DIR: how the one that is under way goes, or\n"

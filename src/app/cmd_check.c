@@ -89,6 +89,17 @@ static void cmd_check_print_verdict(const char *file, const struct problem_list 
         (void)printf("%s: %zu problem%s\n", file, all, all == 1 ? "" : "s");
 }
 
+/* What it reaches on this machine, by its own node section.  A text without one is for a node that
+ * is not known here, so what that must allow is a warning. */
+static void ask_node(const struct config *config, struct config_report *report)
+{
+    struct problem_list *to = config->has_node ? &report->problems : &report->warnings;
+
+    config_ask_exposed(config, to);
+    config_ask_folders(config, to);
+    problem_sort(to);
+}
+
 /* What a running node says of the file: its own problems, and what the file removes. */
 struct compared {
     json_t *data; /* NULL: no node was asked, or none answered */
@@ -166,7 +177,10 @@ static int run_check(const struct args *a)
         return EXIT_IO;
     }
     struct config *config = config_load(buf_view(&text), file, &options, &report);
-    bool valid = config != NULL;
+
+    if (config != NULL)
+        ask_node(config, &report);
+    bool valid = report.problems.count == 0;
 
     config_unref(config);
     if (valid)

@@ -8,6 +8,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
+#define ALLOWED_FOR_US (INT64_C(10) * CLOCK_S)
+
 _Static_assert(KNOWN_FOLDER_STRANGE == ENOMEDIUM, "an errno that no folder gives");
 
 /* ---- file systems ---- */
@@ -178,6 +182,30 @@ static bool has_met(struct known_folder *f)
     return met;
 }
 
+static bool was_allowed(struct known_folder *f, const struct folder_id *found)
+{
+    (void)pthread_mutex_lock(&f->mutex);
+    bool was = f->allowed_us != 0 && f->allowed.dev == found->dev && f->allowed.ino == found->ino &&
+               clock_mono_us() - f->allowed_us < ALLOWED_FOR_US;
+
+    (void)pthread_mutex_unlock(&f->mutex);
+    return was;
+}
+
+static bool is_allowed(struct known_folder *f, int fd, const struct folder_id *found,
+                       struct err *err)
+{
+    if (f->port == NULL || f->port->allow == NULL || was_allowed(f, found))
+        return true;
+    if (!f->port->allow(f->port->arg, f->part, f->path, fd, err))
+        return false;
+    (void)pthread_mutex_lock(&f->mutex);
+    f->allowed = *found;
+    f->allowed_us = clock_mono_us();
+    (void)pthread_mutex_unlock(&f->mutex);
+    return true;
+}
+
 /* A folder that is known must not be created in the place of a share. */
 static bool make_unknown(struct known_folder *f, struct err *err)
 {
@@ -188,7 +216,12 @@ static bool make_unknown(struct known_folder *f, struct err *err)
         return true;
     if (!recall(f, &kept, &known, err))
         return false;
-    if (known || mkdir(f->path, 0777) == 0 || errno == EEXIST)
+    if (known)
+        return true;
+    if (f->port != NULL && f->port->allow != NULL &&
+        !f->port->allow(f->port->arg, f->part, f->path, -1, err))
+        return false;
+    if (mkdir(f->path, 0777) == 0 || errno == EEXIST)
         return true;
     return err_set(err, ERR_TRANSIENT, errno, "make folder %.120s: %s", f->path, strerror(errno));
 }
@@ -219,8 +252,9 @@ bool known_folder_open(struct known_folder *f, int *ret_fd, struct err *err)
 
     if (!make_unknown(f, err) || !known_folder_try(f->path, &fd, &found, err))
         return false;
-    /* The proof comes first: a folder without it is not noted as the known one. */
-    if (!has_proof(f, fd, err) || !is_known_folder(f, fd, &found, err)) {
+    /* A folder that must not be used, or that lacks its proof, is not noted as the known one. */
+    if (!is_allowed(f, fd, &found, err) || !has_proof(f, fd, err) ||
+        !is_known_folder(f, fd, &found, err)) {
         (void)close(fd);
         return false;
     }

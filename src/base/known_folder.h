@@ -17,6 +17,10 @@
  * two FUSE or two NFS shares in each other's place may look alike; a proof tells them apart: a file
  * on the share that must be there.
  *
+ * Whether a folder may be used at all is asked of the port before anything else, again whenever
+ * another folder is in its place, and every ALLOWED_FOR_US, because a folder above it may have been
+ * moved.
+ *
  * First contact.  Nothing tells the folder of an unmounted share from a right one that is seen for
  * the first time, except a proof.  A folder is created only at first contact.
  *
@@ -44,6 +48,8 @@ struct folder_port {
     /* `mount`: a file system is mounted there. */
     bool (*learn)(void *arg, const char *part, const char *path, const struct folder_id *id,
                   bool mount, struct err *err);
+    /* Whether the folder may be used at all (folder_rule.h); `fd` -1: it does not exist yet. */
+    bool (*allow)(void *arg, const char *part, const char *path, int fd, struct err *err);
     void *arg;
 };
 
@@ -53,17 +59,20 @@ struct known_folder {
     const struct folder_port *port;
     pthread_mutex_t mutex;
     bool met;
-    struct folder_id id; /* as this process saw it first; valid when `met` */
+    struct folder_id id;      /* as this process saw it first; valid when `met` */
+    struct folder_id allowed; /* the folder that may be used, as was asked at allowed_us */
+    int64_t allowed_us;       /* monotonic; 0: never */
 };
 
-/* err.sys of a folder that is another one, or that lacks its proof. */
+/* err.sys of a folder that is another one, that lacks its proof, or that must not be used. */
 enum { KNOWN_FOLDER_STRANGE = 123 };
 
 /* proof and port may be NULL; touches nothing. */
 void known_folder_init(struct known_folder *f, const char *path, const char *part,
                        const char *proof, const struct folder_port *port);
-/* Opens the folder once.  ERR_CONFIG: the path is not a folder; ERR_TRANSIENT: the folder cannot be
- * reached, or is another one (sys KNOWN_FOLDER_STRANGE). */
+/* Opens the folder once.  ERR_CONFIG: the path is not a folder, or one that must not be used (sys
+ * KNOWN_FOLDER_STRANGE); ERR_TRANSIENT: the folder cannot be reached, or is another one (sys
+ * KNOWN_FOLDER_STRANGE). */
 bool known_folder_meet(struct known_folder *f, struct err *err);
 /* Errors as of known_folder_meet(). */
 bool known_folder_open(struct known_folder *f, int *ret_fd, struct err *err);

@@ -85,7 +85,7 @@ static unsigned config_read_word(const struct yaml_node *map, const struct optio
     return none;
 }
 
-static struct config_texts read_texts(struct config *c, const struct yaml_node *list)
+static struct config_texts config_read_texts(struct config *c, const struct yaml_node *list)
 {
     if (list == NULL)
         return (struct config_texts){ 0 };
@@ -110,7 +110,7 @@ static struct config_networks read_networks(struct config *c, const struct yaml_
 
 /* ---- the sections ---- */
 
-static void build_node(struct config *c)
+static void build_node(struct config *c, const struct config_node *given)
 {
     const struct yaml_node *map = yaml_get(c->root, "node"), *tls = yaml_get(map, "tls");
     const struct yaml_node *limits = yaml_get(map, "limits"), *listen = yaml_get(map, "listen");
@@ -121,7 +121,12 @@ static void build_node(struct config *c)
     struct err err;
 
     c->has_node = map != NULL;
+    if (given != NULL) {
+        c->node = *given;
+        return;
+    }
     *node = (struct config_node){
+        .file = c->file,
         .name = yaml_get(map, "name") != NULL ? yaml_get(map, "name")->text.ptr : NULL,
         .data = read_path(c, map, grammar_node, "data"),
         .store = read_path(c, map, grammar_node, "store"),
@@ -132,9 +137,9 @@ static void build_node(struct config *c)
         .memory_bytes = read_number(limits, limit_keys, "memory"),
         .disk_reserve_bytes = read_number(limits, limit_keys, "disk_reserve"),
         .commit_queue = read_number(limits, limit_keys, "commit_queue"),
-        .folders = read_texts(c, yaml_get(map, "folders")),
-        .expose_files = read_texts(c, yaml_get(expose, "files")),
-        .expose_env = read_texts(c, yaml_get(expose, "env")),
+        .folders = config_read_texts(c, yaml_get(map, "folders")),
+        .expose_files = config_read_texts(c, yaml_get(expose, "files")),
+        .expose_env = config_read_texts(c, yaml_get(expose, "env")),
         .trust = read_networks(c, yaml_get(map, "trust")),
         .egress = read_networks(c, yaml_get(map, "egress")),
         .monitors = read_networks(c, yaml_get(map, "monitors")),
@@ -274,15 +279,16 @@ static const struct config_entry *build_entries(struct config *c, const char *se
     return list;
 }
 
-static void config_build(struct config *c)
+static void config_build(struct config *c, const struct config_options *options)
 {
-    build_node(c);
+    build_node(c, options->node);
     config_build_gateways(c);
     config_build_endpoints(c);
     config_build_routes(c);
     c->systems = build_entries(c, "systems", &c->system_count);
     c->types = build_entries(c, "types", &c->type_count);
     c->jobs = build_entries(c, "jobs", &c->job_count);
+    config_build_folders(c, options->connectors);
 }
 
 /* ---- load, share, end ---- */
@@ -324,7 +330,7 @@ struct config *config_load(struct str text, const char *file, const struct confi
     if (root != NULL)
         check_all(c, root, options, report);
     if (report->problems.count == 0) {
-        config_build(c);
+        config_build(c, options);
     } else {
         problem_sort(&report->problems);
         config_unref(c);
@@ -351,6 +357,7 @@ void config_unref(struct config *config)
     require(before > 0);
     if (before > 1)
         return;
+    folder_rule_done(config->folders);
     arena_done(&config->arena);
     free(config);
 }

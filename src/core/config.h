@@ -22,6 +22,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/folder_rule.h"
 #include "base/network.h"
 #include "base/str.h"
 #include "core/problem.h"
@@ -37,6 +38,8 @@ struct config_options {
     bool expand_node;                    /* replace ${env:} and ${file:} in the node section */
     bool ask_zones; /* a time zone that this machine does not know is a problem */
     bool refuse;    /* a planned key of something that runs is a problem, not a warning */
+    const struct config_node *node; /* the node that runs the version, lent for as long as the
+                                     * snapshot lives; NULL: that of the text */
     /* Called last, for checks that only the caller can make; may be NULL.  The tree may have any
      * mistake that is in `problems` already. */
     void (*also)(void *arg, const struct yaml_node *root, struct problem_list *problems);
@@ -68,6 +71,7 @@ struct config_networks {
 };
 
 struct config_node {
+    const char *file;            /* of the configuration: the paths below start in its folder */
     struct units_address listen; /* host "" : written as ${...} and not expanded */
     struct place listen_place;   /* line 0: the default */
     const char *name;            /* NULL: that of the machine */
@@ -142,8 +146,11 @@ struct config {
     const struct config_entry *systems, *types, *jobs;
     size_t gateway_count, endpoint_count, route_count, system_count, type_count, job_count;
     const struct yaml_node *root; /* the whole tree, with the planned keys */
-    const char *file;             /* as given to config_load() */
-    bool has_node;                /* the text has a node section */
+    struct folder_rule *folders;  /* those that it names, and what was seen of them since: it has a
+                                   * lock of its own */
+    const struct place *folder_places; /* of each use in `folders` */
+    const char *file;                  /* as given to config_load() */
+    bool has_node;                     /* the text has a node section */
 
     struct arena arena;
     _Atomic unsigned refs;
@@ -177,6 +184,16 @@ const struct config_gateway *config_gateway_find(const struct config *config, st
  * config_load() has made this check for the node section of its own text. */
 bool config_fits_node(const struct config *config, const struct config_node *node,
                       struct problem_list *problems);
+
+/* ---- what it reaches on the machine ---- */
+
+/* Adds a problem for each folder that the node does not allow (folder_rule.h).  Looks at the
+ * folders, so it may block. */
+void config_ask_folders(const struct config *config, struct problem_list *problems);
+/* The rule of a node for folders that no configuration names; relative paths start in the folder
+ * of `file`. */
+struct folder_rule config_node_folders(const struct config_node *node, const char *file,
+                                       struct arena *a);
 
 /* ---- texts ---- */
 
@@ -225,3 +242,10 @@ struct config_outside_walk {
  * caller to check: the secrets, the environment and the files are those of a node. */
 bool config_outside_next(const struct yaml_node *root, struct config_outside_walk *walk,
                          struct config_reference *ret);
+
+/* The node lists the variable or file in `expose`.  Secrets need not be listed. */
+bool config_exposes(const struct config_node *node, enum config_outside kind, struct str name);
+/* Adds the problem of a reference that is not exposed, with the line that is missing. */
+void config_say_hidden(const struct config_reference *r, struct problem_list *problems);
+/* Adds a problem for each such reference. */
+void config_ask_exposed(const struct config *config, struct problem_list *problems);

@@ -91,5 +91,8 @@ void check_hint_plan(struct check_hint *hint);
 /* `lead` is "allowed" or "defined". */
 const char *check_hint_text(struct check_hint *hint, const char *lead, char text[static 1400]);
 
+/* Lists the folders that the configuration names (config_reach.c). */
+void config_build_folders(struct config *c, const struct connectors *all);
+
 /* ${env:}, ${file:}, ${secret:} or a leading secret: anywhere in the text. */
 bool check_has_reference(struct str text);

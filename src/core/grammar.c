@@ -94,11 +94,10 @@ const struct option grammar_node[] = {
     OPTION("log", OPT_WORD, "what is logged, from this level up",
            .words = OPTION_WORDS("debug", "info", "warn", "error"), .fallback = "info"),
     OPTION("limits", OPT_MAP, "what this node takes on", .keys = node_limits),
-    OPTION(
-        "folders", OPT_LIST,
-        "where gateways, endpoints, archive and backups may read and write; left out: the folder "
-        "of this file and what is below it",
-        .each = &folder_each),
+    OPTION("folders", OPT_LIST,
+           "where file gateways, file endpoints, the archive and backups may read and write; left "
+           "out: the folder of this file and what is below it",
+           .each = &folder_each),
     OPTION("expose", OPT_MAP, "what a configuration may take from this machine; left out: nothing",
            .keys = node_expose),
     OPTION("trust", OPT_LIST,

@@ -69,16 +69,17 @@ enum option_type {
 
 enum option_flag {
     OPT_REQUIRED = 1,
-    OPT_OR_LIST = 2,   /* also a list of such values                         */
-    OPT_STAR = 4,      /* also "*" (as a value, or as a name in OPT_NAMED)   */
-    OPT_ONE_OF = 8,    /* of the keys with this flag exactly one is given    */
-    OPT_RELATIVE = 16, /* OPT_EXPR: paths may be relative to a part          */
-    OPT_OUTGOING = 32, /* OPT_ADDRESS: a port to connect to, so not 0        */
-    OPT_FREE = 64,     /* OPT_NAMED: the names are any text (header names)   */
-    OPT_ATTRS = 128,   /* OPT_NAMED: the names become attributes             */
-    OPT_MORE = 256,    /* OPT_MAP: names of attributes are keys too          */
-    OPT_FILLED = 512,  /* OPT_URL: words of templates may stand in it        */
-    OPT_PLANNED = 1024 /* checked and kept; this build does not run it       */
+    OPT_OR_LIST = 2,    /* also a list of such values                         */
+    OPT_STAR = 4,       /* also "*" (as a value, or as a name in OPT_NAMED)   */
+    OPT_ONE_OF = 8,     /* of the keys with this flag exactly one is given    */
+    OPT_RELATIVE = 16,  /* OPT_EXPR: paths may be relative to a part          */
+    OPT_OUTGOING = 32,  /* OPT_ADDRESS: a port to connect to, so not 0        */
+    OPT_FREE = 64,      /* OPT_NAMED: the names are any text (header names)   */
+    OPT_ATTRS = 128,    /* OPT_NAMED: the names become attributes             */
+    OPT_MORE = 256,     /* OPT_MAP: names of attributes are keys too          */
+    OPT_FILLED = 512,   /* OPT_URL: words of templates may stand in it        */
+    OPT_PLANNED = 1024, /* checked and kept; this build does not run it      */
+    OPT_FOLDER = 2048   /* OPT_PATH: a folder of this machine, see config_ask_folders() */
 };
 
 /* What has kinds (core/connector.h lists them). */

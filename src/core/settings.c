@@ -59,6 +59,20 @@ static bool put_secret(const struct settings *s, struct str name, struct buf *ou
     return s->secret(s->secret_arg, name, s->arena, &value, err) && buf_append(out, value, err);
 }
 
+/* ${env:NAME} or ${file:PATH}, if the node exposes it. */
+static bool put_exposed(const struct settings *s, struct str piece, struct buf *out,
+                        struct err *err)
+{
+    bool env = str_starts(piece, STR("${env:"));
+    struct str name = str_mem(piece.ptr + (env ? 6 : 7), piece.len - (env ? 7 : 8));
+
+    if (s->reach == NULL || !config_exposes(s->reach, env ? CONFIG_ENV : CONFIG_FILE, name))
+        return err_set(err, ERR_CONFIG, 0,
+                       "this node does not expose it: under `node:` add `expose: { %s: [%.*s] }`",
+                       env ? "env" : "files", (int)(name.len < 80 ? name.len : 80), name.ptr);
+    return config_expand(piece, s->reach->file, out, err);
+}
+
 /* Replaces each reference once; replaced text is not searched again. */
 static bool expand(const struct settings *s, struct str rest, struct buf *out, struct err *err)
 {
@@ -75,7 +89,7 @@ static bool expand(const struct settings *s, struct str rest, struct buf *out, s
         struct str piece = str_mem(rest.ptr, n);
         bool put = close < 0 ? buf_append(out, piece, err)
                    : secret  ? put_secret(s, str_mem(rest.ptr + 9, n - 10), out, err)
-                             : config_expand(piece, s->file != NULL ? s->file : "", out, err);
+                             : put_exposed(s, piece, out, err);
 
         if (!put)
             return false;

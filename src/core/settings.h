@@ -25,6 +25,8 @@
 typedef bool secret_find(void *arg, struct str name, struct arena *a, struct str *ret,
                          struct err *err);
 
+struct config_node;
+
 struct settings {
     const struct yaml_node *node;      /* a map; any other value is that of the first key of `own`,
                                         * as in a step; NULL: no key is set */
@@ -32,6 +34,9 @@ struct settings {
     const char *file;                  /* relative paths start in its folder; NULL: as they are */
     secret_find *secret;
     void *secret_arg;
+    /* What ${env:} and ${file:} may name is listed by the node that runs it; relative paths of
+     * ${file:} start in the folder of its file.  NULL: nothing. */
+    const struct config_node *reach;
     const struct folder_port *folders; /* keeps what is known of folders; NULL: nothing does */
     struct arena *arena;
 };

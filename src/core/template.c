@@ -185,6 +185,15 @@ static bool append_escaped(struct buf *to, struct str value, struct err *err)
     return true;
 }
 
+static bool fits_path(const struct piece *p, struct str value, struct err *err)
+{
+    if (p->kind == PIECE_LITERAL || (value.ptr[0] != '.' && str_find(value, '/') < 0))
+        return true;
+    return err_set(err, ERR_PERMANENT, 0,
+                   "the document's `%.*s` %s: only the template makes folders and hidden names",
+                   STR_ARG(p->text), value.ptr[0] == '.' ? "begins with a dot" : "has a `/`");
+}
+
 static bool core_template_render(const struct template *t, const struct template_values *v,
                                  struct buf *to, struct err *err)
 {
@@ -196,6 +205,8 @@ static bool core_template_render(const struct template *t, const struct template
 
         if (value.len == 0)
             return err_set(err, ERR_PERMANENT, 0, "the document has no `%.*s`", STR_ARG(p->text));
+        if (v->path && !fits_path(p, value, err))
+            return false;
         if (v->url && p->kind != PIECE_LITERAL ? !append_escaped(to, value, err)
                                                : !buf_append(to, value, err))
             return false;

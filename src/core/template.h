@@ -29,7 +29,9 @@ struct template;
 
 struct template_values {
     struct str id, delivery, name, gateway, endpoint;
-    bool url; /* the text is a URL: values are percent-encoded */
+    bool url;  /* the text is a URL: values are percent-encoded */
+    bool path; /* the text is the path of a file: a value with a `/`, or that begins with a dot, is
+                * refused, so that only the text of the template makes folders */
     int64_t received_us;
     const struct facts *facts;
 };
@@ -41,6 +43,6 @@ const char *template_word_at(size_t n);
 bool template_compile(struct str text, struct arena *a, const struct template **ret,
                       struct err *err);
 /* Appends to `to`, which is unchanged on failure.  ERR_PERMANENT: the document does not have a
- * word; ERR_LIMIT: the cap of `to`. */
+ * word, or one that must not stand there; ERR_LIMIT: the cap of `to`. */
 bool template_render(const struct template *t, const struct template_values *v, struct buf *to,
                      struct err *err);

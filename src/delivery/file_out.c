@@ -115,9 +115,10 @@ static bool file_out_is_ours(struct str name)
 static bool make_path(struct job *j, struct err *err)
 {
     const struct sending *s = j->sending;
-    const struct template_values values = sending_values(s);
+    struct template_values values = sending_values(s);
     AUTO(buf_done) struct buf path = BUF_INIT(SAFE_PATH_MOST + 1);
 
+    values.path = true;
     if (!template_render(j->self->name, &values, &path, err) || !safe_path(buf_view(&path), err)) {
         err->kind = ERR_PERMANENT;
         return err_context(err, "the name of the file");
@@ -556,11 +557,12 @@ static void send_file(void *self, const struct sending *s, struct call *c, struc
 
 static const struct option options[] = {
     OPTION("path", OPT_PATH, "the folder; made when it is missing and its parent is there",
-           .flags = OPT_REQUIRED),
+           .flags = OPT_REQUIRED | OPT_FOLDER),
     OPTIONS(grammar_mounted),
     OPTION("name", OPT_TEMPLATE,
-           "the name it gets, with sub folders; a file that has it is not replaced: the delivery "
-           "waits until the name is free",
+           "the name it gets, with sub folders; a value of the document that has a `/` or begins "
+           "with a dot is refused; a file that has the name is not replaced: the delivery waits "
+           "until the name is free",
            .fallback = "${id}"),
     OPTION("append", OPT_BOOL,
            "add to the file instead of making a new one; `.NAME.waybill` beside it notes what was "

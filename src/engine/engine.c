@@ -362,7 +362,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                         .road = e->road,
                                                         .alerts = e->alerts,
                                                         .mishaps = e->mishaps });
-    e->backups = backups_new(e->store);
+    e->backups = backups_new(e->store, e->road);
     e->admin_keys = admin_keys_new(e->store);
     e->batcher = batcher_new(e->store, e->road, e->mishaps, e->pool);
     e->manual =

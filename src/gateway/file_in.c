@@ -24,6 +24,7 @@
 #include "base/digest.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/folder_rule.h"
 #include "base/glob.h"
 #include "base/known_folder.h"
 #include "base/safe_path.h"
@@ -32,7 +33,7 @@
 #include "core/grammar.h"
 #include "gateway/sighting.h"
 
-#define WORK ".waybill"
+#define WORK FOLDER_WORK
 
 enum {
     CLAIMS_MOST = 64, /* files claimed with one sync */
@@ -705,7 +706,7 @@ static const struct option options[] = {
     OPTION("path", OPT_PATH,
            "the folder to look in; names that begin with a dot or end in .part or .tmp are never "
            "taken, so that senders can write and then rename",
-           .flags = OPT_REQUIRED),
+           .flags = OPT_REQUIRED | OPT_FOLDER),
     OPTIONS(grammar_mounted),
     OPTIONS(grammar_every),
     OPTIONS(grammar_silence),

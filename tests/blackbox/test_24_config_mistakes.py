@@ -114,6 +114,8 @@ OUTSIDE = [
      ('"${file', "cannot open /no/such/file.pem", "put the file there")),
 ]
 
+EXPOSED = pytest.mark.node_options("expose: { env: [NO_SUCH_VARIABLE, PATH], files: [/no/such/file.pem, ../ca.pem] }")
+
 
 def write(tmp_path, lines):
     """The file, and what must be said about it, in order of place."""
@@ -185,6 +187,7 @@ def test_a_url_has_a_scheme_that_is_spoken_there_and_a_host(program, tmp_path, p
 
 @BOTH
 @pytest.mark.proves("XC8")
+@EXPOSED
 def test_apply_tells_them_all_and_the_running_one_stays(node, tmp_path):
     file, want = write(tmp_path, LINES + OUTSIDE)
     live = node.graphql("{ config { version sha256 text } }")
@@ -205,6 +208,7 @@ def test_apply_tells_them_all_and_the_running_one_stays(node, tmp_path):
              if p.get("severity") == "error"], want)
 
 
+@EXPOSED
 def test_what_only_a_node_can_know(node, tmp_path):
     """A file that is fine in itself: check lets it pass, apply asks for what is missing."""
     file, want = write(tmp_path, OUTSIDE)
@@ -217,7 +221,7 @@ def test_what_only_a_node_can_know(node, tmp_path):
     assert node.cli("secret", "add", "mail-password", stdin="x").returncode == DONE
     assert [w[0] for w in told(file, node.cli("apply", file).stdout)] == [w[0] for w in want[1:]]
     (tmp_path / "ca.pem").write_text("text\n")
-    file.write_text(file.read_text().replace("/no/such/file.pem", str(tmp_path / "ca.pem"))
+    file.write_text(file.read_text().replace("/no/such/file.pem", "../ca.pem")
                     .replace("NO_SUCH_VARIABLE", "PATH"))
     assert node.cli("apply", file).returncode == DONE
 

@@ -40,6 +40,7 @@ class Node:
         node_limits = {"disk_reserve": "16 MiB", "commit_queue": 4096, **limits}
         text = f"node:\n  listen: 127.0.0.1:{self.port}\n  data: {self.data}\n"
         text += "  monitors: [127.0.0.1]\n"
+        text += f"  folders: [{self.folder.parent}, {self.data.parent}]\n"
         if store:
             text += f"  store: {store}\n"
         text += f"  limits: {_flow(node_limits)}\n"

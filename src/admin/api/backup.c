@@ -1,5 +1,7 @@
 /* backup.c - backups, and the decision after a restore: backup, backupStart, restore,
  * nodeRelease. */
+#include <errno.h>
+
 #include "admin/api/audit.h"
 #include "admin/api/parts.h"
 #include "base/clock.h"
@@ -45,12 +47,27 @@ static bool backup(struct graphql_call *call, struct err *err)
     return show_backup(call);
 }
 
+/* A backup with its key holds every document and every secret in the clear: whoever has it needs no
+ * right of this node any more. */
+static bool may_take_key(struct graphql_call *call, struct err *err)
+{
+    const struct principal *p = api_principal(call);
+
+    for (int right = RIGHT_SEE; right < RIGHTS; right++)
+        if (!rights_everywhere(&p->rights, (enum right)right))
+            return err_set(err, ERR_PERMANENT, EPERM,
+                           "a backup with the key opens everything and takes every right, for all "
+                           "systems: %.*s lacks `%s`",
+                           STR_ARG(p->name), right_word((enum right)right));
+    return true;
+}
+
 static bool backup_start(struct graphql_call *call, struct err *err)
 {
     bool with_key = false;
 
     (void)graphql_arg_bool(call, "withKey", &with_key);
-    return api_audit_now(call, err) &&
+    return (!with_key || may_take_key(call, err)) && api_audit_now(call, err) &&
            backups_start(engine_backups(api_engine(call)), graphql_arg_text(call, "folder"),
                          with_key, err) &&
            show_backup(call);

@@ -82,6 +82,7 @@ bool oidc_settings_read(struct engine *e, struct arena *a, struct oidc_settings 
                           .own = grammar_oidc,
                           .secret = oidc_provider_find_secret,
                           .secret_arg = engine_store(e),
+                          .reach = &plan->config->node,
                           .arena = a };
 
     *ret = (struct oidc_settings){ .plan = plan, .roles = yaml_get(node, "roles") };

@@ -46,17 +46,21 @@ static bool polled_find_secret(void *arg, struct str name, struct arena *a, stru
     return ok;
 }
 
-struct settings polled_settings(const struct poller_options *o, const struct gateway_type *type,
-                                const struct config_gateway *g, struct call *call, struct arena *a)
+struct settings polled_settings(const struct poller_options *o, const struct config *config,
+                                const struct config_gateway *g, bool trial, struct call *call,
+                                struct arena *a)
 {
     struct polled_secrets *secrets = ARENA_NEW(a, struct polled_secrets);
 
     *secrets = (struct polled_secrets){ .store = o->store, .call = call };
     return (struct settings){ .node = g->node,
                               .common = grammar_gateway,
-                              .own = type->kind.keys,
+                              .own = polled_type(o, g->kind)->kind.keys,
                               .secret = polled_find_secret,
                               .secret_arg = secrets,
+                              .reach = &config->node,
+                              .folders = folders_port(o->store, config, NAME_GATEWAY, g->name,
+                                                      trial, call, a),
                               .arena = a };
 }
 
@@ -99,11 +103,9 @@ struct trial {
 static void trial_run(void *arg)
 {
     struct trial *t = arg;
-    struct settings s = polled_settings(&t->options, t->type, t->gateway, NULL, &t->arena);
+    struct settings s = polled_settings(&t->options, t->config, t->gateway, true, NULL, &t->arena);
     void *self;
 
-    s.folders =
-        folders_port(t->options.store, NAME_GATEWAY, t->gateway->name, true, NULL, &t->arena);
     if (t->type->make(&s, &self, &t->err))
         t->type->unmake(self);
 }

@@ -13,10 +13,11 @@ struct gateway_type;
 const struct gateway_type *polled_type(const struct poller_options *o, const char *kind);
 /* This node polls it. */
 bool polled_is_for(const struct poller_options *o, const struct config_gateway *g);
-/* The settings of the gateway, without folders; they live on the arena.  `call`: the call that uses
- * them (plan/folders.h); NULL: none. */
-struct settings polled_settings(const struct poller_options *o, const struct gateway_type *type,
-                                const struct config_gateway *g, struct call *call, struct arena *a);
+/* The settings of a gateway of `config`; they live on the arena.  `trial` and `call`: see
+ * folders_port() (plan/folders.h). */
+struct settings polled_settings(const struct poller_options *o, const struct config *config,
+                                const struct config_gateway *g, bool trial, struct call *call,
+                                struct arena *a);
 
 /* Tells all nodes that polls of the gateway fail on this one, and that they go well again.  A store
  * that fails does not matter here: it is told elsewhere.  `word` 0: it has no name id yet. */

@@ -69,7 +69,6 @@
 #include "engine/intake/deposit.h"
 #include "engine/intake/poll_metrics.h"
 #include "engine/intake/polled.h"
-#include "engine/plan/folders.h"
 #include "engine/threads/crew.h"
 #include "store/govern/ledger.h"
 #include "store/store.h"
@@ -190,10 +189,9 @@ static bool poller_set_up(struct post *o, struct err *err)
     struct poller *p = o->duty->poller;
 
     arena_reset(&o->arena);
-    struct settings s = polled_settings(&p->o, o->type, o->gateway, &o->call.call, &o->arena);
+    struct settings s =
+        polled_settings(&p->o, o->config, o->gateway, false, &o->call.call, &o->arena);
 
-    s.folders =
-        folders_port(p->o.store, NAME_GATEWAY, o->duty->name, false, &o->call.call, &o->arena);
     return o->type->make(&s, &o->self, err);
 }
 
@@ -278,7 +276,8 @@ static struct depositor depositor_of(struct post *o, int64_t version)
 
 static void poller_read_times(struct post *o)
 {
-    struct settings s = polled_settings(&o->duty->poller->o, o->type, o->gateway, NULL, &o->arena);
+    struct settings s =
+        polled_settings(&o->duty->poller->o, o->config, o->gateway, false, NULL, &o->arena);
     struct err err = { 0 };
 
     if (!settings_duration(&s, "every", &o->every_us, &err))

@@ -9,15 +9,17 @@
 #include "base/log.h"
 #include "base/patient.h"
 #include "core/call.h"
+#include "core/config.h"
 #include "store/store.h"
 
-enum { ROW_MOST = 64 << 10, PROBE_PATIENCE_US = 2 * CLOCK_S };
+enum { ROW_MOST = 64 << 10, PROBE_PATIENCE_US = 2 * CLOCK_S, ASK_PATIENCE_US = 2 * CLOCK_S };
 
 struct folders_of {
     struct folder_port port;
     struct store *store;
+    struct folder_rule *rule;
     enum name_kind kind;
-    const char *name;
+    const char *name, *owner;
     struct call *call;
 };
 
@@ -81,21 +83,120 @@ static bool folders_learn_nothing(void *arg, const char *part, const char *path,
     return true;
 }
 
-const struct folder_port *folders_port(struct store *s, enum name_kind kind, const char *name,
-                                       bool trial, struct call *call, struct arena *a)
+/* A connector whose folder the grammar does not mark (OPT_FOLDER) is asked about as well. */
+static bool folders_allow(void *arg, const char *part, const char *path, int fd, struct err *err)
+{
+    const struct folders_of *f = arg;
+    struct folder_use *use = folder_rule_find(f->rule, f->owner, part);
+    struct folder_use now = { .purpose = use != NULL ? use->purpose : FOLDER_WRITE,
+                              .owner = f->owner,
+                              .part = part,
+                              .path = path };
+
+    bool known = use != NULL && (use->path != NULL || fd >= 0);
+
+    return folder_may_use(f->rule, known ? use : &now, fd, err);
+}
+
+const struct folder_port *folders_port(struct store *s, const struct config *config,
+                                       enum name_kind kind, const char *name, bool trial,
+                                       struct call *call, struct arena *a)
 {
     struct folders_of *f = ARENA_NEW(a, struct folders_of);
 
     *f = (struct folders_of){
         .port = { .recall = folders_recall,
                   .learn = trial ? folders_learn_nothing : folders_learn,
+                  .allow = folders_allow,
                   .arg = f },
         .store = s,
+        .rule = config->folders,
+        .owner = arena_printf(a, "%s %s", kind == NAME_GATEWAY ? "gateway" : "endpoint", name),
         .kind = kind,
         .name = name,
         .call = call,
     };
     return &f->port;
+}
+
+/* ---- questions about a configuration ---- */
+
+struct folders_question {
+    struct config *config;        /* a reference */
+    char *backup;                 /* NULL: about all that the configuration names */
+    struct problem_list problems; /* the answer */
+    struct err err;
+    bool ok;
+};
+
+static void folders_question_run(void *arg)
+{
+    struct folders_question *q = arg;
+
+    if (q->backup == NULL) {
+        config_ask_folders(q->config, &q->problems);
+        return;
+    }
+    struct folder_use use = {
+        .purpose = FOLDER_BACKUP, .owner = "", .part = "", .path = q->backup
+    };
+
+    q->ok = folder_may_use(q->config->folders, &use, -1, &q->err);
+}
+
+static void folders_question_free(void *arg)
+{
+    struct folders_question *q = arg;
+
+    problem_list_done(&q->problems);
+    config_unref(q->config);
+    free(q->backup);
+    free(q);
+}
+
+static struct folders_question *folders_question_new(struct config *config)
+{
+    struct folders_question *q = NEW(struct folders_question);
+
+    *q = (struct folders_question){ .config = config_ref(config), .problems = PROBLEM_LIST_INIT };
+    return q;
+}
+
+void folders_ask(struct config *config, struct problem_list *problems)
+{
+    struct folders_question *q = folders_question_new(config);
+
+    if (!patient_call(folders_question_run, folders_question_free, q, ASK_PATIENCE_US))
+        return;
+    for (size_t i = 0; i < q->problems.count; i++)
+        problem_add(problems, q->problems.items[i].place, q->problems.items[i].hint, "%s",
+                    q->problems.items[i].message);
+    folders_question_free(q);
+}
+
+bool folders_ask_backup(struct config *config, const char *path, struct err *err)
+{
+    struct folders_question *q = folders_question_new(config);
+
+    q->backup = xstrndup(str_of(path));
+    if (!patient_call(folders_question_run, folders_question_free, q, ASK_PATIENCE_US))
+        return err_set(err, ERR_TRANSIENT, 0, "the folder %.120s does not answer", path);
+    bool ok = q->ok;
+
+    if (!ok)
+        *err = q->err;
+    folders_question_free(q);
+    return ok;
+}
+
+bool folders_ask_archive(const struct config *config, const char *path, struct err *err)
+{
+    struct folder_use *use = folder_rule_find(config->folders, "retention", "archive");
+    struct folder_use now = {
+        .purpose = FOLDER_ARCHIVE, .owner = "retention", .part = "archive", .path = path
+    };
+
+    return folder_may_use(config->folders, use != NULL && use->path != NULL ? use : &now, -1, err);
 }
 
 /* ---- probes ---- */

@@ -1,5 +1,6 @@
-/* folders.h - what this node knows of the folders outside that gateways and endpoints use: the port
- * that their connectors ask (base/known_folder.h), and probes for people.
+/* folders.h - what this node knows of the folders outside that gateways and endpoints use, and
+ * which of them it may use: the port that their connectors ask (base/known_folder.h), questions
+ * about a whole configuration, and probes for people.
  *
  * Threads: any that may block.  A probe gives up a file system that hangs (base/patient.h).
  */
@@ -16,13 +17,26 @@
 #include "store/kernel/names.h"
 
 struct call;
+struct config;
+struct config_node;
+struct problem_list;
 struct store;
 
-/* The port of one gateway or endpoint; it lives on the arena, the name is lent.  `trial`: of a
+/* The port of one gateway or endpoint of `config`; it lives on the arena, the name and the
+ * configuration are lent.  `trial`: of a
  * configuration that may come into force; nothing is noted.  `call`: the call that uses it; one
  * that was given up gets an error and nothing of the store.  NULL: none. */
-const struct folder_port *folders_port(struct store *s, enum name_kind kind, const char *name,
-                                       bool trial, struct call *call, struct arena *a);
+const struct folder_port *folders_port(struct store *s, const struct config *config,
+                                       enum name_kind kind, const char *name, bool trial,
+                                       struct call *call, struct arena *a);
+
+/* config_ask_folders(), given up when a file system hangs: that is no mistake of the configuration,
+ * and each folder is asked about again when it is opened. */
+void folders_ask(struct config *config, struct problem_list *problems);
+/* Whether a backup may be written to the folder, while `config` is in force. */
+bool folders_ask_backup(struct config *config, const char *path, struct err *err);
+/* Whether the archive of `config` may be written to its folder.  May hang. */
+bool folders_ask_archive(const struct config *config, const char *path, struct err *err);
 
 struct folder_probe {
     struct folder_row known;

@@ -84,7 +84,7 @@ static void check_here(const char *file, const struct config_reference *r,
                 "%s", err.text);
 }
 
-bool outside_check(struct store *s, const struct yaml_node *root, const char *file,
+bool outside_check(struct store *s, const struct yaml_node *root, const struct config_node *node,
                    struct problem_list *problems, struct err *err)
 {
     AUTO(secrets_done) struct secrets all = { .arena = ARENA_INIT(ARENA_MOST) };
@@ -92,8 +92,10 @@ bool outside_check(struct store *s, const struct yaml_node *root, const char *fi
     struct config_reference r;
 
     while (problems->count < PROBLEM_MOST && config_outside_next(root, &walk, &r))
-        if (r.kind != CONFIG_SECRET)
-            check_here(file, &r, problems);
+        if (!config_exposes(node, r.kind, r.name))
+            config_say_hidden(&r, problems);
+        else if (r.kind != CONFIG_SECRET)
+            check_here(node->file, &r, problems);
         else if (!check_secret(s, &all, &r, problems, err))
             return false;
     return true;

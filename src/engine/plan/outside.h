@@ -15,7 +15,8 @@
 
 struct store;
 
-/* Adds a problem, with place and remedy, for every reference in the tree that does not resolve.
- * `file` is where relative paths start.  False: the store failed.  No message contains a value. */
-bool outside_check(struct store *s, const struct yaml_node *root, const char *file,
+/* Adds a problem, with place and remedy, for every reference in the tree that `node` does not
+ * expose or that does not resolve.  What is not exposed is not looked at: whether a file is there
+ * would be an answer, too.  False: the store failed.  No message contains a value. */
+bool outside_check(struct store *s, const struct yaml_node *root, const struct config_node *node,
                    struct problem_list *problems, struct err *err);

@@ -30,6 +30,7 @@ static struct settings plan_settings(struct builder *b, const struct yaml_node *
                               .own = own,
                               .secret = plan_find_secret,
                               .secret_arg = b->store,
+                              .reach = &b->plan->config->node,
                               .arena = &b->plan->arena };
 }
 
@@ -422,8 +423,8 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
     struct settings s =
         plan_settings(b, c->node, grammar_endpoint, e->type != NULL ? e->type->kind.keys : NULL);
 
-    s.folders = folders_port(b->store, NAME_ENDPOINT, c->name, b->plan->version == 0, NULL,
-                             &b->plan->arena);
+    s.folders = folders_port(b->store, b->plan->config, NAME_ENDPOINT, c->name,
+                             b->plan->version == 0, NULL, &b->plan->arena);
     if (c->system != NULL)
         e->system = plan_system_named(b->plan, str_of(c->system));
     if (!plan_read_rules(e, &s, &err))
@@ -651,7 +652,7 @@ static bool plan_plan_build(const struct builder *made, struct config *config, i
     p->version = version;
     p->arena = (struct arena)ARENA_INIT(PLAN_BYTES_MOST);
     bool ok = plan_build_systems(&b, err) && plan_build_endpoints(&b, err) && add_types(&b, err) &&
-              plan_build_retention(b.plan, b.store, err) && plan_batches(&b, err) &&
+              plan_build_retention(&b, err) && plan_batches(&b, err) &&
               plan_build_routes(&b, err) && plan_build_gateways(&b, err);
 
     if (ok)

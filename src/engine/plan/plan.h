@@ -130,9 +130,10 @@ struct plan_gateway {
 /* How long documents are kept (store/retention/retain.h). */
 struct plan_retention {
     struct retain_rules rules;
-    int64_t dead_us;    /* dead letters; 0: for ever */
-    int64_t audit_us;   /* lines of the audit log; 0: for ever */
-    struct str archive; /* a folder; empty: none */
+    int64_t dead_us;            /* dead letters; 0: for ever */
+    int64_t audit_us;           /* lines of the audit log; 0: for ever */
+    struct str archive;         /* a folder; empty: none */
+    const char *archive_broken; /* why it cannot be used; NULL: it can */
 };
 
 /* A hash table by name id; entries are positions plus one, 0: empty. */

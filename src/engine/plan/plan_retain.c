@@ -6,6 +6,7 @@
 #include "core/retain_rule.h"
 #include "core/settings.h"
 #include "core/units.h"
+#include "engine/plan/plan_build.h"
 #include "store/road/retain_days.h"
 #include "store/store.h"
 
@@ -71,9 +72,11 @@ static bool read_types(struct plan *p, struct store *store, struct err *err)
     r->types = types;
     r->other_days = RETAIN_BY_RULE;
     for (size_t i = 0; i < c->type_count; i++) {
-        struct settings s = {
-            .node = c->types[i].node, .own = grammar_type, .file = c->file, .arena = &p->arena
-        };
+        struct settings s = { .node = c->types[i].node,
+                              .own = grammar_type,
+                              .file = c->file,
+                              .reach = &c->node,
+                              .arena = &p->arena };
         struct str name = str_of(c->types[i].name);
         struct retain_type t = { .days = RETAIN_BY_RULE };
 
@@ -92,19 +95,34 @@ static bool read_types(struct plan *p, struct store *store, struct err *err)
     return true;
 }
 
-bool plan_build_retention(struct plan *p, struct store *store, struct err *err)
+/* While the archive cannot be used, nothing is purged; a version in force stays in force. */
+static void read_archive(struct builder *b, const struct settings *s)
 {
+    const struct yaml_node *node = yaml_get(s->node, "archive");
+    struct plan_retention *r = &b->plan->retention;
+    struct err err = { 0 };
+
+    if (settings_path(s, "archive", &r->archive, &err))
+        return;
+    (void)err_context(&err, "retention");
+    r->archive_broken = plan_broken(b, node != NULL ? node->place : (struct place){ 0 }, &err);
+}
+
+bool plan_build_retention(struct builder *b, struct err *err)
+{
+    struct plan *p = b->plan;
     struct settings s = { .node = yaml_get(p->config->root, "retention"),
                           .own = grammar_retention,
                           .file = p->config->file,
+                          .reach = &p->config->node,
                           .arena = &p->arena };
 
     if (s.node != NULL && s.node->kind != YAML_MAP)
         s.node = NULL;
+    read_archive(b, &s);
     return (read_states(&s, &p->retention.rules, err) &&
             plan_retain_read_us(&s, "dead", 0, &p->retention.dead_us, err) &&
             plan_retain_read_us(&s, "audit", 0, &p->retention.audit_us, err) &&
-            settings_path(&s, "archive", &p->retention.archive, err) &&
-            read_types(p, store, err)) ||
+            read_types(p, b->store, err)) ||
            err_context(err, "retention");
 }

@@ -3,5 +3,7 @@
 
 #include "engine/plan/plan.h"
 
+struct builder;
+
 /* Call when the name ids of types are known. */
-bool plan_build_retention(struct plan *p, struct store *store, struct err *err);
+bool plan_build_retention(struct builder *b, struct err *err);

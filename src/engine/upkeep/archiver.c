@@ -8,6 +8,8 @@
 #include "base/container_of.h"
 #include "base/fault.h"
 #include "base/wait.h"
+#include "engine/plan/folders.h"
+#include "engine/plan/plan.h"
 #include "engine/threads/crew.h"
 #include "store/retention/archive.h"
 #include "store/store.h"
@@ -23,6 +25,7 @@ struct archiving {
     struct crew_call call;
     struct archiver *archiver;
     struct store *store;
+    struct config *config; /* a reference: the one that names the folder */
     char *folder;
     int64_t day;
     struct archive_made made;
@@ -41,6 +44,7 @@ struct archiver {
 
 static void archiving_free(struct archiving *g)
 {
+    config_unref(g->config);
     free(g->folder);
     free(g);
 }
@@ -51,7 +55,8 @@ static void archiving_run(struct crew_call *call)
 {
     struct archiving *g = container_of(call, struct archiving, call);
 
-    g->ok = archive_day(g->store, str_of(g->folder), g->day, &call->call, &g->made, &g->err);
+    g->ok = folders_ask_archive(g->config, g->folder, &g->err) &&
+            archive_day(g->store, str_of(g->folder), g->day, &call->call, &g->made, &g->err);
 }
 
 static void archiving_done(struct crew_call *call)
@@ -92,7 +97,7 @@ static int64_t silent_most_us(void)
     return ms != NULL && str_to_i64(str_of(ms), &n) ? n * CLOCK_MS : SILENT_US;
 }
 
-static struct archiving *archiving_start(struct archiver *a, struct str folder, int64_t day)
+static struct archiving *archiving_start(struct archiver *a, const struct plan *plan, int64_t day)
 {
     struct archiving *g = NEW(struct archiving);
 
@@ -104,7 +109,8 @@ static struct archiving *archiving_start(struct archiver *a, struct str folder, 
                                        .back = archiving_back },
                              .archiver = a,
                              .store = a->store,
-                             .folder = xstrndup(folder),
+                             .config = config_ref(plan->config),
+                             .folder = xstrndup(plan->retention.archive),
                              .day = day };
     call_alive(&g->call.call);
     crew_submit(a->crew, &g->call);
@@ -158,9 +164,10 @@ static bool take_result(struct archiver *a, struct archive_made *ret, struct err
 
 /* ---- life ---- */
 
-bool archiver_copy(struct archiver *a, struct str folder, int64_t day, struct archive_made *ret,
-                   struct err *err)
+bool archiver_copy(struct archiver *a, const struct plan *plan, int64_t day,
+                   struct archive_made *ret, struct err *err)
 {
+    struct str folder = plan->retention.archive;
     int64_t began_us = clock_mono_us();
     bool ok = true;
 
@@ -168,7 +175,7 @@ bool archiver_copy(struct archiver *a, struct str folder, int64_t day, struct ar
     (void)pthread_mutex_lock(&a->mutex);
     drop_other(a, folder, day);
     if (a->under_way == NULL && !atomic_load(&a->stopping))
-        a->under_way = archiving_start(a, folder, day);
+        a->under_way = archiving_start(a, plan, day);
     for (const struct archiving *g; (g = a->under_way) != NULL && !g->done;) {
         int64_t end_us = wait_end_us(a, g, day, began_us);
 

@@ -17,18 +17,19 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/str.h"
 
 struct archive_made;
 struct archiver;
+struct plan;
 struct store;
 
 struct archiver *archiver_new(struct store *s);
 
-/* Copies a day, as archive_day(); *ret with `busy`: it is still under way, or another day is.
- * False also when the folder has been silent for long; the copy goes on if it ever answers. */
-bool archiver_copy(struct archiver *a, struct str folder, int64_t day, struct archive_made *ret,
-                   struct err *err);
+/* Copies a day to the archive of the plan, as archive_day(); *ret with `busy`: it is still under
+ * way, or another day is. False also when the folder has been silent for long; the copy goes on if
+ * it ever answers. */
+bool archiver_copy(struct archiver *a, const struct plan *plan, int64_t day,
+                   struct archive_made *ret, struct err *err);
 
 /* The node stops: archiver_copy() returns at once, a copy under way ends or is given up. */
 void archiver_rest(struct archiver *a);

@@ -5,16 +5,21 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/thread.h"
+#include "engine/plan/folders.h"
+#include "engine/plan/plan.h"
+#include "engine/road/road.h"
 
 enum { PATH_MOST = 4000 };
 
 struct backups {
     struct store *store;
+    struct road *road;
     pthread_mutex_t mutex;
     pthread_t thread;
     bool started; /* the thread must be joined */
@@ -25,6 +30,7 @@ struct backups {
     int64_t number, started_us, ended_us;
     bool running, ok;
     struct buf folder;
+    struct config *config; /* a reference: says which folders may be used */
     struct backup_options options;
     struct backup_result result;
     struct err err;
@@ -37,11 +43,12 @@ static struct metric failed = { .name = "waybill_backups_failed_total",
                                 .help = "Backups that were not finished.",
                                 .type = METRIC_COUNTER };
 
-struct backups *backups_new(struct store *store)
+struct backups *backups_new(struct store *store, struct road *road)
 {
     struct backups *b = NEW(struct backups);
 
     b->store = store;
+    b->road = road;
     b->folder = (struct buf)BUF_INIT(PATH_MOST + 1);
     (void)pthread_mutex_init(&b->mutex, NULL);
     metrics_register(&last);
@@ -64,6 +71,7 @@ void backups_free(struct backups *b)
     metrics_forget(&last);
     metrics_forget(&failed);
     buf_done(&b->folder);
+    config_unref(b->config);
     free(b);
 }
 
@@ -103,6 +111,26 @@ static void *backups_main(void *arg)
     return NULL;
 }
 
+/* With the mutex held, and no backup under way: the folder for the next one, if it may be used. */
+static bool take_folder(struct backups *b, struct str folder, struct err *err)
+{
+    AUTO(buf_done) struct buf path = BUF_INIT(PATH_MOST + 1);
+    struct plan *plan = road_plan(b->road);
+    struct config *config = config_ref(plan->config);
+
+    plan_unref(plan);
+    buf_put(&path, folder);
+    if (!folders_ask_backup(config, path.ptr, err)) {
+        config_unref(config);
+        return false;
+    }
+    buf_clear(&b->folder);
+    buf_put(&b->folder, folder);
+    config_unref(b->config);
+    b->config = config;
+    return true;
+}
+
 /* With the mutex held. */
 static bool upkeep_backups_start(struct backups *b, struct str folder, bool with_key,
                                  struct err *err)
@@ -116,9 +144,12 @@ static bool upkeep_backups_start(struct backups *b, struct str folder, bool with
         return err_set(err, ERR_PERMANENT, 0, "the folder must be an absolute path");
     if (b->started) /* the thread has ended, or is about to */
         (void)pthread_join(b->thread, NULL);
-    buf_clear(&b->folder);
-    buf_put(&b->folder, folder);
-    b->options = (struct backup_options){ .folder = b->folder.ptr, .with_key = with_key };
+    b->started = false;
+    if (!take_folder(b, folder, err))
+        return false;
+    b->options = (struct backup_options){ .folder = b->folder.ptr,
+                                          .folders = b->config->folders,
+                                          .with_key = with_key };
     b->number++;
     b->started_us = clock_wall_us();
     b->running = b->started = true;

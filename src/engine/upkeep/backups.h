@@ -15,6 +15,7 @@
 #include "store/backup/backup.h"
 
 struct backups;
+struct road;
 struct store;
 
 struct backups_look {
@@ -28,9 +29,10 @@ struct backups_look {
     struct str error;            /* if it failed */
 };
 
-struct backups *backups_new(struct store *store);
+struct backups *backups_new(struct store *store, struct road *road);
 void backups_free(struct backups *b); /* cancels a running one; NULL is fine */
 
-/* ERR_PERMANENT: one is running.  backups_look() reports its progress and result. */
+/* ERR_PERMANENT: one is running; ERR_CONFIG: the node must not use the folder.  backups_look()
+ * reports its progress and result. */
 bool backups_start(struct backups *b, struct str folder, bool with_key, struct err *err);
 void backups_look(struct backups *b, struct arena *a, struct backups_look *ret);

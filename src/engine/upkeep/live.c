@@ -11,6 +11,7 @@
 #include "engine/intake/deposit.h"
 #include "engine/intake/intake.h"
 #include "engine/intake/poller.h"
+#include "engine/plan/folders.h"
 #include "engine/plan/outside.h"
 #include "engine/plan/plan.h"
 #include "engine/road/life.h"
@@ -93,22 +94,28 @@ static void ask_outside(void *arg, const struct yaml_node *root, struct problem_
 {
     struct asking *a = arg;
 
-    a->failed = !outside_check(a->live->o.store, root, a->file, problems, &a->err);
+    a->failed = !outside_check(a->live->o.store, root, a->live->o.node, problems, &a->err);
 }
 
-/* With `asking`, missing secrets, variables and files are problems like any other, and keys that
- * this build does not run too, unless they are forced. */
+/* With `asking`, these are problems like any other: missing secrets, variables and files, folders
+ * that this node must not use, and keys that this build does not run, unless they are forced. */
 static struct config *live_load(struct live *l, struct str text, const char *name,
                                 struct asking *asking, struct config_report *report)
 {
     const struct config_options options = { .connectors = l->o.connectors,
                                             .ask_zones = asking != NULL,
                                             .refuse = asking != NULL && !asking->force,
+                                            .node = l->o.node,
                                             .also = asking != NULL ? ask_outside : NULL,
                                             .also_arg = asking };
     struct config *c = config_load(text, name, &options, report);
 
-    if (c == NULL || config_fits_node(c, l->o.node, &report->problems))
+    if (c != NULL && asking != NULL) {
+        folders_ask(c, &report->problems);
+        problem_sort(&report->problems);
+    }
+    if (c == NULL ||
+        (config_fits_node(c, l->o.node, &report->problems) && report->problems.count == 0))
         return c;
     config_unref(c);
     return NULL;
@@ -158,13 +165,14 @@ static void say_warnings(const struct problem_list *warnings)
                   kv_int("line", warnings->items[i].place.line));
 }
 
-/* A version in force stays in force: missing secrets, variables and files are logged, and the parts
- * that need them wait. */
-static bool live_say_missing(struct live *l, const struct config *c, struct err *err)
+/* A version in force stays in force: missing secrets, variables and files are logged, and folders
+ * that this node must not use; the parts that need them wait. */
+static bool live_say_missing(struct live *l, struct config *c, struct err *err)
 {
     struct problem_list missing = PROBLEM_LIST_INIT;
-    bool ok = outside_check(l->o.store, c->root, c->file, &missing, err);
+    bool ok = outside_check(l->o.store, c->root, l->o.node, &missing, err);
 
+    folders_ask(c, &missing);
     say_warnings(&missing);
     problem_list_done(&missing);
     return ok;
@@ -245,15 +253,28 @@ struct plan *live_plan_of(void *live, int64_t version, struct err *err)
 /* The first version is applied like any other, by nobody who could force it. */
 static bool may_be_first(struct live *l, struct str body, struct err *err)
 {
-    const struct config_options options = { .connectors = l->o.connectors, .refuse = true };
+    const struct config_options options = { .connectors = l->o.connectors,
+                                            .refuse = true,
+                                            .node = l->o.node };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct config *c = config_load(body, "the first version", &options, &report);
 
-    if (c == NULL)
+    if (c != NULL) {
+        config_ask_exposed(c, &report.problems);
+        folders_ask(c, &report.problems);
+        problem_sort(&report.problems);
+    }
+    for (size_t i = 0; i < report.problems.count; i++)
+        log_event(LOG_ERROR, "config.refuse", kv_z("file", "without `node:`"),
+                  kv_int("line", report.problems.items[i].place.line),
+                  kv_z("why", report.problems.items[i].message),
+                  kv_z("hint",
+                       report.problems.items[i].hint != NULL ? report.problems.items[i].hint : ""));
+    if (report.problems.count > 0)
         (void)err_set(err, ERR_CONFIG, 0, "line %u of what follows `node:`: %.150s",
                       report.problems.items[0].place.line, report.problems.items[0].message);
     config_unref(c);
-    return c != NULL;
+    return report.problems.count == 0;
 }
 
 static bool make_first(struct live *l, struct str body, struct err *err)

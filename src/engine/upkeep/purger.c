@@ -257,15 +257,17 @@ static bool slices(struct purger *r, struct day *d, bool *ret_empty, struct err 
     }
 }
 
-static bool archive_first(struct purger *r, struct day *d, struct str folder, struct err *err)
+static bool archive_first(struct purger *r, struct day *d, const struct plan *plan, struct err *err)
 {
     struct archive_made made;
     char date[DATE];
 
-    if (folder.len == 0)
+    if (plan->retention.archive_broken != NULL)
+        return err_set(err, ERR_CONFIG, 0, "%s", plan->retention.archive_broken);
+    if (plan->retention.archive.len == 0)
         return true;
     set_state(r, "archives");
-    if (!archiver_copy(r->archiver, folder, d->day, &made, err))
+    if (!archiver_copy(r->archiver, plan, d->day, &made, err))
         return err_context(err, "archive of %s", day_text(d->day, date));
     d->archived_us = made.until_us;
     if (made.documents > 0)
@@ -275,14 +277,15 @@ static bool archive_first(struct purger *r, struct day *d, struct str folder, st
     return true;
 }
 
-static bool run_day(struct purger *r, struct day *d, struct str archive, struct err *err)
+static bool run_day(struct purger *r, struct day *d, const struct plan *plan, struct err *err)
 {
     bool empty, closed = false;
     char date[DATE];
 
-    if (!archive_first(r, d, archive, err))
+    if (!archive_first(r, d, plan, err))
         return false;
-    if (archive.len > 0 && d->archived_us == 0) /* another node archives it, or it takes long */
+    if (plan->retention.archive.len > 0 &&
+        d->archived_us == 0) /* another node archives it, or it takes long */
         return true;
     set_state(r, "lets go");
     bool ok =
@@ -295,7 +298,7 @@ static bool run_day(struct purger *r, struct day *d, struct str archive, struct 
     return ok;
 }
 
-static bool run_days(struct purger *r, int64_t now_us, struct str archive, struct err *err)
+static bool run_days(struct purger *r, int64_t now_us, const struct plan *plan, struct err *err)
 {
     int64_t days[RETAIN_DUE_MOST];
     size_t n;
@@ -308,7 +311,7 @@ static bool run_days(struct purger *r, int64_t now_us, struct str archive, struc
     for (size_t i = 0; i < n && !purger_is_stopping(r) && !retain_is_paused(r->o.store); i++) {
         struct day d = { .day = days[i], .now_us = now_us };
 
-        if (!run_day(r, &d, archive, err))
+        if (!run_day(r, &d, plan, err))
             return false;
     }
     return true;
@@ -538,8 +541,7 @@ static bool upkeep_purger_look(struct purger *r, struct err *err)
         return err->kind == ERR_NONE;
     struct plan *plan = road_plan(r->o.road);
     bool ok = plan != NULL && purger_look_at_dead(r, now.early_us, plan, err) &&
-              look_at_audit(r, now.early_us, plan, err) &&
-              run_days(r, now.early_us, plan->retention.archive, err);
+              look_at_audit(r, now.early_us, plan, err) && run_days(r, now.early_us, plan, err);
 
     plan_unref(plan);
     ok = purger_clean(r, err) && ok;

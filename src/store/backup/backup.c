@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/folder_rule.h"
 #include "store/backup/backup_payloads.h"
 #include "store/backup/file_copy.h"
 #include "store/backup/manifest.h"
@@ -51,8 +52,19 @@ static bool backup_is_empty(int dirfd, bool *ret, struct err *err)
     return true;
 }
 
-static bool backup_open_folder(const char *path, int *ret, struct err *err)
+/* Asked of what was opened, whatever the path leads to by then. */
+static bool backup_may_use(const struct backup_options *o, int fd, struct err *err)
 {
+    struct folder_use use = {
+        .purpose = FOLDER_BACKUP, .owner = "", .part = "", .path = o->folder
+    };
+
+    return o->folders == NULL || folder_may_use(o->folders, &use, fd, err);
+}
+
+static bool backup_open_folder(const struct backup_options *o, int *ret, struct err *err)
+{
+    const char *path = o->folder;
     bool empty = false;
 
     if (path[0] != '/')
@@ -63,7 +75,7 @@ static bool backup_open_folder(const char *path, int *ret, struct err *err)
 
     if (fd < 0)
         return err_set(err, ERR_PERMANENT, errno, "open the folder %s: %s", path, strerror(errno));
-    if (!backup_is_empty(fd, &empty, err) || !empty) {
+    if (!backup_may_use(o, fd, err) || !backup_is_empty(fd, &empty, err) || !empty) {
         (void)close(fd);
         return err->kind != ERR_NONE ? false
                                      : err_set(err, ERR_PERMANENT, ENOTEMPTY,
@@ -314,7 +326,7 @@ bool backup_run(struct store *s, const struct backup_options *o, struct backup_p
     *ret = (struct backup_result){ 0 };
     p->stage = BACKUP_DATABASE;
     p->done = p->total = 0;
-    if (!backup_open_folder(o->folder, &dirfd, err))
+    if (!backup_open_folder(o, &dirfd, err))
         return false;
     retain_pause(s); /* the purge must not remove files that are copied */
     bool ok = run_in(s, dirfd, o, p, ret, err);

@@ -54,7 +54,8 @@ struct backup_progress {
 };
 
 struct backup_options {
-    const char *folder; /* absolute; new, or empty */
+    const char *folder;          /* absolute; new, or empty */
+    struct folder_rule *folders; /* whether it may be used; NULL: any may */
     bool with_key;
 };
 

@@ -11,6 +11,7 @@
 #include "base/auto.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/folder_rule.h"
 #include "store/backup/backup.h"
 #include "store/backup/file_copy.h"
 #include "store/backup/restore.h"
@@ -130,10 +131,24 @@ static bool restore_files_is_there(int dirfd, const char *name)
     return fstatat(dirfd, name, &st, 0) == 0;
 }
 
+/* The backup must not lie in what is written, nor the other way.  Whoever restores has the machine:
+ * where both are is theirs to choose. */
+static bool is_apart_from_backup(const struct job *j, struct err *err)
+{
+    struct folder_rule rule = { .data = j->r->data, .mutex = PTHREAD_MUTEX_INITIALIZER };
+    struct folder_use use = {
+        .purpose = FOLDER_BACKUP, .owner = "", .part = "", .path = j->r->backup
+    };
+
+    return folder_may_use(&rule, &use, j->from_fd, err);
+}
+
 static bool open_data(struct job *j, struct err *err)
 {
     const char *data = j->r->data;
 
+    if (!is_apart_from_backup(j, err))
+        return false;
     if (mkdir(data, 0700) < 0 && errno != EEXIST)
         return err_set(err, ERR_PERMANENT, errno, "make folder %s: %s", data, strerror(errno));
     j->to_fd = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

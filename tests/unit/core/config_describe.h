@@ -47,11 +47,12 @@ static const char intro[] =
     "| --- | --- |\n"
     "| `secret:NAME` | as a whole value: the secret of that name |\n"
     "| `${secret:NAME}` | inside a value: likewise |\n"
-    "| `${env:NAME}` | the environment variable |\n"
-    "| `${file:PATH}` | the text of the file, without a newline at its end; a relative path starts "
-    "at the folder of the configuration file |\n"
+    "| `${env:NAME}` | the environment variable, if `node.expose` lists it |\n"
+    "| `${file:PATH}` | the text of the file, if `node.expose` lists it, without a newline at its "
+    "end; a relative path starts at the folder of the node's configuration file |\n"
     "\n"
-    "They stand in texts, paths, URLs, addresses and secrets, and in every value of `node`.\n"
+    "They stand in texts, paths, URLs, addresses and secrets, and in every value of `node`, where\n"
+    "nothing needs to be listed ([reach.md](reach.md)).\n"
     "Secrets are never shown.\n";
 
 static const char expressions[] =

@@ -3,6 +3,7 @@
 #include "app/registry.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "core/config.h"
 #include "core/grammar.h"
 #include "folder.h"
 #include "test.h"
@@ -48,6 +49,11 @@ static bool find_secret(void *arg, struct str name, struct arena *a, struct str 
     return true;
 }
 
+static const struct config_node reach = {
+    .file = "conf/waybill.yaml",
+    .expose_env = { (const char *const[]){ "SETTINGS_TEST", "SETTINGS_ABSENT" }, 2 },
+};
+
 static struct settings settings_of(const char *yaml, struct arena *a)
 {
     struct problem_list problems = PROBLEM_LIST_INIT;
@@ -57,6 +63,7 @@ static struct settings settings_of(const char *yaml, struct arena *a)
         .own = own,
         .file = "conf/waybill.yaml",
         .secret = find_secret,
+        .reach = &reach,
         .arena = a,
     };
 
@@ -189,6 +196,8 @@ TEST(settings_replace_references_once)
 
 TEST(settings_read_files_beside_the_configuration)
 {
+    static const char *const files[] = { "./word", "absent" };
+    struct config_node here = { .expose_files = { files, 2 } };
     AUTO(folder_done) struct folder folder = folder_make();
     AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
     AUTO(buf_done) struct buf path = BUF_INIT(400), config = BUF_INIT(400);
@@ -201,12 +210,53 @@ TEST(settings_read_files_beside_the_configuration)
     FILE *f = fopen(path.ptr, "w");
 
     CHECK(f != NULL && fputs("in a file\n", f) >= 0 && fclose(f) == 0);
-    s.file = config.ptr;
+    here.file = config.ptr;
+    s.reach = &here;
     CHECK(settings_text(&s, "find", &text, &err) && str_is(text, "<in a file>"));
     CHECK(!settings_text(&s, "title", &text, &err) && err.kind == ERR_CONFIG);
     CHECK(strstr(err.text, "`title`") != NULL && strstr(err.text, "absent") != NULL);
-    s.file = NULL; /* from where we stand */
+    here.file = "waybill.yaml"; /* from where we stand */
     CHECK(!settings_text(&s, "find", &text, &err) && strstr(err.text, "open word") != NULL);
+}
+
+/* proves: S13 */
+TEST(settings_take_what_the_node_exposes)
+{
+    static const char *const files[] = { "/etc/hostname", "sub/./word" };
+    static const char *const env[] = { "HOME" };
+    static const struct config_node some = { .file = "conf/waybill.yaml",
+                                             .expose_files = { files, 2 },
+                                             .expose_env = { env, 1 } };
+    static const struct {
+        enum config_outside kind;
+        const char *name;
+        bool want;
+    } cases[] = {
+        { CONFIG_ENV, "HOME", true },           { CONFIG_ENV, "HOM", false },
+        { CONFIG_ENV, "PATH", false },          { CONFIG_ENV, "/etc/hostname", false },
+        { CONFIG_FILE, "/etc/hostname", true }, { CONFIG_FILE, "//etc/./hostname", true },
+        { CONFIG_FILE, "etc/hostname", false }, { CONFIG_FILE, "/etc/hostname/x", false },
+        { CONFIG_FILE, "/etc", false },         { CONFIG_FILE, "/etc/x/../hostname", false },
+        { CONFIG_FILE, "sub/word", true },      { CONFIG_FILE, "./sub//word", true },
+        { CONFIG_FILE, "word", false },         { CONFIG_FILE, "", false },
+        { CONFIG_SECRET, "any", true },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK(config_exposes(&some, cases[i].kind, str_of(cases[i].name)) == cases[i].want);
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    struct settings s = settings_of("{ find: '${env:HOME}', title: '${file:data/token}' }", &a);
+    struct err err = { 0 };
+    struct str text;
+
+    CHECK(!settings_text(&s, "find", &text, &err) && err.kind == ERR_CONFIG);
+    CHECK(strstr(err.text, "expose: { env: [HOME] }") != NULL);
+    CHECK(!settings_text(&s, "title", &text, &err));
+    CHECK(strstr(err.text, "expose: { files: [data/token] }") != NULL);
+    s.reach = &some;
+    CHECK(settings_text(&s, "find", &text, &err));
+    s.reach = NULL;
+    CHECK(!settings_text(&s, "find", &text, &err));
 }
 
 TEST(settings_paths_start_beside_the_configuration)

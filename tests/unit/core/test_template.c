@@ -86,6 +86,23 @@ TEST(template_of_a_url_escapes_what_it_puts_in)
     CHECK(small.len == 0);
 }
 
+TEST(template_of_a_path_makes_folders_by_its_own_text)
+{
+    static const struct facts odd = { .sender = STR("a/b"),
+                                      .type = STR(".ssh"),
+                                      .receiver = STR("a.b") };
+    const struct template_values v = { .id = STR("1"), .path = true, .facts = &odd };
+    AUTO(buf_done) struct buf b = BUF_INIT(ROOM);
+    struct err err = { 0 };
+
+    CHECK(make(STR(".x/${receiver}/${id}"), &v, &b, &err));
+    CHECK(str_is(buf_view(&b), ".x/a.b/1"));
+    CHECK(!make(STR("${sender}"), &v, &b, &err) && err.kind == ERR_PERMANENT);
+    CHECK(strstr(err.text, "`sender` has a `/`") != NULL);
+    CHECK(!make(STR("x${type}"), &v, &b, &err) && err.kind == ERR_PERMANENT);
+    CHECK(strstr(err.text, "`type` begins with a dot") != NULL);
+}
+
 TEST(template_times_are_of_the_moment_of_accept_in_utc)
 {
     static const struct {

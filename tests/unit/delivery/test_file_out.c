@@ -42,10 +42,11 @@ TEST(a_name_from_a_document_stays_in_the_folder)
 {
     AUTO(sender_done) struct sender s = sender_of(named);
     char long_name[300];
-    const struct str names[] = { STR(".."),   STR("../x"),    STR("/etc/x"),    STR("a/../../x"),
-                                 STR("a\nb"), STR("a\0b"),    STR("a//b"),      STR("a\x1b[2J"),
-                                 STR(""),     STR("\xff"),    STR("a/"),        { long_name, 256 },
-                                 STR("."),    STR(".x.part"), STR(".x.waybill") };
+    const struct str names[] = { STR(".."),   STR("../x"),    STR("/etc/x"),     STR("a/../../x"),
+                                 STR("a\nb"), STR("a\0b"),    STR("a//b"),       STR("a\x1b[2J"),
+                                 STR(""),     STR("\xff"),    STR("a/"),         { long_name, 256 },
+                                 STR("."),    STR(".x.part"), STR(".x.waybill"), STR("a/b"),
+                                 STR(".ssh") };
 
     memset(long_name, 'n', sizeof long_name);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -57,9 +58,11 @@ TEST(a_name_from_a_document_stays_in_the_folder)
     CHECK(entries(s.out, ".") == 0 && entries(s.home.fd, ".") == 1);
     /* A link does not lead out either. */
     CHECK(symlinkat("..", s.out, "way") == 0);
-    struct verdict v = sender_send(&s, "way/x", "x");
+    CHECK(sender_make(&s, ", name: 'way/${name}'"));
+    struct verdict v = sender_send(&s, "x", "x");
 
     CHECK(v.kind == VERDICT_RETRY && strstr(v.message, "symbolic link") != NULL);
+    CHECK(sender_make(&s, named));
     CHECK(symlinkat("../target", s.out, "link") == 0);
     CHECK(sender_send(&s, "link", "x").kind == VERDICT_RETRY);
     CHECK(entries(s.home.fd, ".") == 1);
@@ -128,18 +131,19 @@ static struct verdict ask_as(struct sender *s, const char *delivery, const char 
 /* proves: DE9 */
 TEST(a_file_that_was_sent_is_found_by_its_name_and_bytes)
 {
-    AUTO(sender_done) struct sender s = sender_of(named);
+    AUTO(sender_done) struct sender s = sender_of(", name: 'sub/${name}'");
     char owner[200];
 
-    CHECK(ask_as(&s, DELIVERY, "a", "bytes").kind == VERDICT_RETRY); /* it is not there */
-    CHECK(ask_as(&s, DELIVERY, "sub/a", "bytes").kind == VERDICT_RETRY);
-    CHECK(entries(s.out, ".") == 0); /* nothing is made */
+    CHECK(ask_as(&s, DELIVERY, "a", "bytes").kind == VERDICT_RETRY); /* its folder is not there */
+    CHECK(entries(s.out, ".") == 0);                                 /* nothing is made */
     CHECK(sender_send(&s, "a", "bytes").kind == VERDICT_DELIVERED);
-    CHECK(sender_send(&s, "sub/a", "bytes").kind == VERDICT_DELIVERED);
+    CHECK(ask_as(&s, DELIVERY, "a", "bytes").kind == VERDICT_DELIVERED);
+    CHECK(sender_make(&s, named));
+    CHECK(ask_as(&s, DELIVERY, "a", "bytes").kind == VERDICT_RETRY); /* it is not there */
+    CHECK(sender_send(&s, "a", "bytes").kind == VERDICT_DELIVERED);
     struct verdict v = ask_as(&s, DELIVERY, "a", "bytes");
 
     CHECK(v.kind == VERDICT_DELIVERED && strstr(v.message, "a is there with these bytes") != NULL);
-    CHECK(ask_as(&s, DELIVERY, "sub/a", "bytes").kind == VERDICT_DELIVERED);
     CHECK(ask_as(&s, DELIVERY, "a", "BYTES").kind == VERDICT_RETRY);
     CHECK(ask_as(&s, DELIVERY, "a", "byte").kind == VERDICT_RETRY);
     CHECK(ask_as(&s, DELIVERY, "../a", "bytes").kind == VERDICT_FAILED);
