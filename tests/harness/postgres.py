@@ -190,7 +190,7 @@ class Cluster(Server):
 
     # -- running it
 
-    def start(self, timeout=120):
+    def start(self, timeout=600):
         """Start the postmaster and wait until it answers."""
         if self.process is not None:
             raise PostgresError("already started")
