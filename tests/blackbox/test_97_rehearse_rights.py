@@ -154,8 +154,8 @@ def test_was_with_another_version_needs_the_payload(node):
     assert one["was"] is None and CANARY not in json.dumps(one)
 
 
-def test_a_rehearsal_that_cannot_be_logged_does_not_run(node):
-    """Each portion is a line of its own, as with a scan."""
+def test_each_portion_of_a_rehearsal_is_a_line(node):
+    """As with a scan."""
     for _ in range(3):
         send(node, "acme")
     text, after, portions = STOLEN["attribute"](node.text), None, 0
