@@ -13,6 +13,7 @@
 #include "admin/api.h"
 #include "admin/http_api.h"
 #include "admin/login/login.h"
+#include "app/confine_node.h"
 #include "app/exit_code.h"
 #include "app/front.h"
 #include "app/registry.h"
@@ -39,6 +40,7 @@ enum {
 
 struct node {
     const char *file;
+    bool unconfined;
     struct buf text;
     struct config *config;
     struct buf data_path;
@@ -65,18 +67,17 @@ static const enum log_level log_levels[] = { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_
 static const struct config_options config_options = { .connectors = &registry,
                                                       .expand_node = true };
 
-static bool read_config(struct node *n)
+static bool read_config(struct node *n, struct config_report *report)
 {
-    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct err err = { 0 };
 
     if (!file_read_whole(AT_FDCWD, n->file, &n->text, &err)) {
         (void)fprintf(stderr, "waybill: %s\n", err.text);
         return false;
     }
-    n->config = config_load(buf_view(&n->text), n->file, &config_options, &report);
-    for (size_t i = 0; i < report.problems.count; i++) {
-        const struct problem *p = &report.problems.items[i];
+    n->config = config_load(buf_view(&n->text), n->file, &config_options, report);
+    for (size_t i = 0; i < report->problems.count; i++) {
+        const struct problem *p = &report->problems.items[i];
 
         (void)fprintf(stderr, "%s:%u:%u: %s\n", n->file, p->place.line, p->place.column,
                       p->message);
@@ -85,7 +86,7 @@ static bool read_config(struct node *n)
     }
     if (n->config == NULL)
         (void)fprintf(stderr, "%s: %zu problem%s; nothing was started\n", n->file,
-                      report.problems.count, report.problems.count == 1 ? "" : "s");
+                      report->problems.count, report->problems.count == 1 ? "" : "s");
     return n->config != NULL;
 }
 
@@ -450,12 +451,17 @@ static int leave(int code, size_t hanging)
 
 static int serve(struct node *n)
 {
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct confined confined = { 0 };
     struct err err = { 0 };
 
-    if (!read_config(n))
+    if (!read_config(n, &report))
         return EXIT_NO;
+    if (!n->unconfined)
+        confine_node(n->config, buf_view(&n->text), &confined); /* before the first thread */
     log_set_level(log_levels[n->config->node.log]);
     log_start(STDERR_FILENO);
+    confine_node_say(&confined);
     if (!cmd_serve_start(n, &err)) {
         size_t hang = cmd_serve_stop(n);
 
@@ -494,10 +500,12 @@ int cmd_serve(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (str_is(str_of(argv[i]), "-c") && i + 1 < argc) {
             n.file = argv[++i];
+        } else if (str_is(str_of(argv[i]), "--unconfined")) {
+            n.unconfined = true;
         } else {
             (void)fprintf(stderr,
                           "waybill serve: `%s` is not understood\n"
-                          "usage: waybill serve [-c FILE]\n",
+                          "usage: waybill serve [-c FILE] [--unconfined]\n",
                           argv[i]);
             return EXIT_USAGE;
         }

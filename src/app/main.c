@@ -17,6 +17,8 @@ static int run_help(const struct args *a);
 
 static const struct arg_option serve_options[] = {
     { .name = "c", .kind = ARG_TEXT, .value = "FILE", .help = "the configuration file" },
+    { .name = "unconfined",
+      .help = "without the limits of docs/security.md, to debug the process" },
     { 0 },
 };
 
@@ -30,7 +32,7 @@ static const struct verb serve = {
              "SIGTERM ends the node in good order.  It may also be killed at any time:\n"
              "starting is recovering.\n",
     .example = "waybill serve -c waybill.yaml\n",
-    .forms = (const struct arg_form[]){ { .usage = "[-c FILE]",
+    .forms = (const struct arg_form[]){ { .usage = "[-c FILE] [--unconfined]",
                                           .summary = "run a node until it is told to stop",
                                           .options = serve_options },
                                         { 0 } },

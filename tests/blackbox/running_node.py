@@ -91,6 +91,8 @@ class Node:
         lines = ["node:", f"  data: {json.dumps(str(self.data))}"]
         if "listen:" not in self.options:
             lines.append("  listen: 127.0.0.1:0")
+        if "folders:" not in self.options:  # tests put folders beside that of the node
+            lines.append(f"  folders: [{json.dumps(str(self.folder.parent))}]")
         if self.store:
             lines.append(f"  store: {json.dumps(self.store)}")
         lines += ["  " + line for line in self.options.splitlines()]
