@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -449,6 +450,27 @@ static int leave(int code, size_t hanging)
     return code;
 }
 
+/* The warnings of the node section; those of the version that runs are logged when it is put into
+ * force. */
+static void say_node_warnings(const struct node *n, const struct problem_list *warnings)
+{
+    const struct yaml_node *own = yaml_get(n->config->root, "node");
+    unsigned first = own != NULL ? own->key->place.line : 1;
+    unsigned end = own == NULL ? 0 : own->next != NULL ? own->next->key->place.line : UINT_MAX;
+
+    for (size_t i = 0; i < warnings->count; i++) {
+        const struct problem *p = &warnings->items[i];
+
+        if (p->place.line >= first && p->place.line < end)
+            log_event(LOG_WARN, "config.warn", kv_z("what", p->message),
+                      kv_int("line", p->place.line), kv_z("hint", p->hint));
+    }
+    if (geteuid() == 0)
+        log_event(LOG_WARN, "node.warn", kv_z("what", "the node runs as root"),
+                  kv_z("hint", "A user of its own limits what a mistake can reach: see "
+                               "docs/security.md."));
+}
+
 static int serve(struct node *n)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
@@ -462,6 +484,7 @@ static int serve(struct node *n)
     log_set_level(log_levels[n->config->node.log]);
     log_start(STDERR_FILENO);
     confine_node_say(&confined);
+    say_node_warnings(n, &report.warnings);
     if (!cmd_serve_start(n, &err)) {
         size_t hang = cmd_serve_stop(n);
 
