@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "admin/api.h"
 #include "admin/http_api.h"
 #include "admin/login/login.h"
+#include "app/confine_node.h"
 #include "app/exit_code.h"
 #include "app/front.h"
 #include "app/registry.h"
@@ -43,6 +45,7 @@ enum {
 struct node {
     const char *file;
     bool apply, yes; /* --apply: the file is the truth; --yes: it may remove what is in use */
+    bool unconfined;
     struct buf text;
     struct config *config;
     struct buf data_path;
@@ -71,18 +74,17 @@ static const enum log_level log_levels[] = { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_
 static const struct config_options config_options = { .connectors = &registry,
                                                       .expand_node = true };
 
-static bool read_config(struct node *n)
+static bool read_config(struct node *n, struct config_report *report)
 {
-    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct err err = { 0 };
 
     if (!file_read_whole(AT_FDCWD, n->file, &n->text, &err)) {
         (void)fprintf(stderr, "waybill: %s\n", err.text);
         return false;
     }
-    n->config = config_load(buf_view(&n->text), n->file, &config_options, &report);
-    for (size_t i = 0; i < report.problems.count; i++) {
-        const struct problem *p = &report.problems.items[i];
+    n->config = config_load(buf_view(&n->text), n->file, &config_options, report);
+    for (size_t i = 0; i < report->problems.count; i++) {
+        const struct problem *p = &report->problems.items[i];
 
         (void)fprintf(stderr, "%s:%u:%u: %s\n", n->file, p->place.line, p->place.column,
                       p->message);
@@ -91,7 +93,7 @@ static bool read_config(struct node *n)
     }
     if (n->config == NULL)
         (void)fprintf(stderr, "%s: %zu problem%s; nothing was started\n", n->file,
-                      report.problems.count, report.problems.count == 1 ? "" : "s");
+                      report->problems.count, report->problems.count == 1 ? "" : "s");
     return n->config != NULL;
 }
 
@@ -509,14 +511,41 @@ static int leave(int code, size_t hanging)
     return code;
 }
 
+/* The warnings of the node section; those of the version that runs are logged when it is put into
+ * force. */
+static void say_node_warnings(const struct node *n, const struct problem_list *warnings)
+{
+    const struct yaml_node *own = yaml_get(n->config->root, "node");
+    unsigned first = own != NULL ? own->key->place.line : 1;
+    unsigned end = own == NULL ? 0 : own->next != NULL ? own->next->key->place.line : UINT_MAX;
+
+    for (size_t i = 0; i < warnings->count; i++) {
+        const struct problem *p = &warnings->items[i];
+
+        if (p->place.line >= first && p->place.line < end)
+            log_event(LOG_WARN, "config.warn", kv_z("what", p->message),
+                      kv_int("line", p->place.line), kv_z("hint", p->hint));
+    }
+    if (geteuid() == 0)
+        log_event(LOG_WARN, "node.warn", kv_z("what", "the node runs as root"),
+                  kv_z("hint", "A user of its own limits what a mistake can reach: see "
+                               "docs/security.md."));
+}
+
 static int serve(struct node *n)
 {
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct confined confined = { 0 };
     struct err err = { 0 };
 
-    if (!read_config(n))
+    if (!read_config(n, &report))
         return EXIT_NO;
+    if (!n->unconfined)
+        confine_node(n->config, buf_view(&n->text), &confined); /* before the first thread */
     log_set_level(log_levels[n->config->node.log]);
     log_start(STDERR_FILENO);
+    confine_node_say(&confined);
+    say_node_warnings(n, &report.warnings);
     if (!cmd_serve_start(n, &err)) {
         size_t hang = cmd_serve_stop(n);
 
@@ -559,10 +588,12 @@ int cmd_serve(int argc, char **argv)
             n.apply = true;
         } else if (str_is(str_of(argv[i]), "--yes")) {
             n.yes = true;
+        } else if (str_is(str_of(argv[i]), "--unconfined")) {
+            n.unconfined = true;
         } else {
             (void)fprintf(stderr,
                           "waybill serve: `%s` is not understood\n"
-                          "usage: waybill serve [-c FILE] [--apply] [--yes]\n",
+                          "usage: waybill serve [-c FILE] [--apply] [--yes] [--unconfined]\n",
                           argv[i]);
             return EXIT_USAGE;
         }

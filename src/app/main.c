@@ -18,6 +18,8 @@ static const struct arg_option serve_options[] = {
     { .name = "c", .kind = ARG_TEXT, .value = "FILE", .help = "the configuration file" },
     { .name = "apply", .kind = ARG_FLAG, .help = "FILE is the truth, as with `node.config: file`" },
     { .name = "yes", .kind = ARG_FLAG, .help = "FILE may remove what is in use" },
+    { .name = "unconfined",
+      .help = "without the limits of docs/security.md, to debug the process" },
     { 0 },
 };
 
@@ -38,7 +40,7 @@ static const struct verb serve = {
              "starting is recovering.\n",
     .example = "waybill serve -c waybill.yaml\n"
                "waybill serve -c waybill.yaml --apply --yes\n",
-    .forms = (const struct arg_form[]){ { .usage = "[-c FILE] [--apply] [--yes]",
+    .forms = (const struct arg_form[]){ { .usage = "[-c FILE] [--apply] [--yes] [--unconfined]",
                                           .summary = "run a node until it is told to stop",
                                           .options = serve_options },
                                         { 0 } },

@@ -311,6 +311,7 @@ static void check_all(struct config *config, struct yaml_node *root,
     check_cross(&c);
     check_routes(&c);
     check_batches(&c);
+    check_safety(&c);
     if (options->also != NULL)
         options->also(options->also_arg, root, &report->problems);
 }

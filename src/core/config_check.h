@@ -6,6 +6,7 @@
  *                     each other                              (config_cross.c)
  *     check_routes    routes that tie                         (config_routes.c)
  *     check_batches   batches, and the routes into them       (config_batches.c)
+ *     check_safety    what is valid and still may hurt        (config_safety.c)
  *
  * The walk collects what the later checks need: references and attributes.
  */
@@ -58,11 +59,16 @@ void check_grammar(struct check *c);
 void check_cross(struct check *c);
 void check_routes(struct check *c);
 void check_batches(struct check *c);
+void check_safety(struct check *c);
 extern const char *const check_batch_words[]; /* attributes of a batch document; NULL ends */
 
 /* Checks one value that is not null; `label` is its name in messages. */
 void check_value(struct check *c, struct yaml_node *node, const struct option *option, bool in_node,
                  struct str label);
+
+/* Warns of a valid value that is weak, or a secret that is written out. */
+void check_safe_value(struct check *c, const struct yaml_node *node, const struct option *option,
+                      bool in_node, struct str label);
 
 /* Refuses `auth: none` unless `host`, where the node listens, is loopback; an empty host is
  * unknown and not checked. */

@@ -405,6 +405,7 @@ void check_value(struct check *c, struct yaml_node *node, const struct option *o
     if (check_typed(option, node->text, &err)) {
         if (option->type == OPT_ZONE)
             check_see(c, &c->references, node, OPT_ZONE, node->text);
+        check_safe_value(c, node, option, in_node, label);
         return;
     }
     if (option->type == OPT_EXPR)

@@ -10,8 +10,8 @@ void forecast_note(struct forecast *f, int64_t total, int64_t mono_us, bool idle
     f->seen = total;
     f->seen_us = mono_us;
     f->looked = true;
-    if (first || span <= 0 || (idle && count == 0))
-        return;
+    if (first || span <= 0 || count < 0 || (idle && count == 0))
+        return; /* a counter that fell has begun anew */
     f->count += count - f->samples[f->next].count;
     f->span_us += span - f->samples[f->next].span_us;
     f->samples[f->next].count = count;
@@ -21,7 +21,9 @@ void forecast_note(struct forecast *f, int64_t total, int64_t mono_us, bool idle
 
 int64_t forecast_per_hour(const struct forecast *f)
 {
-    return f->span_us > 0 ? (int64_t)((double)f->count * (double)hour_us / (double)f->span_us) : 0;
+    double rate = f->span_us > 0 ? (double)f->count * (double)hour_us / (double)f->span_us : 0;
+
+    return rate < (double)(INT64_C(1) << 62) ? (int64_t)rate : INT64_C(1) << 62;
 }
 
 int64_t forecast_gone_us(const struct forecast *f, int64_t backlog, int64_t begin_us)

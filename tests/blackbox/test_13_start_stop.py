@@ -160,9 +160,9 @@ def test_the_order_of_a_start_and_kills_in_it(make_node):
     node.environment.clear()
     seen = len(node.events)
     node.start()
-    names = [e["event"] for e in node.events[seen:]]
-    assert names == ["store.step"] * 3 + ["payload.sweep", "config.use", "node.ready"]
-    assert [e["what"] for e in node.events[seen:seen + 3]] == [
+    events = [e for e in node.events[seen:] if e["event"] not in ("node.confine", "node.warn")]
+    assert [e["event"] for e in events] == ["store.step"] * 3 + ["payload.sweep", "config.use", "node.ready"]
+    assert [e["what"] for e in events[:3]] == [
         "the folder is locked", "the schema is up to date",
         "what an earlier process left is taken over"]
     assert sorted(node.documents()) == sorted(ids + [keyed])

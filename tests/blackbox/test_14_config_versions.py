@@ -185,7 +185,7 @@ def test_the_place_of_a_problem(program, tmp_path):
 
 def test_what_does_not_fit_the_node(make_node, tmp_path):
     """A gateway without a key is for the loopback address only, in a version as in a file."""
-    node = make_node(options="listen: 0.0.0.0:0")
+    node = make_node(options="listen: 0.0.0.0:0\ninsecure: true")
     code, said = node.refuse()
     assert code == 1 and "none" in said and "loopback" in said
     node.write_config("gateways:\n  orders: { kind: http, auth: key }\n")

@@ -15,7 +15,7 @@ OFFLINE = {
     "app/cmd_migrate": {"move_run"},
     "app/cmd_restore": {"restore_files_check", "restore_files_run"},
 }
-NODE = {"app/cmd_serve", "app/front"}
+NODE = {"app/cmd_serve", "app/front", "app/confine_node", "app/reach"}
 
 
 def read_symbols():

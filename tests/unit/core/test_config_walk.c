@@ -328,7 +328,9 @@ TEST(cross_checks)
         { "gateways: { a: { kind: http, auth: basic } }", 1, 36,
           "`auth: basic` of gateway `a` needs `users`", NULL },
         { "gateways: { a: { kind: http, auth: basic, users: {} } }", 1, 36, "needs `users`", NULL },
-        { "node: { listen: \"0.0.0.0:80\" }\ngateways: { a: { kind: http, auth: none } }", 2, 36,
+        { "node: { listen: \"0.0.0.0:80\", insecure: true }\n"
+          "gateways: { a: { kind: http, auth: none } }",
+          2, 36,
           "`auth: none` of gateway `a` is for a loopback address only; this node listens on "
           "0.0.0.0",
           NULL },

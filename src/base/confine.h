@@ -1,0 +1,50 @@
+/* confine.h - gives up, for good, what a process never needs.
+ *
+ * A process that a hostile input has taken over can do what its user may do.  These functions ask
+ * the kernel to allow less, and no later call can take that back:
+ *
+ *     confine_process   nobody else looks into its memory; no core file, no new privileges
+ *     confine_files     only listed folders, and nothing is executed (Landlock)
+ *     confine_calls     no system calls that only an intruder would use     (seccomp)
+ *
+ * The kernel may lack Landlock or seccomp, or a container may forbid them: that is an error which
+ * the caller reports, and the process runs as before.
+ *
+ * Threads: the limits are those of the calling thread and of what it starts from then on.  So call
+ * all of them before the first thread starts.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum confine_access {
+    CONFINE_READ, /* read files, list folders                                             */
+    CONFINE_WRITE /* also make, change, move and remove files and folders; no other nodes */
+};
+
+/* The path and everything below it.  A path that does not exist is skipped. */
+struct confine_rule {
+    const char *path;
+    enum confine_access access;
+};
+
+struct confine_files_report {
+    int abi;        /* of the kernel's Landlock; 0: none */
+    size_t skipped; /* rules whose path does not exist   */
+    bool ports;     /* sockets are bound to the given port alone */
+};
+
+bool confine_process(struct err *err);
+
+/* From now on files are reached by these rules alone; descriptors that are open stay open.  `port`:
+ * the one TCP port that may be listened on, 0 for any free one.  ERR_CONFIG: the kernel has no
+ * usable Landlock, nothing was limited. */
+bool confine_files(const struct confine_rule *rules, size_t count, uint16_t port,
+                   struct confine_files_report *ret, struct err *err);
+
+/* Refuses (EPERM) calls that a node never makes, and new namespaces; docs/security.md lists them. */
+bool confine_calls(struct err *err);
