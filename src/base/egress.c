@@ -48,7 +48,7 @@ static struct network_address unwrap(const struct network_address *a)
     return *a;
 }
 
-static bool is_allowed(const struct egress *e, const struct network_address *a)
+static bool egress_lists(const struct egress *e, const struct network_address *a)
 {
     return network_any_has(e->allowed, e->allowed_count, a);
 }
@@ -57,12 +57,12 @@ const char *egress_bars(const struct egress *e, const struct sockaddr *to)
 {
     struct network_address as_written;
 
-    if (e == NULL || !network_address_of(to, &as_written) || is_allowed(e, &as_written))
+    if (e == NULL || !network_address_of(to, &as_written) || egress_lists(e, &as_written))
         return NULL;
     struct network_address a = unwrap(&as_written);
 
     for (size_t i = 0; i < sizeof barred / sizeof barred[0]; i++)
-        if (network_has(&barred[i].network, &a) && !is_allowed(e, &a))
+        if (network_has(&barred[i].network, &a) && !egress_lists(e, &a))
             return barred[i].why;
     return NULL;
 }
@@ -100,7 +100,8 @@ const char *egress_bars_own(const struct egress *e, const char *ip, int port, st
 
     if (e->is_gateway(path) && !has_dots(path))
         return NULL;
-    if (!network_address_parse(str_of(ip), &a) || is_allowed(e, &a) || !network_address_is_here(&a))
+    if (!network_address_parse(str_of(ip), &a) || egress_lists(e, &a) ||
+        !network_address_is_here(&a))
         return NULL;
     return "it is the administration of this node; node.egress can allow it";
 }

@@ -1,5 +1,6 @@
 #include "admin/view/document_view.h"
 
+#include "admin/view/document_derive.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "core/intake.h"
@@ -246,39 +247,6 @@ static void find_answers(struct document_view *v, struct arena *a)
     }
 }
 
-/* The delivery that is the trouble of its document: a dead one first.  NULL: none. */
-static const struct delivery_view *find_trouble(const struct document_view *v)
-{
-    const struct delivery_view *found = NULL;
-
-    for (size_t i = 0; i < v->delivery_count; i++) {
-        const struct delivery_view *d = &v->deliveries[i];
-
-        if (d->code.len == 0 || d->state == DELIVERY_DELIVERED || d->state == DELIVERY_CANCELLED)
-            continue;
-        if (d->state == DELIVERY_DEAD)
-            return d;
-        if (found == NULL)
-            found = d;
-    }
-    return found;
-}
-
-void document_view_derive(struct document_view *v)
-{
-    enum delivery_state states[DELIVERIES_MOST];
-
-    if (v->delivery_count == 0 || document_is_over(v->doc.is) || v->doc.is == DOCUMENT_DEAD)
-        return;
-    for (size_t i = 0; i < v->delivery_count; i++)
-        states[i] = v->deliveries[i].state;
-    const struct delivery_view *trouble = find_trouble(v);
-
-    v->state = document_derive(states, v->delivery_count);
-    v->doc.code = trouble != NULL ? trouble->code : (struct str){ 0 };
-    v->doc.message = trouble != NULL ? trouble->message : (struct str){ 0 };
-}
-
 static bool document_view_load_stored(struct engine *e, struct document_view *v, struct arena *a,
                                       struct err *err)
 {
@@ -287,7 +255,7 @@ static bool document_view_load_stored(struct engine *e, struct document_view *v,
     if (!read_stored(e, &v->doc, a, v, err))
         return false;
     v->has_deliveries = true;
-    document_view_derive(v);
+    document_derive_view(v);
     return true;
 }
 

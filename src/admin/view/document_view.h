@@ -48,11 +48,6 @@ bool document_view_make(struct engine *e, const struct document *d, bool listed,
 bool document_view_load(struct engine *e, struct document_view *v, struct arena *a,
                         struct err *err);
 
-/* State and error of a live document from its deliveries.  These are read after the document's row,
- * and may have moved on: both come from them, so that no answer has a dead document without its
- * error. */
-void document_view_derive(struct document_view *v);
-
 /* One JSON object, fields named as in GraphQL, with a newline. */
 void document_view_json(struct store *s, const struct document_view *v, struct buf *to);
 

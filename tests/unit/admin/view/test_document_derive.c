@@ -1,5 +1,5 @@
 /* A document as it is shown: what is derived from its deliveries. */
-#include "admin/view/document_view.h"
+#include "admin/view/document_derive.h"
 
 #include "test.h"
 
@@ -16,7 +16,7 @@ static struct document_view view_of(enum document_state row, const char *code,
 }
 
 /* The row was read before a delivery was refused, its deliveries after it. */
-TEST(document_view_has_the_error_of_the_state_it_shows)
+TEST(document_derive_has_the_error_of_the_state_it_shows)
 {
     struct delivery_view now[] = {
         { .state = DELIVERY_DELIVERED, .code = STR("unreached") },
@@ -25,29 +25,29 @@ TEST(document_view_has_the_error_of_the_state_it_shows)
     };
     struct document_view v = view_of(DOCUMENT_ACTIVE, "", now, COUNT(now));
 
-    document_view_derive(&v);
+    document_derive_view(&v);
     CHECK(v.state == DOCUMENT_DEAD);
     CHECK(str_is(v.doc.code, "rejected") && str_is(v.doc.message, "422"));
 
     v = view_of(DOCUMENT_ACTIVE, "", now, 2);
-    document_view_derive(&v);
+    document_derive_view(&v);
     CHECK(v.state == DOCUMENT_RETRYING && str_is(v.doc.code, "busy"));
 
     v = view_of(DOCUMENT_RETRYING, "busy", now, 1); /* it arrived meanwhile */
-    document_view_derive(&v);
+    document_derive_view(&v);
     CHECK(v.state == DOCUMENT_DELIVERED && v.doc.code.len == 0);
 }
 
-TEST(document_view_keeps_the_error_of_a_document_without_deliveries)
+TEST(document_derive_keeps_the_error_of_a_document_without_deliveries)
 {
     struct delivery_view ready = { .state = DELIVERY_READY };
     struct document_view v = view_of(DOCUMENT_ACTIVE, "batch_failed", NULL, 0);
 
-    document_view_derive(&v);
+    document_derive_view(&v);
     CHECK(v.state == DOCUMENT_ACTIVE && str_is(v.doc.code, "batch_failed"));
 
     v = view_of(DOCUMENT_DEAD, "no_route", &ready, 1);
-    document_view_derive(&v);
+    document_derive_view(&v);
     CHECK(v.state == DOCUMENT_DEAD && str_is(v.doc.code, "no_route"));
 }
 
