@@ -334,7 +334,8 @@ static struct client client_open_from(uint16_t port, unsigned last)
 
     c.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     (void)setsockopt(c.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (bind(c.fd, (struct sockaddr *)&from, sizeof from) < 0 ||
+    /* A bound socket keeps its port from all others, so the usual address is left to connect(). */
+    if ((last != 1 && bind(c.fd, (struct sockaddr *)&from, sizeof from) < 0) ||
         connect(c.fd, (struct sockaddr *)&a, sizeof a) < 0) {
         (void)close(c.fd);
         c.fd = -1;
