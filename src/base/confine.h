@@ -46,5 +46,6 @@ bool confine_process(struct err *err);
 bool confine_files(const struct confine_rule *rules, size_t count, uint16_t port,
                    struct confine_files_report *ret, struct err *err);
 
-/* Refuses (EPERM) calls that a node never makes, and new namespaces; docs/security.md lists them. */
+/* Refuses (EPERM) calls that a node never makes, and new namespaces; docs/security.md lists them.
+ */
 bool confine_calls(struct err *err);
