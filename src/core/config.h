@@ -188,10 +188,6 @@ bool config_fits_node(const struct config *config, const struct config_node *nod
 /* Adds a problem for each folder that the node does not allow (folder_rule.h).  Looks at the
  * folders, so it may block. */
 void config_ask_folders(const struct config *config, struct problem_list *problems);
-/* The rule of a node for folders that no configuration names; relative paths start in the folder
- * of `file`. */
-struct folder_rule config_node_folders(const struct config_node *node, const char *file,
-                                       struct arena *a);
 
 /* ---- texts ---- */
 

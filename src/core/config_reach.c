@@ -136,7 +136,7 @@ static bool is_folder_kind(const struct connectors *all, enum option_role role, 
     return path != NULL && (path->flags & OPT_FOLDER) != 0;
 }
 
-static void add_gateway(struct folder_list *l, const struct config_gateway *g)
+static void add_gateway_folders(struct folder_list *l, const struct config_gateway *g)
 {
     const struct yaml_node *after = yaml_get(g->node, "after");
     bool moves = after != NULL && after->kind == YAML_MAP;
@@ -159,29 +159,6 @@ static size_t count_folders(const struct config *c, const struct connectors *all
     return count;
 }
 
-void config_build_folders(struct config *c, const struct connectors *all)
-{
-    size_t most = count_folders(c, all);
-    struct folder_list l = { .config = c,
-                             .uses = ARENA_ARRAY(&c->arena, struct folder_use, most),
-                             .places = ARENA_ARRAY(&c->arena, struct place, most) };
-
-    for (size_t i = 0; i < c->gateway_count; i++)
-        if (is_folder_kind(all, ROLE_GATEWAY, c->gateways[i].kind))
-            add_gateway(&l, &c->gateways[i]);
-    for (size_t i = 0; i < c->endpoint_count; i++)
-        if (is_folder_kind(all, ROLE_ENDPOINT, c->endpoints[i].kind))
-            add_folder(&l, FOLDER_WRITE, "endpoint ", c->endpoints[i].name, "path",
-                       yaml_get(c->endpoints[i].node, "path"));
-    add_folder(&l, FOLDER_ARCHIVE, "retention", "", "archive",
-               yaml_get(yaml_get(c->root, "retention"), "archive"));
-    c->folders = ARENA_NEW(&c->arena, struct folder_rule);
-    *c->folders = config_node_folders(&c->node, c->file, &c->arena);
-    c->folders->uses = l.uses;
-    c->folders->use_count = l.count;
-    c->folder_places = l.places;
-}
-
 static const char *path_beside(const char *path, const char *file, struct arena *a)
 {
     AUTO(buf_done) struct buf out = BUF_INIT(2 * PATH_MOST);
@@ -190,8 +167,9 @@ static const char *path_beside(const char *path, const char *file, struct arena 
     return config_path(path, file, &out, &err) ? arena_text(a, buf_view(&out)) : path;
 }
 
-struct folder_rule config_node_folders(const struct config_node *node, const char *file,
-                                       struct arena *a)
+/* The rule of a node, without uses; relative paths start in the folder of `file`. */
+static struct folder_rule config_node_folders(const struct config_node *node, const char *file,
+                                              struct arena *a)
 {
     bool usual = node->folders.count == 0;
     const char **roots = ARENA_ARRAY(a, const char *, usual ? 1 : node->folders.count);
@@ -208,6 +186,29 @@ struct folder_rule config_node_folders(const struct config_node *node, const cha
                                  .root_count = usual ? 1 : node->folders.count,
                                  .usual = usual,
                                  .mutex = PTHREAD_MUTEX_INITIALIZER };
+}
+
+void config_build_folders(struct config *c, const struct connectors *all)
+{
+    size_t most = count_folders(c, all);
+    struct folder_list l = { .config = c,
+                             .uses = ARENA_ARRAY(&c->arena, struct folder_use, most),
+                             .places = ARENA_ARRAY(&c->arena, struct place, most) };
+
+    for (size_t i = 0; i < c->gateway_count; i++)
+        if (is_folder_kind(all, ROLE_GATEWAY, c->gateways[i].kind))
+            add_gateway_folders(&l, &c->gateways[i]);
+    for (size_t i = 0; i < c->endpoint_count; i++)
+        if (is_folder_kind(all, ROLE_ENDPOINT, c->endpoints[i].kind))
+            add_folder(&l, FOLDER_WRITE, "endpoint ", c->endpoints[i].name, "path",
+                       yaml_get(c->endpoints[i].node, "path"));
+    add_folder(&l, FOLDER_ARCHIVE, "retention", "", "archive",
+               yaml_get(yaml_get(c->root, "retention"), "archive"));
+    c->folders = ARENA_NEW(&c->arena, struct folder_rule);
+    *c->folders = config_node_folders(&c->node, c->file, &c->arena);
+    c->folders->uses = l.uses;
+    c->folders->use_count = l.count;
+    c->folder_places = l.places;
 }
 
 void config_ask_folders(const struct config *config, struct problem_list *problems)
