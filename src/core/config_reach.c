@@ -221,8 +221,8 @@ void config_ask_folders(const struct config *config, struct problem_list *proble
         struct err err = { 0 };
 
         if (r->uses[i].path == NULL || folder_may_use(r, &r->uses[i], -1, &err) ||
-            err.kind != ERR_CONFIG)
-            continue;
+            err.kind != ERR_CONFIG || (err.sys != 0 && err.sys != KNOWN_FOLDER_STRANGE))
+            continue; /* what is no folder, or away, may be one later: it is asked about again */
         problem_add(problems, config->folder_places[i],
                     strstr(err.text, "node.folders") != NULL
                         ? "`folders` is in the node's own file, read at start: no part of a version"
