@@ -136,35 +136,6 @@ static bool is_folder_kind(const struct connectors *all, enum option_role role, 
     return path != NULL && (path->flags & OPT_FOLDER) != 0;
 }
 
-static const char *path_beside(const char *path, const char *file, struct arena *a)
-{
-    AUTO(buf_done) struct buf out = BUF_INIT(2 * PATH_MOST);
-    struct err err;
-
-    return config_path(path, file, &out, &err) ? arena_text(a, buf_view(&out)) : path;
-}
-
-/* The rule of a node; relative paths start in the folder of `file`. */
-static struct folder_rule node_folders(const struct config_node *node, const char *file,
-                                       struct arena *a)
-{
-    bool usual = node->folders.count == 0;
-    const char **roots = ARENA_ARRAY(a, const char *, usual ? 1 : node->folders.count);
-    const char *slash = strrchr(node->file, '/');
-    const char *home =
-        slash == NULL ? "." : arena_text(a, str_mem(node->file, (size_t)(slash - node->file) + 1));
-
-    roots[0] = home;
-    for (size_t i = 0; i < node->folders.count; i++)
-        roots[i] = path_beside(node->folders.items[i], node->file, a);
-    return (struct folder_rule){ .data = path_beside(node->data, file, a),
-                                 .home = home,
-                                 .roots = roots,
-                                 .root_count = usual ? 1 : node->folders.count,
-                                 .usual = usual,
-                                 .mutex = PTHREAD_MUTEX_INITIALIZER };
-}
-
 static void add_gateway_folders(struct folder_list *l, const struct config_gateway *g)
 {
     const struct yaml_node *after = yaml_get(g->node, "after");
@@ -188,6 +159,35 @@ static size_t count_folders(const struct config *c, const struct connectors *all
     return count;
 }
 
+static const char *path_beside(const char *path, const char *file, struct arena *a)
+{
+    AUTO(buf_done) struct buf out = BUF_INIT(2 * PATH_MOST);
+    struct err err;
+
+    return config_path(path, file, &out, &err) ? arena_text(a, buf_view(&out)) : path;
+}
+
+/* The rule of a node, without uses; relative paths start in the folder of `file`. */
+static struct folder_rule config_node_folders(const struct config_node *node, const char *file,
+                                              struct arena *a)
+{
+    bool usual = node->folders.count == 0;
+    const char **roots = ARENA_ARRAY(a, const char *, usual ? 1 : node->folders.count);
+    const char *slash = strrchr(node->file, '/');
+    const char *home =
+        slash == NULL ? "." : arena_text(a, str_mem(node->file, (size_t)(slash - node->file) + 1));
+
+    roots[0] = home;
+    for (size_t i = 0; i < node->folders.count; i++)
+        roots[i] = path_beside(node->folders.items[i], node->file, a);
+    return (struct folder_rule){ .data = path_beside(node->data, file, a),
+                                 .home = home,
+                                 .roots = roots,
+                                 .root_count = usual ? 1 : node->folders.count,
+                                 .usual = usual,
+                                 .mutex = PTHREAD_MUTEX_INITIALIZER };
+}
+
 void config_build_folders(struct config *c, const struct connectors *all)
 {
     size_t most = count_folders(c, all);
@@ -205,7 +205,7 @@ void config_build_folders(struct config *c, const struct connectors *all)
     add_folder(&l, FOLDER_ARCHIVE, "retention", "", "archive",
                yaml_get(yaml_get(c->root, "retention"), "archive"));
     c->folders = ARENA_NEW(&c->arena, struct folder_rule);
-    *c->folders = node_folders(&c->node, c->file, &c->arena);
+    *c->folders = config_node_folders(&c->node, c->file, &c->arena);
     c->folders->uses = l.uses;
     c->folders->use_count = l.count;
     c->folder_places = l.places;
@@ -221,8 +221,8 @@ void config_ask_folders(const struct config *config, struct problem_list *proble
         struct err err = { 0 };
 
         if (r->uses[i].path == NULL || folder_may_use(r, &r->uses[i], -1, &err) ||
-            err.kind != ERR_CONFIG)
-            continue;
+            err.kind != ERR_CONFIG || (err.sys != 0 && err.sys != KNOWN_FOLDER_STRANGE))
+            continue; /* what is no folder, or away, may be one later: it is asked about again */
         problem_add(problems, config->folder_places[i],
                     strstr(err.text, "node.folders") != NULL
                         ? "`folders` is in the node's own file, read at start: no part of a version"
