@@ -6,6 +6,9 @@
 #include "store/kernel/store_state.h"
 #include "store_test.h"
 
+/* The end of the arguments of SQL_CALLER_ADD: any sender, from anywhere, for good. */
+#define NOT_BOUND db_text(STR("")), db_text(STR("")), db_int(0)
+
 struct bench {
     struct home home;
     struct store *store;
@@ -72,12 +75,13 @@ TEST(text_bytes_and_null_keep_their_value)
 
     CHECK(set_up(&b));
     CHECK(db_begin(b.db, &err));
-    CHECK(db_send(b.db, SQL_CALLER_ADD,
-                  DB_ARGS(db_int(1), db_text(STR("")), db_int(7), db_null(), db_bytes(bytes)),
-                  &err));
+    CHECK(db_send(
+        b.db, SQL_CALLER_ADD,
+        DB_ARGS(db_int(1), db_text(STR("")), db_int(7), db_null(), db_bytes(bytes), NOT_BOUND),
+        &err));
     CHECK(db_send(b.db, SQL_CALLER_ADD,
                   DB_ARGS(db_int(2), db_text(STR("n\xc3\xa4me")), db_int(-7), db_text(STR("title")),
-                          db_bytes(STR(""))),
+                          db_bytes(STR("")), NOT_BOUND),
                   &err));
     CHECK(db_query(b.db, SQL_CALLER_ALL, DB_NO_ARGS, &rows, &err));
     CHECK(db_next(&rows, &row, &err) && row);
@@ -120,10 +124,10 @@ static bool add_caller(struct db *db, int64_t id, struct err *err)
     char name[20];
 
     (void)snprintf(name, sizeof name, "caller %lld", (long long)id);
-    return db_send(
-        db, SQL_CALLER_ADD,
-        DB_ARGS(db_int(id), db_text(str_of(name)), db_int(1), db_null(), db_bytes(STR("secret"))),
-        err);
+    return db_send(db, SQL_CALLER_ADD,
+                   DB_ARGS(db_int(id), db_text(str_of(name)), db_int(1), db_null(),
+                           db_bytes(STR("secret")), NOT_BOUND),
+                   err);
 }
 
 /* An error of what was only queued shows at the commit at the latest, by its name, and
