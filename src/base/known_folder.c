@@ -245,13 +245,27 @@ static bool has_proof(const struct known_folder *f, int fd, struct err *err)
                    f->path, f->proof);
 }
 
+/* What the kernel refuses a node on behalf of its rule is explained by the rule. */
+static void say_forbidden(const struct known_folder *f, struct err *err)
+{
+    struct err why = { 0 };
+
+    if (err->sys == EACCES && f->port != NULL && f->port->allow != NULL &&
+        !f->port->allow(f->port->arg, f->part, f->path, -1, &why))
+        *err = why;
+}
+
 bool known_folder_open(struct known_folder *f, int *ret_fd, struct err *err)
 {
     struct folder_id found;
     int fd;
 
-    if (!make_unknown(f, err) || !known_folder_try(f->path, &fd, &found, err))
+    if (!make_unknown(f, err))
         return false;
+    if (!known_folder_try(f->path, &fd, &found, err)) {
+        say_forbidden(f, err);
+        return false;
+    }
     /* A folder that must not be used, or that lacks its proof, is not noted as the known one. */
     if (!is_allowed(f, fd, &found, err) || !has_proof(f, fd, err) ||
         !is_known_folder(f, fd, &found, err)) {

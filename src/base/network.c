@@ -1,6 +1,7 @@
 #include "base/network.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -56,21 +57,27 @@ bool network_address_of(const struct sockaddr *from, struct network_address *ret
     return true;
 }
 
+/* A datagram socket: limits on what a process may listen on are about streams.  Whatever else fails
+ * does not make the address a foreign one. */
+static bool may_bind(int family, const void *address, socklen_t len)
+{
+    AUTO_FD fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int no = 0;
+
+    if (fd >= 0 && family == AF_INET6)
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+    return fd < 0 || bind(fd, address, len) == 0 || errno != EADDRNOTAVAIL;
+}
+
 bool network_address_is_here(const struct network_address *a)
 {
     struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
-    AUTO_FD fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int no = 0;
+    struct sockaddr_in four = { .sin_family = AF_INET };
+    bool is_four = memcmp(a->bytes, v4_prefix, sizeof v4_prefix) == 0;
 
     memcpy(&six.sin6_addr, a->bytes, sizeof a->bytes);
-    if (fd >= 0)
-        return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no) == 0 &&
-               bind(fd, (const struct sockaddr *)&six, sizeof six) == 0;
-    struct sockaddr_in four = { .sin_family = AF_INET }; /* a machine without IPv6 */
-    AUTO_FD old = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
     memcpy(&four.sin_addr, a->bytes + V4_AT, 4);
-    return old >= 0 && bind(old, (const struct sockaddr *)&four, sizeof four) == 0;
+    return is_four ? may_bind(AF_INET, &four, sizeof four) : may_bind(AF_INET6, &six, sizeof six);
 }
 
 static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)

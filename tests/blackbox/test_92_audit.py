@@ -330,7 +330,7 @@ def test_the_log_is_listed_and_checked_by_hand(node):
 
 def test_what_was_asked_is_json_of_a_bounded_size(node):
     doc = dead_document(node)
-    odd = 'x"\\\n\u0001\u00e9' * 40
+    odd = 'x"\\\n\t\u00e9' * 40
     node.graphql("mutation($id: ID!, $r: String!) { keep(ids: [$id], reason: $r) { result } }", id=doc, r=odd[:200])
     attributes = [{"name": f"a{n}", "value": f"{n} {odd}"} for n in range(12)]
     node.graphql("mutation($m: DocumentMetadata!) { documentSend(gateway: \"in\", payload: \"eA==\", metadata: $m)"
