@@ -20,12 +20,15 @@ import sys
 UNIT_OPTIONS = ("-fstack-protector-strong", "-fstack-clash-protection", "-ftrivial-auto-var-init=zero")
 START_FILES = ("Scrt1.o", "crti.o", "crtbeginS.o", "crtendS.o", "crtn.o")
 
-# What a machine calls it: the option, the first instructions of a function, the name of the mark.
-Branches = collections.namedtuple("Branches", "option marks note")
+# What a machine calls it: the option, the first instructions of a function, the name of the mark, and functions
+# that surely begin so.  On x86-64 a function that is only called directly, as most are after the optimisation at
+# link time, needs no mark.
+Branches = collections.namedtuple("Branches", "option marks note sure")
 BRANCHES = {
     "AArch64": Branches("-mbranch-protection=standard",
-                        (bytes.fromhex("3f2303d5"), bytes.fromhex("5f2403d5")), "BTI"),  # paciasp, bti c
-    "X86-64": Branches("-fcf-protection=full", (bytes.fromhex("f30f1efa"),), "IBT"),     # endbr64
+                        (bytes.fromhex("3f2303d5"), bytes.fromhex("5f2403d5")), "BTI",  # paciasp, bti c
+                        ("main", "llhttp_execute")),
+    "X86-64": Branches("-fcf-protection=full", (bytes.fromhex("f30f1efa"),), "IBT", ("main",)),  # endbr64
 }
 
 
@@ -133,7 +136,7 @@ def check_branches(program):
     if program.branches is None:
         return
     functions = program.functions()
-    for name in ("main", "llhttp_execute"):
+    for name in program.branches.sure:
         if name in functions and not functions[name].startswith(program.branches.marks):
             yield f"{name}() begins without a mark ({program.branches.option})"
     if not any(f.startswith(program.branches.marks) for f in functions.values()):
