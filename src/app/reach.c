@@ -208,8 +208,8 @@ static void add_references(struct reach *r, const struct config *c, struct str t
 /* Files whose places the environment names. */
 static void add_environment(struct reach *r)
 {
-    static const char *const files[] = { "WAYBILL_SECRET_KEY_FILE", "SSL_CERT_FILE",
-                                         "OPENSSL_CONF" };
+    static const char *const files[] = { "WAYBILL_SECRET_KEY_FILE", "WAYBILL_AUDIT_KEY_FILE",
+                                         "SSL_CERT_FILE", "OPENSSL_CONF" };
     const char *certificates = getenv("SSL_CERT_DIR");
 
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {

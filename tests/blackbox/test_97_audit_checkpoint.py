@@ -1,6 +1,7 @@
 """The audit log: heads that are signed and kept elsewhere, who was refused, names nobody gets, and how much one
 principal may ask for."""
 import json
+import os
 import pathlib
 import sqlite3
 import sys
@@ -60,6 +61,19 @@ def test_a_checkpoint_is_signed_and_verified(node, tmp_path):
     # A file that is there is not replaced: it is evidence.
     again = node.cli("audit", "checkpoint", "--out", str(kept))
     assert again.returncode != DONE and kept.read_text() == text
+
+
+def test_the_environment_names_the_key_of_checkpoints(make_node, tmp_path):
+    """Outside of the folders that the node uses for documents."""
+    key = tmp_path / "keys" / "audit.key"
+    key.parent.mkdir()
+    key.write_text(os.urandom(32).hex() + "\n")
+    key.chmod(0o600)
+    node = make_node(environment={"WAYBILL_AUDIT_KEY_FILE": str(key)}, options="folders: [.]")
+    node.start()
+    (tmp_path / "kept").write_text(checkpoint(node))
+    assert not (node.data / "audit.key").exists()
+    assert verify(node, "--checkpoint", str(tmp_path / "kept")).returncode == DONE
 
 
 def test_a_changed_or_foreign_checkpoint_is_refused(node, make_node, tmp_path):
