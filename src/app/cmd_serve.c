@@ -57,7 +57,7 @@ struct node {
     struct http_api *http_api;
     struct front *front;
     struct http_server *server;
-    struct budget memory; /* of what is on its way in */
+    struct memory_share memory; /* of what is on its way in */
     struct egress egress;
     sigset_t signals;
 };

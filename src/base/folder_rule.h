@@ -70,8 +70,9 @@ void folder_rule_done(struct folder_rule *r); /* forgets what was seen; NULL is 
 struct folder_use *folder_rule_find(struct folder_rule *r, const char *owner, const char *part);
 
 /* Whether the folder may be used; `fd`: it is open, -1: by its path, which may not exist yet.  A
- * use of the rule is remembered as it was seen.  False with ERR_CONFIG and FOLDER_REFUSED: it may
- * not, and the text says what to change; with another error: it cannot be looked at. */
+ * use of the rule is remembered as it was seen.  False with ERR_CONFIG and
+ * KNOWN_FOLDER_STRANGE: it may not, and the text says what to change; with another error: it cannot
+ * be looked at. */
 bool folder_may_use(struct folder_rule *r, struct folder_use *use, int fd, struct err *err);
 
 /* Looks at the folder and remembers it, without a verdict: before the first question, so that each

@@ -97,9 +97,9 @@ static void note_heads(struct http_io *io, int64_t bytes)
 static bool head_may_grow(struct http_parser *p, uint32_t more)
 {
     struct http_io *io = container_of(p, struct request, parser)->conn->io;
-    struct budget *memory = io->server->o.memory;
+    struct memory_share *memory = io->server->o.memory;
 
-    if (p->head_size + more > HTTP_HEAD_KEEP && memory != NULL && budget_is_spent(memory))
+    if (p->head_size + more > HTTP_HEAD_KEEP && memory != NULL && memory_share_is_spent(memory))
         return false;
     note_heads(io, more);
     return true;

@@ -16,7 +16,7 @@
  *   (3) `rest` holds bytes that were read and not parsed; while it is not empty,
  *       the socket is not read.
  *   (4) the memory of requests that have a connection, and of every rest, is noted in
- *       the budget; what a loop has not told yet is under HTTP_HEADS_UNTOLD.
+ *       the share; what a loop has not told yet is under HTTP_HEADS_UNTOLD.
  *
  * Threads        everything runs on the loop, except struct http_server and the counters.
  */
@@ -39,7 +39,7 @@ enum {
     HTTP_ADDRESSES = 8,
     HTTP_FREE_REQUESTS = 256,
     HTTP_REFUSING = 256,           /* connections over the limit that get a 503 */
-    HTTP_HEADS_UNTOLD = 64 * 1024, /* so that requests do not contend for the budget */
+    HTTP_HEADS_UNTOLD = 64 * 1024, /* so that requests do not contend for the share */
     HTTP_CONN_MAGIC = 0x68747470,
 };
 
@@ -134,7 +134,7 @@ struct http_io {
     struct deadline waits[WAITS]; /* heads of rings */
     struct http_conn *conns;
     size_t conn_count, refusing_count;
-    int64_t heads_untold; /* bytes, not yet in the budget */
+    int64_t heads_untold; /* bytes, not yet in the share */
     struct request *free_requests;
     size_t free_count;
     char *read_buf, *plain_buf, *out_buf;
@@ -197,5 +197,5 @@ void conn_refuse(struct http_conn *c, enum http_refusal why, int status, const c
 void request_finish(struct request *r); /* answered and, if wanted, read to its end */
 
 /* http_server.c */
-void io_tell_heads(struct http_io *io); /* to the budget, what it was not told yet */
+void io_tell_heads(struct http_io *io); /* to the share, what it was not told yet */
 void io_conn_closed(struct http_io *io, struct http_conn *c);

@@ -172,7 +172,7 @@ static void listen_on(struct http_listener *l)
 void io_tell_heads(struct http_io *io)
 {
     if (io->server->o.memory != NULL && io->heads_untold != 0)
-        budget_note_heads(io->server->o.memory, io->heads_untold);
+        memory_share_note_heads(io->server->o.memory, io->heads_untold);
     io->heads_untold = 0;
 }
 

@@ -35,11 +35,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/budget.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/http_parse.h"
 #include "base/loop.h"
+#include "base/memory_share.h"
 #include "base/network.h"
 #include "base/str.h"
 #include "base/tls.h"
@@ -145,7 +145,7 @@ struct http_server_options {
      * them, who bring the connections of many.  Lent for the server's life. */
     const struct network *trust;
     size_t trust_count;
-    struct budget *memory; /* heads count in it; NULL: they do not; outlives the server */
+    struct memory_share *memory; /* heads count in it; NULL: they do not; outlives the server */
     struct http_limits limits;
 };
 

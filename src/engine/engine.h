@@ -17,7 +17,7 @@ struct admin_keys;
 struct backlog;
 struct backups;
 struct batcher;
-struct budget;
+struct memory_share;
 struct connectors;
 struct background;
 struct egress;
@@ -50,7 +50,7 @@ struct engine_options {
     struct loop *const *loops; /* running; the caller ends them between stop and free */
     size_t loop_count;
     const struct connectors *connectors;
-    struct budget *memory;       /* of what is on its way in; lent until engine_free() */
+    struct memory_share *memory; /* of what is on its way in; lent until engine_free() */
     const struct egress *egress; /* where it may send; lent until engine_free() */
 };
 

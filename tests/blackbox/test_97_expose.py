@@ -3,6 +3,7 @@ import pytest
 
 from fake_api import FakeApi, Reply
 from running_node import run_program
+from test_97_folders import apply, await_state
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 DONE, NO = 0, 1
@@ -38,20 +39,6 @@ def far():
 
 def config(far, value="plain"):
     return CONFIG.replace("URL", f"{far.url}/in").replace("VALUE", value)
-
-
-def look(node, doc):
-    return node.show(doc, "state deliveries { state held attempts message }")
-
-
-def await_state(node, doc, *states):
-    return node.await_state(doc, *states, look=look)
-
-
-def apply(node, text):
-    file = node.folder.parent / "new.yaml"
-    file.write_text(text)
-    return node.cli("apply", file)
 
 
 def taken(far):

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/budget.h"
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/memory_share.h"
 #include "base/require.h"
 #include "engine/intake/key_search.h"
 #include "engine/intake/sender_login.h"
@@ -57,7 +57,7 @@ static struct arrival *arrival_make(struct intake_loop *lane)
 
 static void release_memory(struct arrival *a)
 {
-    budget_give_body(a->intake->options.memory, a->reserved);
+    memory_share_give_body(a->intake->options.memory, a->reserved);
     a->reserved = 0;
 }
 
@@ -327,8 +327,8 @@ static bool arrival_admit(struct intake *in, const struct arrival_head *h,
     return true;
 }
 
-/* Bodies in memory share a budget.  A body that finds no room is spooled when it is large, and
- * refused when it is small. */
+/* Bodies in memory share one part of the memory.  A body that finds no room is spooled when it is
+ * large, and refused when it is small. */
 static bool arrival_reserve(struct arrival *a, int64_t length, struct intake_answer *ret)
 {
     struct intake *in = a->intake;
@@ -336,7 +336,7 @@ static bool arrival_reserve(struct arrival *a, int64_t length, struct intake_ans
                    : length > SEGMENT_PAYLOAD_MOST ? 2 * SPOOL_PIPE
                                                    : length;
 
-    if (!budget_take_body(in->options.memory, need))
+    if (!memory_share_take_body(in->options.memory, need))
         return arrival_refuse(ret, 503, "busy", "This node has too much to do. Send it again.",
                               retry_after(in));
     a->reserved = need;
@@ -442,7 +442,7 @@ static bool to_spool(struct arrival *a, struct str bytes)
     return spool_add(a->spool, bytes);
 }
 
-/* A body of unknown length reserves more of the budget as it grows. */
+/* A body of unknown length reserves more of the share as it grows. */
 static bool grows_in_memory(struct arrival *a, size_t more)
 {
     struct intake *in = a->intake;
@@ -453,7 +453,7 @@ static bool grows_in_memory(struct arrival *a, size_t more)
     if (need <= 0)
         return true;
     need += CHUNKED_RESERVE;
-    if (!budget_take_body(in->options.memory, need))
+    if (!memory_share_take_body(in->options.memory, need))
         return false;
     a->reserved += need;
     return true;

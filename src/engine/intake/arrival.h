@@ -49,7 +49,7 @@ struct arrival {
     const struct arrival_calls *calls;
     void *user;
     bool aborted, committing;
-    int64_t reserved; /* bytes of the memory budget */
+    int64_t reserved; /* bytes of the share of memory */
     int64_t began_us;
 
     struct buf body;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/budget.h"
 #include "base/clock.h"
 #include "base/container_of.h"
+#include "base/memory_share.h"
 #include "base/require.h"
 #include "core/connector.h"
 #include "engine/intake/arrival.h"

@@ -15,7 +15,7 @@
 #include "core/intake.h"
 
 struct background;
-struct budget;
+struct memory_share;
 struct connectors;
 struct refusals;
 struct road;
@@ -31,7 +31,7 @@ struct intake_options {
     const struct connectors *connectors;
     struct loop **loops;
     size_t loop_count;
-    struct budget *memory; /* for bodies on their way; heads count in it too */
+    struct memory_share *memory; /* for bodies on their way; heads count in it too */
     int64_t disk_reserve_bytes;
     size_t commit_queue;
     enum config_area area;     /* of this node */

@@ -235,7 +235,7 @@ struct fx {
 
 /* Of the next server. */
 static bool (*fx_reserved)(void *arg, struct str path);
-static struct budget *fx_memory;
+static struct memory_share *fx_memory;
 static struct network fx_trust;
 static size_t fx_trust_count;
 

@@ -304,7 +304,7 @@ TEST(a_trusted_proxy_has_no_limit_of_its_own)
     fx_stop(&f, 1000);
 }
 
-static bool heads_become(struct budget *memory, int64_t least, int64_t most)
+static bool heads_become(struct memory_share *memory, int64_t least, int64_t most)
 {
     int64_t heads = 0;
 
@@ -332,7 +332,7 @@ static bool say_large_head(struct client *c)
 TEST(heads_count_in_the_memory)
 {
     AUTO(fx_done) struct fx f = { 0 };
-    struct budget memory = { .most = 1 << 20 };
+    struct memory_share memory = { .most = 1 << 20 };
     struct http_limits l = quick();
     struct client clients[8];
 

@@ -1,4 +1,5 @@
-/* budget.h - the memory of what is on its way in: bodies and heads of requests, under one limit.
+/* memory_share.h - the memory of what is on its way in: bodies and heads of requests, under one
+ * limit.
  *
  * Bodies are admitted within it (engine/intake), and heads over a few kilobytes (http_server.h).
  * Small heads count, and are never refused for it: a node whose memory is full still answers people
@@ -12,12 +13,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct budget {
+struct memory_share {
     int64_t most;
     _Atomic int64_t bodies, heads;
 };
 
-static inline bool budget_is_spent(struct budget *b)
+static inline bool memory_share_is_spent(struct memory_share *b)
 {
     return atomic_load_explicit(&b->bodies, memory_order_relaxed) +
                atomic_load_explicit(&b->heads, memory_order_relaxed) >
@@ -25,7 +26,7 @@ static inline bool budget_is_spent(struct budget *b)
 }
 
 /* False: there is no room, and nothing was taken. */
-static inline bool budget_take_body(struct budget *b, int64_t bytes)
+static inline bool memory_share_take_body(struct memory_share *b, int64_t bytes)
 {
     int64_t heads = atomic_load_explicit(&b->heads, memory_order_relaxed);
 
@@ -35,13 +36,13 @@ static inline bool budget_take_body(struct budget *b, int64_t bytes)
     return false;
 }
 
-static inline void budget_give_body(struct budget *b, int64_t bytes)
+static inline void memory_share_give_body(struct memory_share *b, int64_t bytes)
 {
     atomic_fetch_sub(&b->bodies, bytes);
 }
 
 /* bytes < 0: given back. */
-static inline void budget_note_heads(struct budget *b, int64_t bytes)
+static inline void memory_share_note_heads(struct memory_share *b, int64_t bytes)
 {
     atomic_fetch_add_explicit(&b->heads, bytes, memory_order_relaxed);
 }
