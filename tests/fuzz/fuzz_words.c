@@ -1,9 +1,11 @@
-/* fuzz_words.c - the small texts: networks, addresses, names, sizes, patterns, ids, base64.
+/* fuzz_words.c - the small texts: networks, addresses, names, sizes, patterns, ids, base64,
+ * cookies, checkpoints.
  *
  * Input: one text, a line feed, another. */
 #include <arpa/inet.h>
 #include <stdint.h>
 
+#include "admin/login/http_cookie.h"
 #include "app/when.h"
 #include "base/auto.h"
 #include "base/base64.h"
@@ -12,6 +14,7 @@
 #include "base/network.h"
 #include "base/require.h"
 #include "base/safe_path.h"
+#include "core/checkpoint.h"
 #include "core/expr.h"
 #include "core/units.h"
 
@@ -76,11 +79,23 @@ static void try_base64(struct str text)
     }
 }
 
+/* The value is part of the field, behind its name, and ends before the next pair. */
+static void try_cookie(struct str field)
+{
+    struct str value = http_cookie_value(field, "waybill");
+
+    if (value.ptr == NULL)
+        return;
+    require(value.ptr - field.ptr > 7 && value.len > 0 && str_find(value, ';') < 0 &&
+            value.ptr + value.len <= field.ptr + field.len);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct str one, two = str_cut(str_mem(bytes, size), '\n', &one);
     struct expr expr;
     struct id id;
+    struct checkpoint checkpoint;
     struct err err;
 
     if (size > 2048)
@@ -88,6 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     try_network(one);
     try_units(one);
     try_base64(one);
+    try_cookie(one);
+    (void)checkpoint_read(str_mem(bytes, size), &checkpoint, &err);
     (void)expr_parse(one, size % 2 == 0, &expr, &err);
     (void)id_parse(one, &id);
     if (safe_name(one, &err))

@@ -7,20 +7,30 @@
 #define COOKIE        "waybill"
 #define COOKIE_SECURE "__Host-waybill"
 
+struct str http_cookie_value(struct str field, const char *name)
+{
+    struct str pair, key;
+
+    while (field.len > 0) {
+        field = str_cut(field, ';', &pair);
+        struct str is = str_cut(str_trim(pair), '=', &key);
+
+        if (str_is(key, name) && is.len > 0)
+            return is;
+    }
+    return (struct str){ 0 };
+}
+
 struct str http_cookie_find(const struct http_request *r, const char *name)
 {
-    struct str field, value, pair, key;
+    struct str field, value, found;
 
     for (size_t i = 0; http_field_at(r, i, &field, &value); i++) {
         if (!str_eq_nocase(field, STR("Cookie")))
             continue;
-        while (value.len > 0) {
-            value = str_cut(value, ';', &pair);
-            struct str is = str_cut(str_trim(pair), '=', &key);
-
-            if (str_is(key, name) && is.len > 0)
-                return is;
-        }
+        found = http_cookie_value(value, name);
+        if (found.ptr != NULL)
+            return found;
     }
     return (struct str){ 0 };
 }
