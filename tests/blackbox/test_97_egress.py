@@ -4,6 +4,7 @@ import json
 import pathlib
 import sys
 import threading
+import time
 import urllib.parse
 
 import pytest
@@ -142,6 +143,24 @@ def test_a_node_does_not_administer_itself(make_node, allowed):
     assert gateway == "delivered"
     for url, said in zip(urls[1:], others):
         assert ("administration of this node" in said) != allowed, (url, said)
+
+
+@pytest.mark.proves("S16")
+def test_alerts_are_not_told_there_either(make_node):
+    """A document without a route is a dead letter, of which somebody is to be told."""
+    told = 'alerts: { disk: off, to: { ops: { url: "http://169.254.169.254/", retry: { first: 100ms } } } }\n'
+    node = make_node(config=config(["http://127.0.0.1:9/"]) + told)
+    node.start()
+    node.accept("in", b'{"type": "z"}')
+
+    def said():
+        return [n["error"] for a in node.graphql("{ alerts { notices { error } } }")["alerts"] for n in a["notices"] if n["error"]]
+
+    until = time.monotonic() + PATIENCE
+    while not said():
+        assert time.monotonic() < until, node.tail()
+        time.sleep(0.1)
+    assert all("node.egress" in error for error in said()), said()
 
 
 @pytest.mark.proves("S16")
