@@ -186,10 +186,16 @@ static void front_on_drained(struct http_request *r)
     taker(r)->drained(r);
 }
 
+static void front_on_delayed(struct http_request *r)
+{
+    taker(r)->delayed(r);
+}
+
 const struct http_handler front_handler = {
     .head = front_on_head,
     .body = front_on_body,
     .end = front_on_end,
     .gone = front_on_gone,
     .drained = front_on_drained,
+    .delayed = front_on_delayed,
 };

@@ -506,6 +506,15 @@ void http_read_body(struct http_request *pub)
         conn_schedule(r->conn);
 }
 
+void http_delay(struct http_request *pub)
+{
+    struct request *r = checked(pub);
+
+    require(r->answer == ANSWER_NONE && !r->conn->delaying &&
+            r->conn->io->server->o.handler->delayed != NULL);
+    conn_wait_delay(r->conn, true);
+}
+
 void http_pause(struct http_request *pub)
 {
     struct request *r = checked(pub);

@@ -44,6 +44,8 @@ static uint32_t wait_ms(const struct http_limits *l, enum wait what)
     case WAIT_BODY:
     case WAIT_SEND:
         return l->rate_window_ms;
+    case WAIT_DELAY:
+        return l->delay_ms;
     case WAIT_NONE:
     case WAITS:
         break;
@@ -82,6 +84,15 @@ void conn_wait_send(struct http_conn *c, bool on)
         c->window_out = conn_written(c);
         link_deadline(c, &c->write_dl, WAIT_SEND);
     }
+}
+
+void conn_wait_delay(struct http_conn *c, bool on)
+{
+    if (c->delaying)
+        unlink_deadline(&c->delay_dl);
+    c->delaying = on;
+    if (on)
+        link_deadline(c, &c->delay_dl, WAIT_DELAY);
 }
 
 /* ---- memory ---- */
@@ -137,6 +148,7 @@ void request_release(struct request *r)
 {
     struct http_io *io = r->conn->io;
 
+    conn_wait_delay(r->conn, false);
     r->conn->req = NULL;
     note_heads(io, -request_memory(r));
     if (io->free_count == HTTP_FREE_REQUESTS) {
@@ -584,12 +596,24 @@ static void send_expired(struct http_conn *c)
     conn_doom(c);
 }
 
+static void delay_expired(struct http_conn *c)
+{
+    conn_wait_delay(c, false);
+    if (!c->doomed)
+        handler_of(c)->delayed(&c->req->pub);
+}
+
 void conn_expired(struct deadline *d, enum wait what)
 {
-    struct http_conn *c = what == WAIT_SEND ? container_of(d, struct http_conn, write_dl)
-                                            : container_of(d, struct http_conn, read_dl);
+    struct http_conn *c = what == WAIT_SEND    ? container_of(d, struct http_conn, write_dl)
+                          : what == WAIT_DELAY ? container_of(d, struct http_conn, delay_dl)
+                                               : container_of(d, struct http_conn, read_dl);
 
     require(c->magic == HTTP_CONN_MAGIC);
+    if (what == WAIT_DELAY) {
+        delay_expired(c);
+        return;
+    }
     if (what == WAIT_SEND && !c->doomed)
         send_expired(c);
     if (c->doomed) { /* leave the lists now, close at the end of the round */

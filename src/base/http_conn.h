@@ -53,6 +53,7 @@ enum wait {
     WAIT_BODY,
     WAIT_LINGER,
     WAIT_SEND,
+    WAIT_DELAY,
     WAITS,
 };
 
@@ -86,13 +87,14 @@ struct http_conn {
     struct request *req;           /* NULL: idle      */
     struct tls_conn *tls;
     struct loop_msg wake;
-    struct deadline read_dl, write_dl;
+    struct deadline read_dl, write_dl, delay_dl;
     uint8_t read_wait, write_wait; /* enum wait */
     bool scheduled, running, shaking, eof, doomed, closing, broken;
     bool said_bye;  /* TLS close_notify was sent      */
     bool ending;    /* close when the output is sent  */
     bool clean;     /* ... and at once, not lingering */
     bool lingering; /* discards further input         */
+    bool delaying;  /* http_delay() was called        */
     bool refusing;  /* over a limit of connections: served only if its path is reserved */
     bool crowded;   /* ... over that of its address */
     bool counted;   /* in the crowd of its address  */
@@ -184,6 +186,7 @@ void conn_doom(struct http_conn *c);     /* close at the end of the round    */
 void conn_schedule(struct http_conn *c); /* go on at the end of the round    */
 /* After a change of the state: updates deadlines and reading, handles the end of input. */
 void conn_settle(struct http_conn *c);
+void conn_wait_delay(struct http_conn *c, bool on);
 void conn_wait_send(struct http_conn *c, bool on);
 void conn_expired(struct deadline *d, enum wait what);
 uint64_t conn_written(const struct http_conn *c); /* how much of out_total was written */

@@ -54,6 +54,7 @@
 #define HTTP_DRAIN_BYTES    (64 * 1024)
 #define HTTP_LINGER_MS      2000
 #define HTTP_LINGER_BYTES   (1024 * 1024)
+#define HTTP_DELAY_MS       500
 #define HTTP_TICK_MS        250
 
 struct http_limits {
@@ -63,7 +64,8 @@ struct http_limits {
     uint32_t per_address;   /* of these from one; 0: no limit       */
     uint32_t conn_requests; /* on one connection; 0: no limit       */
     uint32_t drain_bytes, linger_ms, linger_bytes;
-    uint32_t tick_ms; /* the resolution of the times          */
+    uint32_t delay_ms; /* of http_delay()                      */
+    uint32_t tick_ms;  /* the resolution of the times          */
 };
 
 #define HTTP_LIMITS_DEFAULT                                                                      \
@@ -75,7 +77,7 @@ struct http_limits {
         .rate_bytes_s = HTTP_RATE_BYTES_S, .handshake_ms = HTTP_HANDSHAKE_MS,                    \
         .connections = HTTP_CONNECTIONS, .conn_requests = HTTP_CONN_REQUESTS,                    \
         .drain_bytes = HTTP_DRAIN_BYTES, .linger_ms = HTTP_LINGER_MS,                            \
-        .linger_bytes = HTTP_LINGER_BYTES, .tick_ms = HTTP_TICK_MS,                              \
+        .linger_bytes = HTTP_LINGER_BYTES, .delay_ms = HTTP_DELAY_MS, .tick_ms = HTTP_TICK_MS,   \
     }
 
 /* What a handler sees of a request; the server fills it before head. */
@@ -100,6 +102,8 @@ struct http_handler {
     /* After http_answer_bytes() returned false: the output was sent, go on.  May be
      * NULL for handlers that do not stream. */
     void (*drained)(struct http_request *r);
+    /* After http_delay().  May be NULL for handlers that do not use it. */
+    void (*delayed)(struct http_request *r);
 };
 
 /* Why a request or a connection was refused or cut off by the server itself. */
@@ -179,6 +183,9 @@ void http_read_body(struct http_request *r);
 /* In between the socket is not read (back-pressure), and the rate of the body is not checked. */
 void http_pause(struct http_request *r);
 void http_resume(struct http_request *r);
+/* For a refusal that must not be had as fast as it can be asked for: `delayed` is called in half a
+ * second, unless the client disconnects before.  Nothing is read meanwhile. */
+void http_delay(struct http_request *r);
 
 /* ---- answering: the request is dead when the answer is complete ---- */
 

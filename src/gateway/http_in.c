@@ -44,6 +44,7 @@ struct post {
     struct str systems; /* that the caller's key is bound to; owned by the table; empty: none */
     struct arrival *arrival;
     bool verifying;
+    struct intake_answer refusal; /* that is answered after a delay */
 };
 
 static const struct http_handler handler;
@@ -345,13 +346,21 @@ static void verify(struct post *p, struct str name, struct str password)
                                   .hash = p->basic != NULL ? p->basic->hash : NULL,
                                   .verified = on_verified,
                                   .arg = p };
-    struct intake_answer refusal;
 
     p->verifying = true;
-    if (p->self->port->verify(p->self->intake, &login, &refusal))
+    if (p->self->port->verify(p->self->intake, &login, &p->refusal))
         return;
     p->verifying = false;
-    http_in_answer_refusal(p, &refusal);
+    http_delay(p->request);
+}
+
+/* A login was refused without a look at the password.  Who guesses on many connections would get
+ * such answers by the thousand, and take the processor from people who log in. */
+static void http_in_on_delayed(struct http_request *r)
+{
+    struct post *p = post_of(r->user);
+
+    http_in_answer_refusal(p, &p->refusal);
 }
 
 static void check_basic(struct post *p)
@@ -481,6 +490,7 @@ static const struct http_handler handler = {
     .body = http_in_on_body,
     .end = http_in_on_end,
     .gone = http_in_on_gone,
+    .delayed = http_in_on_delayed,
 };
 
 static const struct option options[] = {

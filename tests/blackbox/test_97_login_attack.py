@@ -12,6 +12,7 @@ from wire import at_once, wait_until
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 PATIENCE = 120
+LONG = 8  # seconds, within which a slow machine comes to its next try
 FLOOD = 80  # more than a queue of hashes holds
 ADDRESSES = (f"127.{a}.{b}.{c}" for a, b, c in itertools.product(range(1, 200), range(1, 200), range(1, 200)))
 LOCK = threading.Lock()
@@ -59,9 +60,11 @@ def log_in(node, user, password=PASSWORD, source=None, **fields):
 def test_wrong_passwords_at_a_gateway_are_slowed_down(mail):
     """By account and address, as at the login; who sent before, and who sends from elsewhere, is not hindered."""
     assert knock(mail, "ann", "right") == 202
-    tries = [mail.post("mail", b"x", basic("bob", f"wrong {i}")) for i in range(7)]
-    assert [t.status for t in tries[:5]] == [401] * 5
-    assert tries[-1].status == 429 and int(tries[-1].headers["Retry-After"]) >= 1, tries[-1].body
+    tries = [mail.post("mail", b"x", basic("bob", f"wrong {i}")) for i in range(5)]
+    assert [t.status for t in tries] == [401] * 5
+    while tries[-1].status != 429 or int(tries[-1].headers["Retry-After"]) < LONG:  # it doubles
+        tries.append(mail.post("mail", b"x", basic("bob", "wrong again")))
+        assert tries[-1].status in (401, 429), tries[-1].body
     assert tries[-1].json["error"]["code"] == "too_often"
     assert knock(mail, "bob", "right too") == 429, "a guess that is right is not told"
     assert knock(mail, "bob", "right too", source="127.0.0.2") == 202, "nobody is locked out by a stranger"
@@ -73,7 +76,7 @@ def test_wrong_passwords_at_a_gateway_are_slowed_down(mail):
 def test_one_address_tries_twenty_accounts_and_no_more(mail):
     """An address that goes through names is slowed down too."""
     codes = [knock(mail, f"user{i}", "guess") for i in range(25)]
-    assert codes[:20] == [401] * 20 and codes[-1] == 429, codes
+    assert codes[:20] == [401] * 20 and 429 in codes[20:], codes
 
 
 def test_a_flood_at_a_gateway_does_not_delay_a_login(mail):

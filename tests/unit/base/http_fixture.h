@@ -3,6 +3,7 @@
  *
  *     /echo      read the body, answer it
  *     /early     401 in head, the body unread
+ *     /delay     the same, after a delay
  *     /park      read the body; answered, paused, resumed... by act()
  *     /decide    like /park, but the body is not read before act()
  *     /stream    16 MiB in pieces of unknown length
@@ -121,10 +122,18 @@ static void fx_head(struct http_request *r, void *arg)
         fx_drop(r);
         http_answer_error(r, 401, STR("WWW-Authenticate: Bearer\r\n"), "unauthorized",
                           "no \"key\"");
-    } else if (str_is(r->path, "/decide"))
+    } else if (str_is(r->path, "/delay"))
+        http_delay(r);
+    else if (str_is(r->path, "/decide"))
         atomic_store(&fx_parked, r);
     else
         http_read_body(r);
+}
+
+static void fx_delayed(struct http_request *r)
+{
+    fx_drop(r);
+    http_answer_error(r, 429, STR(""), "too_often", "slowly");
 }
 
 static void fx_body(struct http_request *r, struct str bytes)
@@ -177,9 +186,12 @@ static void fx_drained(struct http_request *r)
     fx_pump(r);
 }
 
-static const struct http_handler fx_handler = {
-    .head = fx_head, .body = fx_body, .end = fx_end, .gone = fx_gone, .drained = fx_drained
-};
+static const struct http_handler fx_handler = { .head = fx_head,
+                                                .body = fx_body,
+                                                .end = fx_end,
+                                                .delayed = fx_delayed,
+                                                .gone = fx_gone,
+                                                .drained = fx_drained };
 
 /* ---- doing something to the parked request, on its loop ---- */
 

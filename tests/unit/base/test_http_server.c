@@ -424,6 +424,35 @@ TEST(refusals_are_json_and_close)
     CHECK(atomic_load(&fx_gones) == 1 && atomic_load(&fx_live) == 0);
 }
 
+/* Each answer comes after the delay, on a connection that stays; one that ends meanwhile is gone.
+ */
+TEST(an_answer_may_be_delayed)
+{
+    AUTO(fx_done) struct fx f = { 0 };
+    struct http_limits limits = defaults;
+
+    limits.delay_ms = 200;
+    CHECK(fx_start(&f, 1, &limits, NULL));
+    AUTO(client_done) struct client c = client_open(f.port);
+    int64_t from = clock_mono_us();
+
+    for (int i = 0; i < 3; i++) {
+        CHECK(client_say(&c, "POST /delay HTTP/1.1\r\n" H "Content-Length: 2\r\n\r\nab"));
+        CHECK(client_is(&c, 429, "{\"error\":{\"code\":\"too_often\",\"message\":\"slowly\"}}"));
+        CHECK(clock_mono_us() - from >= (i + 1) * 190 * CLOCK_MS);
+    }
+    CHECK(fx_await_none());
+    {
+        AUTO(client_done) struct client left = client_open(f.port);
+
+        CHECK(client_say(&left, "POST /delay HTTP/1.1\r\n" H "Content-Length: 2\r\n\r\nab"));
+        CHECK(fx_await(&fx_heads, 4));
+    }
+    CHECK(fx_await_none());
+    fx_stop(&f, 1000);
+    CHECK(atomic_load(&fx_live) == 0);
+}
+
 int main(void)
 {
     defaults.linger_ms = 200;
