@@ -5,10 +5,10 @@
 #include <arpa/inet.h>
 #include <stdint.h>
 
-#include "admin/login/http_cookie.h"
 #include "app/when.h"
 #include "base/auto.h"
 #include "base/base64.h"
+#include "base/cookie.h"
 #include "base/glob.h"
 #include "base/id.h"
 #include "base/network.h"
@@ -82,7 +82,7 @@ static void try_base64(struct str text)
 /* The value is part of the field, behind its name, and ends before the next pair. */
 static void try_cookie(struct str field)
 {
-    struct str value = http_cookie_value(field, "waybill");
+    struct str value = cookie_value(field, "waybill");
 
     if (value.ptr == NULL)
         return;

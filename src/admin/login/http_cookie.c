@@ -2,24 +2,11 @@
 
 #include "admin/login/login.h"
 #include "admin/login/principal.h"
+#include "base/cookie.h"
 #include "base/http_origin.h"
 
 #define COOKIE        "waybill"
 #define COOKIE_SECURE "__Host-waybill"
-
-struct str http_cookie_value(struct str field, const char *name)
-{
-    struct str pair, key;
-
-    while (field.len > 0) {
-        field = str_cut(field, ';', &pair);
-        struct str is = str_cut(str_trim(pair), '=', &key);
-
-        if (str_is(key, name) && is.len > 0)
-            return is;
-    }
-    return (struct str){ 0 };
-}
 
 struct str http_cookie_find(const struct http_request *r, const char *name)
 {
@@ -28,7 +15,7 @@ struct str http_cookie_find(const struct http_request *r, const char *name)
     for (size_t i = 0; http_field_at(r, i, &field, &value); i++) {
         if (!str_eq_nocase(field, STR("Cookie")))
             continue;
-        found = http_cookie_value(value, name);
+        found = cookie_value(value, name);
         if (found.ptr != NULL)
             return found;
     }

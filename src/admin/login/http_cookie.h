@@ -15,8 +15,6 @@
 struct login;
 struct principal;
 
-/* The value of that name in a Cookie field; ptr NULL: it is not there, or empty. */
-struct str http_cookie_value(struct str field, const char *name);
 /* The cookie of that name; ptr NULL: there is none.  Lent by the request. */
 struct str http_cookie_find(const struct http_request *r, const char *name);
 
