@@ -21,7 +21,7 @@ import symbols
 ORDER = [
     ["base"],
     ["core"],
-    ["router", "extract", "gateway", "service", "delivery"],
+    ["router", "extract", "gateway", "service", "delivery", "cage"],
     ["store/db"],
     ["store/segment"],
     ["store/kernel"],
@@ -58,7 +58,7 @@ ORDER = [
 LEVEL = {room: n for n, row in enumerate(ORDER) for room in row}
 # Folders whose rooms others may not know of: whoever may use the folder may use its rooms, but these
 # folders of one level do not see each other although ORDER has one of them first.
-APART = [{"store", "router", "extract", "gateway", "service", "delivery"}, {"content", "engine"}]
+APART = [{"store", "router", "extract", "gateway", "service", "delivery", "cage"}, {"content", "engine"}]
 
 MOST_IN_A_ROOM = 30    # modules
 MOST_BESIDE_ROOMS = 12

@@ -308,6 +308,16 @@ static void note_step(struct flight *f, const struct plan_step *s, int64_t from_
     flight_note(f, TIMELINE_STEP, TIMELINE_DONE, s->name, clock_mono_us() - from_us, NULL);
 }
 
+static struct service_document walk_document(const struct flight *f)
+{
+    return (struct service_document){ .id = f->source.id,
+                                      .received_us = f->received_us,
+                                      .facts = &f->facts,
+                                      .name = f->name,
+                                      .ctype = f->ctype,
+                                      .gateway = name_text(f->road->store, f->gateway) };
+}
+
 static bool run_service(struct flight *f, const struct plan_step *s, struct variant **bytes)
 {
     struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
@@ -332,7 +342,9 @@ static bool run_service(struct flight *f, const struct plan_step *s, struct vari
                              .step = s->name,
                              .step_number = f->step_count + 1 };
     f->variant_count++;
-    if (!s->service->run(s->self, buf_view(&(*bytes)->buf), &f->facts, &out->buf, &failure)) {
+    struct service_document d = walk_document(f);
+
+    if (!s->service->run(s->self, buf_view(&(*bytes)->buf), &d, &out->buf, &failure)) {
         outcome_dead(f, TIMELINE_STEP, s->name, failure.code, clock_mono_us() - from,
                      failure.message);
         return false;
