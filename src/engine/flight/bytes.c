@@ -27,7 +27,7 @@ static bool read_all(struct store *s, const struct payload_source *source, struc
 
 bool bytes_peek(struct flight *f, size_t most, struct err *err)
 {
-    return read_all(f->stock->store, &f->source, &f->variants[0].buf, most, err);
+    return read_all(f->stock->store, &f->source, &f->received.buf, most, err);
 }
 
 bool variant_load(struct flight *f, struct variant *v, struct err *err)
@@ -74,15 +74,26 @@ static bool to_store(struct flight *f, struct variant *v, struct err *err)
     return true;
 }
 
+bool variant_is_used(const struct flight *f, const struct variant *v)
+{
+    for (size_t i = 0; i < f->leg_count; i++)
+        if (f->legs[i]->variant == v)
+            return true;
+    return f->joins == v;
+}
+
+void variant_let_go(struct flight *f, struct variant *v)
+{
+    if (v != &f->received && !f->keeps_all && !variant_is_used(f, v))
+        buf_done(&v->buf);
+}
+
 bool variants_seal(struct flight *f, struct err *err)
 {
-    for (size_t i = 1; i < f->variant_count; i++) {
-        struct variant *v = &f->variants[i];
-        bool used = f->joins == v;
+    for (size_t i = 0; i < f->made_count; i++) {
+        struct variant *v = f->made[i];
 
-        for (size_t k = 0; k < f->leg_count; k++)
-            used = used || f->legs[k]->variant == v;
-        if (!used || v->settle.size > 0)
+        if (!variant_is_used(f, v) || v->settle.size > 0)
             continue;
         v->settle.size = (int64_t)v->buf.len;
         v->settle.sha256 = digest_of(buf_view(&v->buf));

@@ -44,11 +44,11 @@ struct store;
 struct walking_place;
 struct ways;
 
-enum { FLIGHT_VARIANTS_MOST = 8, FLIGHT_TRACE = 56 };
+enum { FLIGHT_MADE_MOST = 32, FLIGHT_TRACE = 56 };
 
-/* The bytes after some steps; the first variant is what was received. */
+/* The bytes of a flight: as received, or after some steps. */
 struct variant {
-    struct settle_bytes settle;   /* not of the first: stored with the settlement */
+    struct settle_bytes settle;   /* made by a step: stored with the settlement */
     struct buf buf;               /* the bytes in memory; empty: they are only in the store */
     struct payload_source source; /* the bytes in the store, if they are too large for memory */
     struct str step;              /* the step that made them ... */
@@ -123,8 +123,10 @@ struct flight {
     int64_t prio;                   /* of its deliveries; 0: as its task's */
     int64_t expires_us;             /* of its deliveries; 0: never */
 
-    struct variant variants[FLIGHT_VARIANTS_MOST];
-    size_t variant_count;
+    struct variant received;
+    struct variant *made[FLIGHT_MADE_MOST]; /* by its steps, in their order; on the arena */
+    size_t made_count;
+    bool keeps_all;     /* also bytes that nobody sends and no later step reads */
     int64_t step_count; /* steps that ran */
 
     struct leg **legs;
@@ -189,6 +191,8 @@ void flight_note(struct flight *f, enum timeline_stage stage, enum timeline_outc
 void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcome outcome,
                      int64_t took_us, const char *message);
 
+/* New bytes, made by a step; they take over `bytes`.  made_count is below FLIGHT_MADE_MOST. */
+struct variant *flight_add_made(struct flight *f, struct str step, struct buf *bytes);
 /* A new delivery. */
 struct leg *flight_add_leg(struct flight *f, const struct plan_endpoint *e,
                            const struct plan_system *system);

@@ -158,8 +158,8 @@ static void fetch_bytes(struct road *r, struct flight **flights, size_t count)
 
     for (size_t i = 0; i < count; i++)
         if (flights[i] != NULL)
-            wanted[n++] = (struct payload_fetch){ .source = flights[i]->variants[0].source,
-                                                  .to = &flights[i]->variants[0].buf };
+            wanted[n++] = (struct payload_fetch){ .source = flights[i]->received.source,
+                                                  .to = &flights[i]->received.buf };
     payload_fetch(r->store, wanted, n);
 }
 
@@ -227,7 +227,7 @@ static bool load_its_bytes(struct flight *f, struct outbox *out)
 {
     struct err err = { 0 };
 
-    if (!road_load_bytes(f, &f->variants[0], &err)) {
+    if (!road_load_bytes(f, &f->received, &err)) {
         load_failed(f, &err, out);
         return false;
     }
@@ -296,9 +296,9 @@ static bool fill_delivery(struct flight *f, const struct delivery_look *look,
     f->past = of->document.timeline;
     struct leg *p = flight_add_stored(f, v);
 
-    p->variant = &f->variants[0];
+    p->variant = &f->received;
     if (v->has_bytes)
-        f->variants[0].source = v->bytes;
+        f->received.source = v->bytes;
     if (!load_plan(f, &err)) {
         release(f, &err);
         return false;
@@ -344,7 +344,7 @@ static bool load_some_deliveries(struct road *r, struct flight **flights, size_t
 
         if (flights[i] == NULL)
             continue;
-        if (road_load_bytes(flights[i], &flights[i]->variants[0], &unread))
+        if (road_load_bytes(flights[i], &flights[i]->received, &unread))
             send_legs(flights[i], out);
         else
             load_failed(flights[i], &unread, out);

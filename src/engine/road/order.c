@@ -171,7 +171,7 @@ void order_use(struct road *r, const struct plan *plan)
 
 static struct str order_key_of(struct flight *f, const struct plan_system *s)
 {
-    struct str body = buf_view(&f->variants[0].buf);
+    struct str body = buf_view(&f->received.buf);
     struct extract_source source = {
         .body = body, .whole = (int64_t)body.len == f->source.size, .head = f->head, .name = f->name
     };

@@ -78,7 +78,7 @@ static bool fill_leg(struct flight *f, struct leg *p, bool has_row, struct settl
         return false;
     *to = p->row;
     to->aside = p->row.num != 0 && order_steps_aside(p);
-    if (p->variant != f->variants)
+    if (p->variant != &f->received)
         to->bytes = &p->variant->settle;
     to->answer = answers_keep(p);
     return true;

@@ -17,8 +17,9 @@
  *       whether the walk goes on, never where it leads.
  *   (2) The walk sends nothing and writes nothing to the store.  It reads payload bytes, and only
  *       those of a document too large for memory (then the caller is a thread that may block).
- *   (3) variants[0], the received bytes, never changes.  At most FLIGHT_VARIANTS_MOST variants
- *       and SETTLE_DELIVERIES_MOST legs exist; beyond that the document is dead (`limit`).
+ *   (3) The received bytes never change.  At most FLIGHT_MADE_MOST steps change the bytes, and at
+ *       most SETTLE_DELIVERIES_MOST legs exist; beyond that the document is dead (`limit`).  What
+ *       a step made stays in memory while a later step reads it or a leg sends it.
  *   (4) The walk ends.  A route has finitely many steps, and the router is asked at most HOPS_MOST
  *       times and never twice with the same sender, receiver and type; else the document is dead
  *       (`loop`).  Service code that does not return is not covered by this.
@@ -45,6 +46,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/auto.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/require.h"
@@ -167,7 +169,7 @@ bool walk_find_facts(struct flight *f)
     const struct plan_gateway *g = plan_gateway_find(f->plan, f->gateway);
     int64_t from = clock_mono_us();
     struct extract_failure failure;
-    struct str body = buf_view(&f->variants[0].buf);
+    struct str body = buf_view(&f->received.buf);
     struct extract_source source = {
         .body = body, .whole = (int64_t)body.len == f->source.size, .head = f->head, .name = f->name
     };
@@ -318,18 +320,32 @@ static struct service_document walk_document(const struct flight *f)
                                       .gateway = name_text(f->road->store, f->gateway) };
 }
 
+/* The bytes before are freed at once if nobody sends them. */
+static bool take_made(struct flight *f, const struct plan_step *s, struct buf *out,
+                      struct variant **bytes)
+{
+    if (f->made_count == FLIGHT_MADE_MOST) {
+        (void)snprintf(f->message, sizeof f->message,
+                       "more than %d steps change this document; a script can do the work of "
+                       "several",
+                       FLIGHT_MADE_MOST);
+        outcome_dead(f, TIMELINE_STEP, s->name, DEAD_LIMIT, -1, f->message);
+        return false;
+    }
+    struct variant *before = *bytes;
+
+    *bytes = flight_add_made(f, s->name, out);
+    variant_let_go(f, before);
+    return true;
+}
+
 static bool run_service(struct flight *f, const struct plan_step *s, struct variant **bytes)
 {
     struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
     int64_t from = clock_mono_us();
-    struct variant *out = &f->variants[f->variant_count];
+    AUTO(buf_done) struct buf out = BUF_INIT(SERVICE_BYTES_MOST);
     struct err err = { 0 };
 
-    if (f->variant_count == FLIGHT_VARIANTS_MOST) {
-        outcome_dead(f, TIMELINE_STEP, s->name, DEAD_LIMIT, -1,
-                     "more steps change this document than a route may have");
-        return false;
-    }
     if (f->until_us != 0 && clock_mono_us() >= f->until_us) {
         outcome_dead(f, TIMELINE_STEP, s->name, DEAD_BUDGET, -1, "its steps take too long");
         return false;
@@ -338,26 +354,16 @@ static bool run_service(struct flight *f, const struct plan_step *s, struct vari
         outcome_read_failed(f, &err);
         return false;
     }
-    *out = (struct variant){ .buf = BUF_INIT(SERVICE_BYTES_MOST),
-                             .step = s->name,
-                             .step_number = f->step_count + 1 };
-    f->variant_count++;
     struct service_document d = walk_document(f);
 
-    if (!s->service->run(s->self, buf_view(&(*bytes)->buf), &d, &out->buf, &failure)) {
+    if (!s->service->run(s->self, buf_view(&(*bytes)->buf), &d, &out, &failure)) {
         outcome_dead(f, TIMELINE_STEP, s->name, failure.code, clock_mono_us() - from,
                      failure.message);
         return false;
     }
     note_step(f, s, from);
     /* Unchanged bytes need no variant, so they are not stored a second time. */
-    if (str_eq(buf_view(&out->buf), buf_view(&(*bytes)->buf))) {
-        buf_done(&out->buf);
-        f->variant_count--;
-        return true;
-    }
-    *bytes = out;
-    return true;
+    return str_eq(buf_view(&out), buf_view(&(*bytes)->buf)) || take_made(f, s, &out, bytes);
 }
 
 static const struct plan_system *receiver_of(const struct flight *f)
@@ -404,7 +410,7 @@ static bool reroute(struct flight *f, const struct plan_step *s, const struct va
     struct extract_failure failure;
     struct str body = buf_view(&bytes->buf);
     struct extract_source source = { .body = body,
-                                     .whole = bytes != f->variants ||
+                                     .whole = bytes != &f->received ||
                                               (int64_t)body.len == f->source.size,
                                      .head = f->head,
                                      .name = f->name };
@@ -493,7 +499,7 @@ static enum way run_chain(struct flight *f, struct variant **bytes)
 static bool walk_find_way(struct flight *f)
 {
     struct visit visits[HOPS_MOST];
-    struct variant *bytes = &f->variants[0];
+    struct variant *bytes = &f->received;
     enum way first = f->batch != NULL ? run_chain(f, &bytes) : WAY_BACK_TO_ROUTER;
 
     if (first != WAY_BACK_TO_ROUTER)
@@ -525,12 +531,12 @@ bool walk_only(struct flight *f)
 
 bool walk(struct flight *f)
 {
-    fault_point_on(ROAD_WALK, buf_view(&f->variants[0].buf));
+    fault_point_on(ROAD_WALK, buf_view(&f->received.buf));
     bool found = walk_find_facts(f);
 
     if (found)
         walking_show(f);
-    fault_point_on(ROAD_ROUTE, buf_view(&f->variants[0].buf));
+    fault_point_on(ROAD_ROUTE, buf_view(&f->received.buf));
     if (found && walk_find_way(f) && f->leg_count == 0) {
         if (f->settle.end != SETTLE_JOIN)
             f->settle.end = SETTLE_OVER;
