@@ -28,6 +28,7 @@ struct flight_stock *flight_stock_new(struct store *store, struct ways *ways, st
 
     *s = (struct flight_stock){ .store = store, .ways = ways, .road = road };
     (void)pthread_mutex_init(&s->large, NULL);
+    (void)pthread_mutex_init(&s->peeking, NULL);
     (void)pthread_mutex_init(&s->computing, NULL);
     (void)pthread_mutex_init(&s->mutex, NULL);
     return s;
@@ -284,8 +285,9 @@ struct variant *flight_add_made(struct flight *f, struct str step, struct buf *b
 {
     struct variant *v = ARENA_NEW(&f->arena, struct variant);
 
-    require(f->made_count < FLIGHT_MADE_MOST);
+    require(f->made_count <= FLIGHT_MADE_MOST);
     *v = (struct variant){ .buf = *bytes, .step = step, .step_number = f->step_count };
+    v->buf.cap = SERVICE_BYTES_MOST; /* a later step may need all of it in memory again */
     *bytes = (struct buf)BUF_INIT(bytes->cap);
     f->made[f->made_count++] = v;
     return v;

@@ -64,6 +64,30 @@ struct leg_answer {
     struct str ctype;
 };
 
+/* What a walk that cannot go on where it is waits for. */
+enum walk_need {
+    WALK_NEEDS_THREAD, /* one that may block: the pool */
+};
+
+/* The facts with which the router was asked; on the arena. */
+struct walk_visit {
+    const struct walk_visit *before;
+    struct str sender, receiver, type;
+};
+
+/* How far the walk has come: all it needs to go on later, on another thread (road/walk.h). */
+struct walk_at {
+    bool begun;                      /* it has looked for the facts */
+    bool entered;                    /* it has had a route, or the chain of its batch */
+    bool in_route;                   /* f->route is under way; else the router is asked next */
+    bool routed;                     /* the router gave f->route; else it is the chain of a batch */
+    size_t step;                     /* of f->route, the one that is next or waits */
+    struct variant *bytes;           /* what that step reads */
+    const struct walk_visit *visits; /* the router's questions before, the latest first */
+    size_t hops;                     /* how many these are */
+    enum walk_need need;             /* while it waits */
+};
+
 /* One delivery, in memory. */
 struct leg {
     struct leg *next;           /* in the memory of its queue, or in a chain of the caller */
@@ -124,10 +148,15 @@ struct flight {
     int64_t expires_us;             /* of its deliveries; 0: never */
 
     struct variant received;
-    struct variant *made[FLIGHT_MADE_MOST]; /* by its steps, in their order; on the arena */
+    /* By its steps, in their order; on the arena.  With one too many the document is dead. */
+    struct variant *made[FLIGHT_MADE_MOST + 1];
     size_t made_count;
     bool keeps_all;     /* also bytes that nobody sends and no later step reads */
     int64_t step_count; /* steps that ran */
+    struct walk_at walk;
+    bool may_block;         /* the thread that walks it may block */
+    bool holds_large;       /* it holds stock->large */
+    struct variant *peeked; /* whose first bytes are in memory, under stock->peeking */
 
     struct leg **legs;
     size_t leg_count, part_room;
@@ -136,8 +165,9 @@ struct flight {
     struct str past;             /* the stored timeline, if the document was loaded */
     struct buf timeline, stages; /* new lines; and the same in short, for the log */
     int64_t began_us;            /* monotonic */
-    struct pool_job job;         /* walks a large document */
+    struct pool_job job;         /* for a thread that may block: walks it, or frees it */
     struct walking_place *place; /* where its walk is shown (road/walking.h); NULL: nowhere */
+    struct walking_place *waits; /* the same while it waits */
     int64_t counted;             /* its bytes in road.bytes */
     bool was_born;               /* claimed at birth */
     bool recovered;              /* it may have been sent before a crash */
@@ -160,6 +190,7 @@ struct flight_stock {
     struct ways *ways;
     struct road *road;
     pthread_mutex_t large;     /* held while a large document is in memory: one at a time */
+    pthread_mutex_t peeking;   /* held while the beginning of one is; taken last */
     pthread_mutex_t computing; /* held while a stage is computed again; taken before `large` */
 
     pthread_mutex_t mutex; /* guards the fields below */
@@ -191,7 +222,7 @@ void flight_note(struct flight *f, enum timeline_stage stage, enum timeline_outc
 void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcome outcome,
                      int64_t took_us, const char *message);
 
-/* New bytes, made by a step; they take over `bytes`.  made_count is below FLIGHT_MADE_MOST. */
+/* New bytes, made by the step that ran last; they take over `bytes`. */
 struct variant *flight_add_made(struct flight *f, struct str step, struct buf *bytes);
 /* A new delivery. */
 struct leg *flight_add_leg(struct flight *f, const struct plan_endpoint *e,

@@ -17,7 +17,7 @@ static bool past_load_bytes(const struct past *p, struct flight *f, struct err *
         return true;
     if (p->was.flight != NULL && size <= SEGMENT_PAYLOAD_MOST) /* the first walk has read them */
         return buf_append(&f->received.buf, buf_view(&p->was.flight->received.buf), err);
-    return bytes_peek(f, EXTRACT_BYTES_MOST, err);
+    return bytes_read_first(f, EXTRACT_BYTES_MOST, err);
 }
 
 static void note_batch(const struct past *p, struct past_walk *w)

@@ -46,7 +46,7 @@ static bool is_good(struct flight *f, const struct plan_step *s, struct variant 
     struct str body = buf_view(&bytes->buf);
     struct err err = { 0 };
 
-    if (s->batch->bad_all || (bytes == &f->received && (int64_t)body.len != f->source.size))
+    if (s->batch->bad_all || !variant_is_in_memory(bytes))
         return true;
     if (join_check(s->batch->join, body, &err))
         return true;

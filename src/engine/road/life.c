@@ -115,6 +115,7 @@ static void init_sync(struct road *r)
     (void)pthread_mutex_init(&r->mutex, NULL);
     for (size_t i = 0; i < RECORDER_SLOTS; i++)
         walking_init(&r->walking[i]);
+    walking_list_init(&r->waiting);
     (void)pthread_mutex_init(&r->claimer_mutex, NULL);
     (void)pthread_cond_init(&r->filled, NULL);
     (void)pthread_cond_init(&r->claimer_wake, NULL);

@@ -2,7 +2,6 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
-#include "base/container_of.h"
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/flight/bytes.h"
@@ -121,24 +120,6 @@ static void note_recovered(struct flight *f)
                 "sent before a crash: unknown");
 }
 
-/* A large document is walked on a thread of the pool. */
-static void walk_large(struct pool_job *job)
-{
-    struct flight *f = container_of(job, struct flight, job);
-    struct road *r = f->road;
-    OUTBOX(out, r);
-    struct err err = { 0 };
-
-    (void)pthread_mutex_lock(&r->stock->large); /* steps need the whole payload in memory */
-    if (bytes_peek(f, EXTRACT_BYTES_MOST, &err)) {
-        work_on(f, &out);
-    } else {
-        outcome_read_failed(f, &err);
-        settle_flight(f, &out);
-    }
-    (void)pthread_mutex_unlock(&r->stock->large);
-}
-
 /* ---- many at once ---- */
 
 static struct flight *flight_of(struct road *r, const struct task *t)
@@ -233,8 +214,7 @@ static bool load_its_bytes(struct flight *f, struct outbox *out)
     }
     if (f->source.size <= SEGMENT_PAYLOAD_MOST)
         return true;
-    f->job = (struct pool_job){ .run = walk_large };
-    pool_submit(f->road->pool, &f->job);
+    work_on_pool(f);
     return false;
 }
 

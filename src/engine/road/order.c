@@ -52,6 +52,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "engine/dispatch/dispatch.h"
+#include "engine/flight/bytes.h"
 #include "engine/road/order_keep.h"
 #include "engine/road/state.h"
 #include "engine/tally/mishaps.h"
@@ -199,13 +200,15 @@ static int64_t lane_number(int64_t system, struct str key)
     return (lane & INT64_MAX) | 1;
 }
 
-void order_mark(struct flight *f)
+bool order_mark(struct flight *f, struct err *err)
 {
     struct road *r = f->road;
 
     if (!atomic_load_explicit(&r->order->ordered, memory_order_relaxed) ||
         f->settle.task.kind == TASK_DELIVER)
-        return;
+        return true;
+    if (!variant_peek(f, &f->received, err))
+        return false;
     struct plan *plan = road_plan(r);
 
     for (size_t i = 0; i < f->leg_count; i++) {
@@ -219,6 +222,8 @@ void order_mark(struct flight *f)
         row->child = (int64_t)i;
     }
     plan_unref(plan);
+    variant_unpeek(f);
+    return true;
 }
 
 static bool may_pass(struct road *r, int64_t system)

@@ -11,6 +11,7 @@
  *   sender      calls of endpoints that block
  *   settling    commit 2                                slow        flights that take long
  *   walk        extract, route, steps                   join        members of batches (batcher.h)
+ *   step        one step of a chain
  *   outcome     from a verdict to a state
  *   answers     what receivers answered, to be kept
  *   order       ordered deliveries                      order_keep  flights that wait in a lane

@@ -273,10 +273,10 @@ void send_legs(struct flight *f, struct outbox *out)
     size_t count = f->leg_count;
     struct err err = { 0 };
 
-    order_mark(f);
     if (f->source.size > SEGMENT_PAYLOAD_MOST) /* sent from the store */
         buf_done(&f->received.buf);
-    if (has_large(f) && !variants_seal(f, &err)) { /* nothing was sent yet: safe to repeat */
+    /* Nothing was sent yet: safe to repeat. */
+    if (!order_mark(f, &err) || (has_large(f) && !variants_seal(f, &err))) {
         outcome_again(f, &err);
         settle_flight(f, out);
         return;

@@ -187,6 +187,29 @@ static void settling_note_stored(const struct flight *f)
         road_note_due(f->road, s->due_us);
 }
 
+static void drop_and_go(struct pool_job *job)
+{
+    struct flight *f = container_of(job, struct flight, job);
+
+    variants_drop_uploads(f);
+    road_gone(f);
+}
+
+/* What was uploaded and no row names is deleted, on a thread that may block.  When the node stops
+ * the next start sweeps it. */
+static void settling_gone(struct flight *f)
+{
+    const struct settle_op *s = &f->settle;
+    bool adopted = s->ours && (s->end == SETTLE_DELIVERIES || s->end == SETTLE_JOIN);
+
+    if (adopted || !variants_have_uploads(f) || atomic_load(&f->road->stopping)) {
+        road_gone(f);
+        return;
+    }
+    f->job = (struct pool_job){ .run = drop_and_go };
+    pool_submit(f->road->pool, &f->job);
+}
+
 /* On the writer's thread.  A failed settlement is repeated; `ours` false: the claim was lost. */
 static void on_settled(struct store_op *op)
 {
@@ -215,7 +238,7 @@ static void on_settled(struct store_op *op)
     if (s->end == SETTLE_DEAD)
         redrive_note_dead(f);
     if (!s->keep || !keep_put(f))
-        road_gone(f);
+        settling_gone(f);
 }
 
 /* The retention depends on the type and on the final state. */

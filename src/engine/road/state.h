@@ -50,6 +50,7 @@ struct road {
     struct keeping *keeping;
     struct suspects suspects;
     struct walking_place walking[RECORDER_SLOTS]; /* by the slot of the task's code */
+    struct walking_list waiting;                  /* walks that wait */
 
     pthread_rwlock_t plan_lock;
     struct plan *plan;                   /* in force */

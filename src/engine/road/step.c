@@ -1,0 +1,168 @@
+#include "engine/road/step.h"
+
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "engine/flight/bytes.h"
+#include "engine/flight/step_io.h"
+#include "engine/road/outcome.h"
+#include "engine/road/state.h"
+#include "store/store.h"
+
+static enum way step_dead(struct flight *f, const struct plan_step *s, enum dead_code code,
+                          int64_t took_us, const char *message)
+{
+    outcome_dead(f, TIMELINE_STEP, s->name, code, took_us, message);
+    return WAY_DEAD;
+}
+
+void step_note_done(struct flight *f, const struct plan_step *s, int64_t from_us)
+{
+    f->step_count++;
+    flight_note(f, TIMELINE_STEP, TIMELINE_DONE, s->name, clock_mono_us() - from_us, NULL);
+}
+
+/* What a step made is what the next one reads.  Unchanged bytes need no variant, so they are not
+ * stored a second time. */
+static enum way step_go_on(struct flight *f, const struct plan_step *s, struct variant *made,
+                           int64_t from_us)
+{
+    struct variant *before = f->walk.bytes;
+
+    if (f->made_count > FLIGHT_MADE_MOST) {
+        (void)snprintf(f->message, sizeof f->message,
+                       "more than %d steps change this document; a script can do the work of "
+                       "several",
+                       FLIGHT_MADE_MOST);
+        return step_dead(f, s, DEAD_LIMIT, -1, f->message);
+    }
+    flight_note(f, TIMELINE_STEP, TIMELINE_DONE, s->name, clock_mono_us() - from_us, NULL);
+    f->walk.bytes = made;
+    if (made != before)
+        variant_let_go(f, before);
+    return WAY_ON;
+}
+
+/* ---- a service that gets the whole document ---- */
+
+static struct service_document document_of(const struct flight *f)
+{
+    return (struct service_document){ .id = f->source.id,
+                                      .received_us = f->received_us,
+                                      .facts = &f->facts,
+                                      .name = f->name,
+                                      .ctype = f->ctype,
+                                      .gateway = name_text(f->stock->store, f->gateway) };
+}
+
+/* Whoever walks without effect holds the lock already. */
+static bool load_whole(struct flight *f, struct err *err)
+{
+    if (variant_size(f->walk.bytes) > SEGMENT_PAYLOAD_MOST && !f->dry && !f->holds_large) {
+        (void)pthread_mutex_lock(&f->stock->large);
+        f->holds_large = true;
+    }
+    return variant_load(f, f->walk.bytes, err);
+}
+
+static enum way run_whole(struct flight *f, const struct plan_step *s)
+{
+    struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
+    AUTO(buf_done) struct buf out = BUF_INIT(SERVICE_BYTES_MOST);
+    struct service_document d = document_of(f);
+    int64_t from = clock_mono_us();
+    struct err err = { 0 };
+
+    if (!load_whole(f, &err)) {
+        outcome_read_failed(f, &err);
+        return WAY_DEAD;
+    }
+    struct str in = buf_view(&f->walk.bytes->buf);
+
+    fault_point_on(ROAD_STEP, in);
+    if (!s->service->run(s->self, in, &d, &out, &failure))
+        return step_dead(f, s, failure.code, clock_mono_us() - from, failure.message);
+    f->step_count++;
+    bool same = str_eq(buf_view(&out), in);
+
+    return step_go_on(f, s, same ? f->walk.bytes : flight_add_made(f, s->name, &out), from);
+}
+
+/* ---- a service that streams ---- */
+
+/* What may come out: as much as may come in, and never less than a service in memory may make. */
+static int64_t stream_most(const struct flight *f)
+{
+    const struct plan_gateway *g = plan_gateway_find(f->plan, f->gateway);
+    uint64_t most =
+        g != NULL ? f->plan->config->gateways[g - f->plan->gateways].size_bytes : INT64_MAX;
+
+    return most < SERVICE_BYTES_MOST ? SERVICE_BYTES_MOST
+           : most > INT64_MAX        ? INT64_MAX
+                                     : (int64_t)most;
+}
+
+/* The step did not end well: it waits for another thread, the store failed, or it is the step. */
+static enum way stream_failed(struct step_io *x, const struct plan_step *s,
+                              const struct service_failure *failure, int64_t took_us)
+{
+    struct flight *f = x->flight;
+
+    if (x->wants_thread) {
+        f->walk.need = WALK_NEEDS_THREAD;
+        return WAY_WAITS;
+    }
+    if (x->is_too_large)
+        (void)err_set(&x->err, ERR_TRANSIENT, 0,
+                      "what the step %.*s makes is too large to be made again here",
+                      STR_ARG(s->name));
+    if (x->err.kind != ERR_NONE) {
+        outcome_read_failed(f, &x->err);
+        return WAY_DEAD;
+    }
+    step_io_tell(x, s->name);
+    return step_dead(f, s, failure->code, took_us, failure->message);
+}
+
+static enum way stream_done(struct step_io *x, const struct plan_step *s, int64_t from_us)
+{
+    struct flight *f = x->flight;
+    struct service_failure none = { .code = DEAD_SERVICE_FAILED };
+    struct variant *made;
+
+    if (x->is_none) {
+        step_io_tell(x, s->name);
+        f->step_count++;
+        flight_note(f, TIMELINE_STEP, TIMELINE_DROPPED, s->name, clock_mono_us() - from_us,
+                    "nothing came out");
+        return WAY_ENDS;
+    }
+    f->step_count++;
+    if (!step_io_take(x, s->name, &made)) {
+        f->step_count--;
+        return stream_failed(x, s, &none, -1);
+    }
+    step_io_tell(x, s->name);
+    return step_go_on(f, s, made, from_us);
+}
+
+static enum way run_stream(struct flight *f, const struct plan_step *s)
+{
+    struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
+    int64_t from = clock_mono_us();
+    AUTO(step_io_done) struct step_io x;
+
+    step_io_init(&x, f, stream_most(f));
+    if (!s->service->stream(s->self, &x.io, &failure))
+        return stream_failed(&x, s, &failure, clock_mono_us() - from);
+    return stream_done(&x, s, from);
+}
+
+enum way step_run(struct flight *f, const struct plan_step *s)
+{
+    if (f->until_us != 0 && clock_mono_us() >= f->until_us)
+        return step_dead(f, s, DEAD_BUDGET, -1, "its steps take too long");
+    return s->service->stream != NULL ? run_stream(f, s) : run_whole(f, s);
+}
