@@ -408,6 +408,8 @@ void check_value(struct check *c, struct yaml_node *node, const struct option *o
     if (check_typed(option, node->text, &err)) {
         if (option->type == OPT_ZONE)
             check_see(c, &c->references, node, OPT_ZONE, node->text);
+        if (option->type == OPT_FILE)
+            check_see(c, &c->files, node, OPT_FILE, node->text);
         check_safe_value(c, node, option, in_node, label);
         return;
     }
