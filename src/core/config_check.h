@@ -39,6 +39,7 @@ struct check {
     struct check_list attributes; /* names that extract, search and split define */
     struct check_list unknown;    /* keys of `when` that may be attributes        */
     struct check_list words;      /* words of templates: ${word}                  */
+    struct check_list files;      /* that options name                            */
 };
 
 /* The sorted names of a section. */
@@ -99,6 +100,9 @@ const char *check_hint_text(struct check_hint *hint, const char *lead, char text
 
 /* Lists the folders that the configuration names (config_reach.c). */
 void config_build_folders(struct config *c, const struct connectors *all);
+
+/* Lists the files that it names, and copies those that are there (config_files.c). */
+void config_build_files(struct config *c, const struct check *check);
 
 /* ${env:}, ${file:}, ${secret:} or a leading secret: anywhere in the text. */
 bool check_has_reference(struct str text);
