@@ -15,7 +15,7 @@
 #include "store/batch/batch_members.h"
 #include "store/db/rows.h"
 #include "store/kernel/store_state.h"
-#include "store/manual/link.h"
+#include "store/road/link.h"
 #include "store/manual/live_deliveries.h"
 #include "store/manual/place.h"
 #include "store/road/done.h"
