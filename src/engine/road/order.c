@@ -216,7 +216,7 @@ void order_mark(struct flight *f)
             continue;
         row->lane = lane_number(s->word, order_key_of(f, s));
         row->seq = f->seq;
-        row->child = (int64_t)i;
+        row->child = order_child(f->child, i);
     }
     plan_unref(plan);
 }

@@ -306,7 +306,7 @@ static bool add_documents(struct writer *w, struct accept_op **fresh, size_t cou
 static bool number_documents(struct writer *w, struct accept_op **fresh, size_t count,
                              struct err *err)
 {
-    enum { COLUMNS = 2 };
+    enum { COLUMNS = 3 };
     bool numbered = order_is_numbered(w->store);
     struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, count * COLUMNS);
     int64_t first = 0;
@@ -330,7 +330,8 @@ static bool number_documents(struct writer *w, struct accept_op **fresh, size_t 
         if (a->seq == 0)
             continue;
         rows[n * COLUMNS] = db_int(a->gateway);
-        rows[n++ * COLUMNS + 1] = db_int(a->seq);
+        rows[n * COLUMNS + 1] = db_int(a->seq);
+        rows[n++ * COLUMNS + 2] = db_int(a->keeps_child);
     }
     return db_batch(w->db, SQL_ORDER_OPEN_ADD, DB_NO_SLOT, rows, COLUMNS, n, err);
 }

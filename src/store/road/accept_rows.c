@@ -47,7 +47,10 @@ bool accept_place(struct writer *w, struct accept_op *a, struct err *err)
         a->place = (struct payload_ref){ .seg = PAYLOAD_IN_TABLE, .pos = payload_day(w->store) };
     if (w->segments == NULL)
         return true;
-    p.record = record_of(w, a);
+    if (a->is_child && a->is_spooled)
+        return true;
+    if (!a->is_child)
+        p.record = record_of(w, a);
     if (a->is_spooled) {
         p.elsewhere = a->size;
         return segments_add(w->segments, &p, &noted, err);

@@ -10,7 +10,7 @@
 
 /* Gives the payload its place.  On SQLite appends it to a segment with the record by which the
  * document is taken in again (store/recover.h); a large one has a file of its own, and its record
- * goes into the segment all the same. */
+ * goes into the segment all the same.  A child has no record (offspring.c). */
 bool accept_place(struct writer *w, struct accept_op *a, struct err *err);
 
 /* The columns of a document without its number in the order (order.h). */
