@@ -7,7 +7,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "engine/engine.h"
-#include "store/manual/link.h"
+#include "store/road/link.h"
 #include "store/payload/payload.h"
 
 enum {

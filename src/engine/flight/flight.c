@@ -151,6 +151,7 @@ void flight_fill(struct flight *f, const struct document *d)
     f->config = d->config;
     f->again = d->again;
     f->seq = d->seq;
+    f->child = d->child;
     f->name = d->name;
     f->ctype = d->ctype;
     f->head = d->head;

@@ -135,7 +135,7 @@ struct flight {
     struct payload_source source; /* id, num, size, sha256, place */
     char id[40];                  /* as text */
     char traceparent[FLIGHT_TRACE];
-    int64_t gateway, received_us, config, again, seq;
+    int64_t gateway, received_us, config, again, seq, child;
     struct str name, ctype, head;
     struct facts facts;
     bool has_facts; /* from an earlier run: extraction is skipped */

@@ -219,7 +219,7 @@ bool order_mark(struct flight *f, struct err *err)
             continue;
         row->lane = lane_number(s->word, order_key_of(f, s));
         row->seq = f->seq;
-        row->child = (int64_t)i;
+        row->child = order_child(f->child, i);
     }
     plan_unref(plan);
     variant_unpeek(f);

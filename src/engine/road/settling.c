@@ -272,6 +272,7 @@ void settle_flight(struct flight *f, struct outbox *out)
     s->doc = f->source.num;
     s->gateway = f->gateway;
     s->seq = f->seq;
+    s->child = f->child;
     s->keep = s->end == SETTLE_DELIVERIES && keep_wants(f);
     s->timeline = buf_view(&f->timeline);
     s->trims = f->past.len > TIMELINE_FULL;
