@@ -153,6 +153,16 @@ void variant_let_go(struct flight *f, struct variant *v)
     drop_upload(f, v);
 }
 
+bool variant_rest(struct flight *f, struct variant *v, struct err *err)
+{
+    if (variant_size(v) <= SEGMENT_PAYLOAD_MOST)
+        return true;
+    if (v != &f->received && !v->settle.uploaded)
+        return to_store(f, v, err);
+    buf_done(&v->buf);
+    return true;
+}
+
 static struct timeline_line line_of_bytes(const struct flight *f, const struct variant *v)
 {
     return (struct timeline_line){ .at_us = clock_wall_us(),

@@ -35,6 +35,8 @@ void variant_set_stored(struct flight *f, struct variant *v, struct payload_ref 
                         const struct sha256 *sha256);
 /* No later step reads the bytes: frees what nobody sends, and moves to the store what is large. */
 void variant_let_go(struct flight *f, struct variant *v);
+/* The walk waits: a large variant is from here on only in the store. */
+bool variant_rest(struct flight *f, struct variant *v, struct err *err);
 /* Prepares for the settlement the variants that a leg sends or a batch gets.  Large ones are
  * uploaded to the store now, and sent from there. */
 bool variants_seal(struct flight *f, struct err *err);

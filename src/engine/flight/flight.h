@@ -34,6 +34,7 @@
 #include "store/road/settle.h"
 #include "store/road/settle_batch.h"
 
+struct caged;
 struct document;
 struct flight;
 struct flight_stock;
@@ -67,6 +68,7 @@ struct leg_answer {
 /* What a walk that cannot go on where it is waits for. */
 enum walk_need {
     WALK_NEEDS_THREAD, /* one that may block: the pool */
+    WALK_NEEDS_CAGE,   /* a process for its step (road/caging.h) */
 };
 
 /* The facts with which the router was asked; on the arena. */
@@ -156,6 +158,7 @@ struct flight {
     struct walk_at walk;
     bool may_block;         /* the thread that walks it may block */
     bool holds_large;       /* it holds stock->large */
+    struct caged *caged;    /* at a step that runs in a process; on the arena */
     struct variant *peeked; /* whose first bytes are in memory, under stock->peeking */
 
     struct leg **legs;

@@ -9,6 +9,7 @@
 #include "engine/plan/folders.h"
 #include "engine/plan/plan_batch.h"
 #include "engine/plan/plan_build.h"
+#include "engine/plan/plan_cage.h"
 #include "engine/plan/plan_retain.h"
 #include "store/people/secret.h"
 #include "store/road/accept.h"
@@ -515,6 +516,8 @@ static bool build_service(struct builder *b, const struct yaml_node *map,
     if (step->service == NULL)
         return err_set(err, ERR_LIMIT, 0, "this build cannot run the step `%.*s` yet",
                        STR_ARG(step->name));
+    if (step->service->caged)
+        return plan_build_cage(b, &s, step, err);
     return step->service->make(&s, &step->self, err);
 }
 
@@ -706,6 +709,7 @@ static void free_route(const struct plan_route *r)
         const struct plan_step *s = &r->steps[i];
 
         extractor_free(s->extractor);
+        plan_free_cage(s);
         if (s->self != NULL && s->service->unmake != NULL)
             s->service->unmake(s->self);
     }

@@ -7,9 +7,16 @@
 #include "base/fault.h"
 #include "engine/flight/bytes.h"
 #include "engine/flight/step_io.h"
+#include "engine/road/caging.h"
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
 #include "store/store.h"
+
+enum {
+    DEATHS_MOST = 3, /* attempts, the last of which makes a dead letter */
+    TURNS_MOST = 5,  /* processes that end before its turn */
+    TURNS_WAIT_US = 1 * CLOCK_S
+};
 
 static enum way step_dead(struct flight *f, const struct plan_step *s, enum dead_code code,
                           int64_t took_us, const char *message)
@@ -160,9 +167,98 @@ static enum way run_stream(struct flight *f, const struct plan_step *s)
     return stream_done(&x, s, from);
 }
 
+/* ---- a service in a process of its own ---- */
+
+static enum way begin_caged(struct flight *f, const struct plan_step *s)
+{
+    struct caged *c = f->caged;
+    struct err err = { 0 };
+
+    if (!f->dry && !variant_rest(f, f->walk.bytes, &err)) {
+        outcome_again(f, &err);
+        return WAY_DEAD;
+    }
+    step_io_done(&c->io); /* of a turn that did not come */
+    step_io_init(&c->io, f, s->output_most);
+    c->job = (struct cage_job){ .io = &c->io.io };
+    f->walk.need = WALK_NEEDS_CAGE;
+    return WAY_WAITS;
+}
+
+void step_drop(struct flight *f)
+{
+    if (f->caged != NULL)
+        step_io_done(&f->caged->io);
+    f->caged = NULL;
+}
+
+/* The process may have died of something else: twice it is tried again. */
+static enum way caged_died(struct flight *f, const struct plan_step *s, int64_t took_us)
+{
+    const struct service_failure *failure = &f->caged->job.failure;
+
+    step_io_tell(&f->caged->io, s->name);
+    if (f->dry || f->settle.task.attempts >= DEATHS_MOST)
+        return step_dead(f, s, failure->code, took_us, failure->message);
+    outcome_step_died(f, s->name, took_us, failure->message);
+    return WAY_DEAD;
+}
+
+/* Another document ended its process.  That costs it nothing, but it does not wait for ever. */
+static enum way caged_not_run(struct flight *f, const struct plan_step *s)
+{
+    if (++f->caged->turns < TURNS_MOST)
+        return begin_caged(f, s);
+    (void)snprintf(f->message, sizeof f->message,
+                   "the step %.*s was not run: its processes end before its turn",
+                   STR_ARG(s->name));
+    outcome_delayed(f, road_now_us(f->road) + TURNS_WAIT_US);
+    return WAY_DEAD;
+}
+
+static enum way end_caged(struct flight *f, const struct plan_step *s)
+{
+    struct caged *c = f->caged;
+    int64_t took = clock_mono_us() - c->from_us;
+
+    switch (c->job.result) {
+    case CAGE_DONE:
+        return stream_done(&c->io, s, c->from_us);
+    case CAGE_FAILED:
+        return stream_failed(&c->io, s, &c->job.failure, took);
+    case CAGE_DIED:
+        return caged_died(f, s, took);
+    case CAGE_NOT_RUN:
+        break;
+    }
+    return caged_not_run(f, s);
+}
+
+static enum way run_caged(struct flight *f, const struct plan_step *s)
+{
+    enum way way = WAY_WAITS;
+
+    if (f->caged != NULL) {
+        way = end_caged(f, s);
+    } else {
+        f->caged = ARENA_NEW(&f->arena, struct caged);
+        f->caged->from_us = clock_mono_us();
+        way = begin_caged(f, s);
+    }
+    while (way == WAY_WAITS && f->dry) { /* its caller may block */
+        caging_run(f->road->caging, s, &f->caged->job);
+        way = end_caged(f, s);
+    }
+    if (way != WAY_WAITS)
+        step_drop(f);
+    return way;
+}
+
 enum way step_run(struct flight *f, const struct plan_step *s)
 {
     if (f->until_us != 0 && clock_mono_us() >= f->until_us)
         return step_dead(f, s, DEAD_BUDGET, -1, "its steps take too long");
+    if (s->cage != NULL)
+        return run_caged(f, s);
     return s->service->stream != NULL ? run_stream(f, s) : run_whole(f, s);
 }

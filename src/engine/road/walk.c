@@ -28,8 +28,9 @@
  *       a step made stays in memory while a later step reads it or a leg sends it.
  *   (4) The walk ends.  A route has finitely many steps, and the router is asked at most HOPS_MOST
  *       times and never twice with the same sender, receiver and type; else the document is dead
- *       (`loop`).  Service code that does not return is not covered by this.  A wait ends: with a
- *       thread of the pool.
+ *       (`loop`).  Service code that does not return is not covered by this; what runs in a
+ *       process of its own returns, or is killed.  A wait ends: with a thread of the pool, or
+ *       within the time of the steps that are ahead, or the document goes back to the store.
  *   (5) walk() returns WALK_SENDS exactly when settle.end is SETTLE_DELIVERIES with at least one
  *       leg.  With WALK_ENDS settle.end is OVER, JOIN, DEAD or AGAIN, and legs that were added
  *       before a later step failed are not sent and not stored: the settlement reads legs only for

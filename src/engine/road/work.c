@@ -1,34 +1,68 @@
 #include "engine/road/work.h"
 
+#include <stdio.h>
+
 #include "base/container_of.h"
+#include "engine/flight/bytes.h"
+#include "engine/road/caging.h"
+#include "engine/road/outcome.h"
 #include "engine/road/send.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
+#include "engine/road/step.h"
 #include "engine/road/walk.h"
 
 enum { BATCH = 32 }; /* flights a worker takes at once */
 
-static void on_pool(struct pool_job *job)
+/* What has happened is as if it had not: the next run begins anew.  A document that expires
+ * meanwhile is due when it expires. */
+static void put_back(struct flight *f, int64_t wait_us, const char *why, struct outbox *out)
 {
-    struct flight *f = container_of(job, struct flight, job);
-    OUTBOX(out, f->road);
+    int64_t due = road_now_us(f->road) + wait_us;
 
-    work_on(f, &out);
+    walking_begin(f, NULL);
+    step_drop(f);
+    variants_drop_uploads(f);
+    if (f->expires_us != 0 && due > f->expires_us)
+        due = f->expires_us;
+    if (!f->recovered)
+        buf_clear(&f->timeline);
+    (void)snprintf(f->message, sizeof f->message, "%s", why);
+    outcome_delayed(f, due);
+    settle_flight(f, out);
 }
 
-void work_on_pool(struct flight *f)
+void work_put_back(struct road *r, struct flight *first)
 {
-    f->may_block = true;
-    f->job = (struct pool_job){ .run = on_pool };
-    pool_submit(f->road->pool, &f->job);
+    OUTBOX(out, r);
+
+    for (struct flight *next; first != NULL; first = next) {
+        next = first->next;
+        put_back(first, 0, "the node stopped while it waited for a step", &out);
+    }
+}
+
+static void wait_for_cage(struct flight *f, struct outbox *out)
+{
+    struct str step = f->route->steps[f->walk.step].name;
+    char why[VERDICT_MESSAGE_MOST];
+    int64_t wait_us;
+
+    if (caging_put(f, &wait_us))
+        return;
+    (void)snprintf(why, sizeof why, "waits for its turn at the step %.*s", STR_ARG(step));
+    put_back(f, wait_us, why, out);
 }
 
 /* Everything that others wait for has been let go. */
-static void wait_for_need(struct flight *f)
+static void wait_for_need(struct flight *f, struct outbox *out)
 {
     switch (f->walk.need) {
     case WALK_NEEDS_THREAD:
         work_on_pool(f);
+        break;
+    case WALK_NEEDS_CAGE:
+        wait_for_cage(f, out);
         break;
     }
 }
@@ -48,7 +82,9 @@ static void after_walk(struct flight *f, enum walk_result result, struct outbox 
     }
 }
 
-void work_on(struct flight *f, struct outbox *out)
+/* Walks the flight, then offers its deliveries or settles it.  The flight of a stored delivery is
+ * not walked, only offered.  A walk that waits is handed on. */
+static void work_on(struct flight *f, struct outbox *out)
 {
     struct road *r = f->road;
     struct task_code c = suspects_enter(&r->suspects, &f->settle.task);
@@ -70,7 +106,29 @@ void work_on(struct flight *f, struct outbox *out)
         (void)pthread_mutex_unlock(&r->stock->large);
     suspects_leave(&r->suspects, c);
     if (result == WALK_WAITS)
-        wait_for_need(f);
+        wait_for_need(f, out);
+}
+
+void work_go_on(struct road *r, struct flight **flights, size_t count)
+{
+    OUTBOX(out, r);
+
+    for (size_t i = 0; i < count; i++)
+        work_on(flights[i], &out);
+}
+
+static void on_pool(struct pool_job *job)
+{
+    struct flight *f = container_of(job, struct flight, job);
+
+    work_go_on(f->road, &f, 1);
+}
+
+void work_on_pool(struct flight *f)
+{
+    f->may_block = true;
+    f->job = (struct pool_job){ .run = on_pool };
+    pool_submit(f->road->pool, &f->job);
 }
 
 void *work_main(void *road)
@@ -79,11 +137,7 @@ void *work_main(void *road)
     struct flight *batch[BATCH];
     size_t n;
 
-    while ((n = road_take(r, batch, BATCH)) > 0) {
-        OUTBOX(out, r);
-
-        for (size_t i = 0; i < n; i++)
-            work_on(batch[i], &out);
-    }
+    while ((n = road_take(r, batch, BATCH)) > 0)
+        work_go_on(r, batch, n);
     return NULL;
 }

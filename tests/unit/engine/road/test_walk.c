@@ -6,11 +6,6 @@
 
 enum { LARGE = 3 << 20 };
 
-static bool says(const struct flight *f, const char *words)
-{
-    return memmem(f->timeline.ptr, f->timeline.len, words, strlen(words)) != NULL;
-}
-
 TEST(steps_in_memory_are_walked_at_once)
 {
     struct scene s = scene_open("{ bang: {} }, { copy: {} }, { deliver: out }, { bang: {} }, "
@@ -71,7 +66,7 @@ TEST(what_a_stream_makes_of_a_large_document_is_in_the_store)
 
     f->may_block = true;
     CHECK(walk(f) == WALK_SENDS && f->made_count == 1); /* two of them changed nothing */
-    CHECK(says(f, "looked at it") && f->step_count == 3);
+    CHECK(scene_says(f, "looked at it") && f->step_count == 3);
     CHECK(variants_seal(f, &err) && f->made[0]->settle.uploaded && f->made[0]->buf.len == 0);
     CHECK(f->made[0]->settle.size == LARGE + 1 && f->made[0]->settle.line != NULL);
     struct str sent = scene_sent(f, 0);
@@ -91,7 +86,7 @@ TEST(a_chain_ends_where_nothing_comes_out)
     struct flight *f = scene_flight(&s, "hi", 0);
 
     CHECK(walk(f) == WALK_SENDS && f->leg_count == 1 && bangs == 0);
-    CHECK(says(f, "nothing came out"));
+    CHECK(scene_says(f, "nothing came out"));
     scene_end(f);
     scene_close(&s);
 }

@@ -2,7 +2,7 @@
  *
  * Its services: bang (run: puts "!" behind), wide (stream: its bytes a hundred times), copy
  * (stream: as they are), none (stream: no result), say (stream: as they are, and a line in the
- * timeline).
+ * timeline), caged (in a process: by the function that scene_open_with() is given).
  */
 #pragma once
 
@@ -14,6 +14,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "cage/cage.h"
+#include "core/grammar.h"
 #include "engine/dispatch/govern.h"
 #include "engine/flight/bytes.h"
 #include "engine/flight/flight.h"
@@ -21,6 +23,8 @@
 #include "engine/road/life.h"
 #include "engine/road/road.h"
 #include "engine/road/sender.h"
+#include "engine/road/state.h"
+#include "engine/road/step.h"
 #include "engine/road/walk.h"
 #include "engine/tally/mishaps.h"
 #include "engine/tally/ways.h"
@@ -101,7 +105,9 @@ static bool say_stream(void *self, struct service_io *io, struct service_failure
     return copy_once(io, ret_failure);
 }
 
-static const struct option no_options[] = { OPTION("x", OPT_TEXT, "nothing"), { 0 } };
+static const struct option no_options[] = { OPTION("x", OPT_TEXT, "nothing"),
+                                            OPTIONS(grammar_limits),
+                                            { 0 } };
 
 #define SCENE_SERVICE(word, ...)                                                            \
     {                                                                                       \
@@ -113,8 +119,11 @@ static const struct service_type scene_wide = SCENE_SERVICE("wide", .stream = wi
 static const struct service_type scene_copy = SCENE_SERVICE("copy", .stream = copy_stream);
 static const struct service_type scene_none = SCENE_SERVICE("none", .stream = none_stream);
 static const struct service_type scene_say = SCENE_SERVICE("say", .stream = say_stream);
+static const struct service_type scene_caged =
+    SCENE_SERVICE("caged", .caged = true, .stream = copy_stream);
 static const struct service_type *const scene_services[] = { &scene_bang, &scene_wide, &scene_copy,
-                                                             &scene_none, &scene_say,  NULL };
+                                                             &scene_none, &scene_say,  &scene_caged,
+                                                             NULL };
 
 /* ---- a road ---- */
 
@@ -159,7 +168,9 @@ static void scene_plan(struct scene *s, const char *steps)
     buf_done(&text);
 }
 
-static struct scene scene_open(const char *steps)
+static struct scene scene_open_with(const char *steps,
+                                    void (*play)(struct cage *c, struct cage_job *jobs,
+                                                 size_t count))
 {
     struct scene s = { .folder = folder_make(),
                        .govern = govern_new(),
@@ -177,6 +188,7 @@ static struct scene scene_open(const char *steps)
                                                .govern = s.govern,
                                                .mishaps = s.mishaps,
                                                .ways = s.ways,
+                                               .cage_run = play,
                                                .workers = 1,
                                                .bytes_most = 1 << 20 },
                        &s.road, &err));
@@ -184,6 +196,11 @@ static struct scene scene_open(const char *steps)
     bangs = wides = 0;
     largest_piece = 0;
     return s;
+}
+
+__attribute__((unused)) static struct scene scene_open(const char *steps)
+{
+    return scene_open_with(steps, NULL);
 }
 
 static void scene_close(struct scene *s)
@@ -253,6 +270,11 @@ static struct str scene_sent(struct flight *f, size_t leg)
 
     require(leg < f->leg_count && variant_load(f, f->legs[leg]->variant, &err));
     return buf_view(&f->legs[leg]->variant->buf);
+}
+
+static bool scene_says(const struct flight *f, const char *words)
+{
+    return memmem(f->timeline.ptr, f->timeline.len, words, strlen(words)) != NULL;
 }
 
 static void scene_end(struct flight *f)
