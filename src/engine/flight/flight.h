@@ -38,6 +38,7 @@ struct caged;
 struct document;
 struct flight;
 struct flight_stock;
+struct parts;
 struct send_queue;
 struct payload_reader;
 struct road;
@@ -159,6 +160,7 @@ struct flight {
     bool may_block;         /* the thread that walks it may block */
     bool holds_large;       /* it holds stock->large */
     struct caged *caged;    /* at a step that runs in a process; on the arena */
+    struct parts *parts;    /* documents that its last step made (road/parts.h); NULL: none */
     struct variant *peeked; /* whose first bytes are in memory, under stock->peeking */
 
     struct leg **legs;

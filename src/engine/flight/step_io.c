@@ -105,14 +105,6 @@ static bool step_put(struct service_io *io, struct str piece, struct service_fai
                                   : buf_append(&x->out, piece, &x->err);
 }
 
-static bool step_part(struct service_io *io, const struct service_part *head,
-                      struct service_failure *ret_failure)
-{
-    (void)io, (void)head;
-    return service_fail(ret_failure, DEAD_SERVICE_FAILED,
-                        "this build cannot make documents out of one");
-}
-
 static bool step_none(struct service_io *io, struct service_failure *ret_failure)
 {
     (void)ret_failure;
@@ -131,7 +123,7 @@ static void step_note(struct service_io *io, struct str line)
 
 /* ---- life ---- */
 
-void step_io_init(struct step_io *x, struct flight *f, int64_t most)
+void step_io_init(struct step_io *x, struct flight *f, int64_t most, step_begins_part *part)
 {
     *x = (struct step_io){
         .io = { .document = &x->document,
@@ -139,7 +131,7 @@ void step_io_init(struct step_io *x, struct flight *f, int64_t most)
                 .next = step_next,
                 .rewind = step_rewind,
                 .put = step_put,
-                .part = step_part,
+                .part = part,
                 .none = step_none,
                 .note = step_note },
         .document = { .id = f->source.id,

@@ -46,8 +46,11 @@ struct step_io {
     size_t note_count;
 };
 
-/* From the bytes at which the walk is.  `most`: of what comes out. */
-void step_io_init(struct step_io *x, struct flight *f, int64_t most);
+typedef bool step_begins_part(struct service_io *io, const struct service_part *head,
+                              struct service_failure *ret_failure);
+
+/* From the bytes at which the walk is.  `most`: of what comes out; `part`: road/parts.h. */
+void step_io_init(struct step_io *x, struct flight *f, int64_t most, step_begins_part *part);
 void step_io_done(struct step_io *x); /* drops what was not taken; twice is fine */
 
 /* The notes of the step become lines of the timeline. */

@@ -9,6 +9,7 @@
 #include "engine/road/doubt.h"
 #include "engine/road/order_keep.h"
 #include "engine/road/outcome.h"
+#include "engine/road/parts.h"
 #include "engine/road/send.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
@@ -33,6 +34,7 @@ void load_give_back(struct flight *f)
         return;
     }
     road_note_due(f->road, due);
+    parts_drop(f);
     road_gone(f);
 }
 

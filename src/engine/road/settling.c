@@ -14,6 +14,7 @@
 #include "engine/road/order_keep.h"
 #include "engine/road/outbox.h"
 #include "engine/road/outcome.h"
+#include "engine/road/parts.h"
 #include "engine/road/redrive.h"
 #include "engine/road/state.h"
 #include "engine/tally/mishaps.h"
@@ -202,6 +203,7 @@ static void settling_gone(struct flight *f)
     const struct settle_op *s = &f->settle;
     bool adopted = s->ours && (s->end == SETTLE_DELIVERIES || s->end == SETTLE_JOIN);
 
+    parts_drop(f);
     if (adopted || !variants_have_uploads(f) || atomic_load(&f->road->stopping)) {
         road_gone(f);
         return;
@@ -235,6 +237,8 @@ static void on_settled(struct store_op *op)
     metric_observe_us(&run_time, clock_mono_us() - f->began_us);
     if (s->ours || f->unknown)
         settling_note_stored(f);
+    if (f->parts != NULL)
+        road_note_backlog(f->road);
     if (s->end == SETTLE_DEAD)
         redrive_note_dead(f);
     if (!s->keep || !keep_put(f))
@@ -250,6 +254,11 @@ static void fill_keep(struct flight *f)
 
     s->keep_days = retain_days(store, type, s->end == SETTLE_OVER ? s->state : DOCUMENT_DELIVERED);
     s->keep_cancelled = retain_days(store, type, DOCUMENT_CANCELLED);
+}
+
+struct store_op *settling_op(struct flight *f)
+{
+    return f->parts != NULL ? parts_settlement(f, on_settled) : &f->settle.op;
 }
 
 void settle_flight(struct flight *f, struct outbox *out)
@@ -273,9 +282,9 @@ void settle_flight(struct flight *f, struct outbox *out)
     s->gateway = f->gateway;
     s->seq = f->seq;
     s->child = f->child;
-    s->keep = s->end == SETTLE_DELIVERIES && keep_wants(f);
+    s->keep = s->end == SETTLE_DELIVERIES && f->parts == NULL && keep_wants(f);
     s->timeline = buf_view(&f->timeline);
     s->trims = f->past.len > TIMELINE_FULL;
     s->op = (struct store_op){ .verb = &settle_verb, .done = on_settled };
-    outbox_add_settlement(out, &s->op);
+    outbox_add_settlement(out, settling_op(f));
 }

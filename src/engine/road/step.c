@@ -9,6 +9,7 @@
 #include "engine/flight/step_io.h"
 #include "engine/road/caging.h"
 #include "engine/road/outcome.h"
+#include "engine/road/parts.h"
 #include "engine/road/state.h"
 #include "store/store.h"
 
@@ -117,6 +118,7 @@ static enum way stream_failed(struct step_io *x, const struct plan_step *s,
 {
     struct flight *f = x->flight;
 
+    parts_drop(f);
     if (x->wants_thread) {
         f->walk.need = WALK_NEEDS_THREAD;
         return WAY_WAITS;
@@ -133,12 +135,33 @@ static enum way stream_failed(struct step_io *x, const struct plan_step *s,
     return step_dead(f, s, failure->code, took_us, failure->message);
 }
 
+/* The chain ends with the documents that the step made. */
+static enum way parts_done(struct step_io *x, const struct plan_step *s, int64_t from_us)
+{
+    struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
+    struct flight *f = x->flight;
+
+    if (!parts_end(f, &x->io, &failure))
+        return stream_failed(x, s, &failure, clock_mono_us() - from_us);
+    step_io_tell(x, s->name);
+    f->step_count++;
+    (void)snprintf(f->message, sizeof f->message, "made %lld document%s of it",
+                   (long long)parts_count(f), parts_count(f) == 1 ? "" : "s");
+    flight_note(f, TIMELINE_STEP, TIMELINE_NOTED, s->name, clock_mono_us() - from_us, f->message);
+    f->message[0] = '\0';
+    if (f->dry)
+        parts_drop(f);
+    return WAY_ENDS;
+}
+
 static enum way stream_done(struct step_io *x, const struct plan_step *s, int64_t from_us)
 {
     struct flight *f = x->flight;
     struct service_failure none = { .code = DEAD_SERVICE_FAILED };
     struct variant *made;
 
+    if (f->parts != NULL)
+        return parts_done(x, s, from_us);
     if (x->is_none) {
         step_io_tell(x, s->name);
         f->step_count++;
@@ -161,13 +184,20 @@ static enum way run_stream(struct flight *f, const struct plan_step *s)
     int64_t from = clock_mono_us();
     AUTO(step_io_done) struct step_io x;
 
-    step_io_init(&x, f, stream_most(f));
+    step_io_init(&x, f, stream_most(f), parts_begin);
     if (!s->service->stream(s->self, &x.io, &failure))
         return stream_failed(&x, s, &failure, clock_mono_us() - from);
     return stream_done(&x, s, from);
 }
 
 /* ---- a service in a process of its own ---- */
+
+/* Of a process that died, or of which another one was the death. */
+static void forget_result(struct flight *f)
+{
+    parts_drop(f);
+    step_io_done(&f->caged->io);
+}
 
 static enum way begin_caged(struct flight *f, const struct plan_step *s)
 {
@@ -178,8 +208,8 @@ static enum way begin_caged(struct flight *f, const struct plan_step *s)
         outcome_again(f, &err);
         return WAY_DEAD;
     }
-    step_io_done(&c->io); /* of a turn that did not come */
-    step_io_init(&c->io, f, s->output_most);
+    forget_result(f);
+    step_io_init(&c->io, f, s->output_most, parts_begin);
     c->job = (struct cage_job){ .io = &c->io.io };
     f->walk.need = WALK_NEEDS_CAGE;
     return WAY_WAITS;
@@ -197,6 +227,7 @@ static enum way caged_died(struct flight *f, const struct plan_step *s, int64_t 
 {
     const struct service_failure *failure = &f->caged->job.failure;
 
+    forget_result(f);
     step_io_tell(&f->caged->io, s->name);
     if (f->dry || f->settle.task.attempts >= DEATHS_MOST)
         return step_dead(f, s, failure->code, took_us, failure->message);

@@ -19,15 +19,15 @@
  *       document's row, and the plan of the version under which it was accepted (the plan in force
  *       if that version has no routes: load.c).  The clock has one use: delay and expiry decide
  *       whether the walk goes on, never where it leads.
- *   (2) The walk sends nothing and writes no row.  It reads payload bytes of a document too large
- *       for memory, and uploads what a step makes that is too large; no row names these uploads
- *       before the settlement, and those that it will not name are dropped.  Only a thread that may
- *       block does this (f->may_block).
- *   (3) The received bytes never change.  At most FLIGHT_MADE_MOST steps change the bytes, and at
- *       most SETTLE_DELIVERIES_MOST legs exist; beyond that the document is dead (`limit`).  What
- *       a step made stays in memory while a later step reads it or a leg sends it.
- *   (4) The walk ends.  A route has finitely many steps, and the router is asked at most HOPS_MOST
- *       times and never twice with the same sender, receiver and type; else the document is dead
+ *   (2) The walk sends nothing and writes no row of this document, but for (6).  It reads payload
+ * bytes of a document too large for memory, and uploads what a step makes that is too large; no row
+ * names these uploads before the settlement, and those that it will not name are dropped.  Only a
+ * thread that may block does this (f->may_block). (3) The received bytes never change.  At most
+ * FLIGHT_MADE_MOST steps change the bytes, and at most SETTLE_DELIVERIES_MOST legs exist; beyond
+ * that the document is dead (`limit`).  What a step made stays in memory while a later step reads
+ * it or a leg sends it. (4) The walk ends.  A route has finitely many steps, and the router is
+ * asked at most HOPS_MOST times and never twice with the same sender, receiver and type; else the
+ * document is dead
  *       (`loop`).  Service code that does not return is not covered by this; what runs in a
  *       process of its own returns, or is killed.  A wait ends: with a thread of the pool, or
  *       within the time of the steps that are ahead, or the document goes back to the store.
@@ -35,7 +35,10 @@
  *       leg.  With WALK_ENDS settle.end is OVER, JOIN, DEAD or AGAIN, and legs that were added
  *       before a later step failed are not sent and not stored: the settlement reads legs only for
  *       SETTLE_DELIVERIES.
- *   (6) A walk that waits holds nothing that others wait for: no worker, no slot of the recorder,
+ *   (6) Only a step that makes parts has an effect before the settlement: it commits them in
+ * chunks, and a repeated walk leaves out those that are there (parts.h).  So a document whose walk
+ *       fails behind its first chunk is dead or repeated with parts that exist.
+ *   (7) A walk that waits holds nothing that others wait for: no worker, no slot of the recorder,
  *       not the lock `large`, and no large payload in memory.  The step that waits has had no
  *       effect; if it began, it begins again, for steps are pure.
  *
@@ -63,9 +66,11 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "core/head.h"
+#include "core/part.h"
 #include "engine/flight/bytes.h"
 #include "engine/road/join.h"
 #include "engine/road/outcome.h"
+#include "engine/road/parts.h"
 #include "engine/road/state.h"
 #include "engine/road/step.h"
 #include "engine/road/walking.h"
@@ -538,6 +543,20 @@ static enum way walk_on(struct flight *f)
     }
 }
 
+/* Documents that are made of each other, without an end. */
+static bool is_a_loop(struct flight *f)
+{
+    if (f->facts.generation < PART_GENERATION_MOST)
+        return false;
+    (void)snprintf(
+        f->message, sizeof f->message,
+        "it is made of a document that was made of one, %u times; see whether the routes "
+        "of its forefathers lead into each other",
+        f->facts.generation);
+    outcome_dead(f, TIMELINE_ROUTE, STR(""), DEAD_LOOP, -1, f->message);
+    return true;
+}
+
 static bool walk_begin(struct flight *f)
 {
     struct err err = { 0 };
@@ -551,6 +570,8 @@ static bool walk_begin(struct flight *f)
     bool found = walk_find_facts(f);
 
     if (found)
+        found = !is_a_loop(f);
+    if (found)
         walking_show(f);
     fault_point_on(ROAD_ROUTE, buf_view(&f->received.buf));
     variant_unpeek(f);
@@ -560,7 +581,7 @@ static bool walk_begin(struct flight *f)
 bool walk_only(struct flight *f)
 {
     f->walk = (struct walk_at){ .begun = true, .bytes = &f->received };
-    return walk_find_facts(f) && walk_on(f) == WAY_ENDS;
+    return walk_find_facts(f) && !is_a_loop(f) && walk_on(f) == WAY_ENDS;
 }
 
 /* Bytes that no settlement will name are given up. */
@@ -574,6 +595,8 @@ static enum walk_result walk_end(struct flight *f, bool found)
         f->settle.end = SETTLE_OVER;
     if (found)
         f->settle.state = DOCUMENT_DONE;
+    if (!found)
+        parts_drop(f);
     if (f->settle.end != SETTLE_JOIN)
         variants_drop_uploads(f);
     return WALK_ENDS;

@@ -6,6 +6,7 @@
 #include "engine/flight/bytes.h"
 #include "engine/road/caging.h"
 #include "engine/road/outcome.h"
+#include "engine/road/parts.h"
 #include "engine/road/send.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
@@ -22,6 +23,7 @@ static void put_back(struct flight *f, int64_t wait_us, const char *why, struct 
 
     walking_begin(f, NULL);
     step_drop(f);
+    parts_drop(f);
     variants_drop_uploads(f);
     if (f->expires_us != 0 && due > f->expires_us)
         due = f->expires_us;
