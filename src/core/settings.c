@@ -105,7 +105,7 @@ bool settings_expand(const struct settings *s, const struct yaml_node *value, st
 
     if (value->kind != YAML_SCALAR)
         return err_set(err, ERR_CONFIG, 0, "a single value is expected");
-    if (!expand(s, value->text, &out, err))
+    if (!(s->literal ? buf_append(&out, value->text, err) : expand(s, value->text, &out, err)))
         return err->kind == ERR_LIMIT ? err_set(err, ERR_CONFIG, 0, "the value is too long")
                                       : false;
     if (memchr(out.ptr, '\0', out.len) != NULL)

@@ -38,6 +38,7 @@ struct settings {
      * ${file:} start in the folder of its file.  NULL: nothing. */
     const struct config_node *reach;
     const struct folder_port *folders; /* keeps what is known of folders; NULL: nothing does */
+    bool literal; /* values are replaced already: what looks like a reference is text */
     struct arena *arena;
 };
 
