@@ -13,6 +13,7 @@
     PART(documents)     \
     PART(operate)       \
     PART(config)        \
+    PART(version_file)  \
     PART(node)          \
     PART(secret)        \
     PART(road)          \
