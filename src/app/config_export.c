@@ -18,7 +18,7 @@
 enum { NAME_ROOM = SAFE_PATH_MOST + 16 };
 
 /* Makes the folders above the last name of a path. */
-static bool make_folders(int dirfd, struct str path, struct err *err)
+static bool export_folders(int dirfd, struct str path, struct err *err)
 {
     char name[NAME_ROOM];
 
@@ -39,7 +39,7 @@ static bool write_below(int dirfd, struct str path, struct str bytes, struct err
     struct str plain = str_from(path, str_starts(path, STR("./")) ? 2 : 0);
     char name[NAME_ROOM];
 
-    if (!safe_path(plain, err) || !make_folders(dirfd, plain, err))
+    if (!safe_path(plain, err) || !export_folders(dirfd, plain, err))
         return false;
     memcpy(name, plain.ptr, plain.len);
     name[plain.len] = '\0';

@@ -3,9 +3,11 @@
 #include <stdio.h>
 
 #include "admin/api/parts.h"
-#include "admin/api/version_file.h"
 #include "admin/view/diff.h"
+#include "admin/view/file_diff.h"
 #include "base/auto.h"
+#include "base/base64.h"
+#include "base/safe_path.h"
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
 #include "engine/upkeep/file_config.h"
@@ -51,7 +53,46 @@ static bool version_text(struct graphql_call *call, struct err *err)
 
 static bool config_version_files(struct graphql_call *call, struct err *err)
 {
-    return api_set_version_files(call, ((const struct shown *)call->parent)->version, err);
+    const struct shown *s = call->parent;
+    struct str path = graphql_arg_text(call, "path");
+    struct version_file *list;
+    size_t n;
+
+    if (!version_file_list(api_store(call), s->version, call->arena, &list, &n, err))
+        return false;
+    for (size_t i = 0; path.ptr != NULL && i < n; i++)
+        if (str_eq(list[i].path, path))
+            return graphql_set_structs(call, &list[i], 1, sizeof *list);
+    return graphql_set_structs(call, list, path.ptr != NULL ? 0 : n, sizeof *list);
+}
+
+/* False with ERR_NONE: it is not there, or damaged. */
+static bool content_of(struct graphql_call *call, struct arena *a, struct str *ret, struct err *err)
+{
+    const struct version_file *f = call->parent;
+
+    return version_file_content(api_store(call), &f->sha256, a, ret, err);
+}
+
+static bool file_text(struct graphql_call *call, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(FILES_ARENA_MOST);
+    struct str bytes;
+
+    if (!content_of(call, &a, &bytes, err))
+        return err->kind == ERR_NONE && graphql_set_null(call);
+    return file_is_text(bytes) ? graphql_set_text(call, bytes) : graphql_set_null(call);
+}
+
+static bool file_base64(struct graphql_call *call, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(FILES_ARENA_MOST);
+    AUTO(buf_done) struct buf coded = BUF_INIT(CONFIG_FILE_BYTES * 2);
+    struct str bytes;
+
+    if (!content_of(call, &a, &bytes, err))
+        return err->kind == ERR_NONE && graphql_set_null(call);
+    return base64_encode(bytes, &coded, err) && graphql_set_text(call, buf_view(&coded));
 }
 
 /* The version that the argument names, or the newest if it is missing.  False with ERR_NONE: no
@@ -97,6 +138,56 @@ static bool history(struct graphql_call *call, struct err *err)
     return graphql_set_objects(call, shown, n);
 }
 
+/* Of a ConfigFileInput. */
+static bool api_config_read_content(struct graphql_call *call, const struct graphql_value *v,
+                                    struct str *ret, struct err *err)
+{
+    const struct graphql_value *text = graphql_value_field(v, "text");
+    const struct graphql_value *coded = graphql_value_field(v, "base64");
+    AUTO(buf_done) struct buf bytes = BUF_INIT(CONFIG_FILES_BYTES + 3);
+
+    if ((text->kind == GRAPHQL_TEXT) == (coded->kind == GRAPHQL_TEXT))
+        return err_set(err, ERR_PERMANENT, 0, "a file has either `text` or `base64`");
+    if (text->kind == GRAPHQL_TEXT) {
+        *ret = text->text;
+        return true;
+    }
+    if (!base64_decode(coded->text, &bytes, err))
+        return err->kind == ERR_LIMIT
+                   ? err_set(err, ERR_LIMIT, 0, "the files of a version have at most %d MiB",
+                             CONFIG_FILES_BYTES >> 20)
+                   : false;
+    *ret = arena_copy(call->arena, buf_view(&bytes));
+    return true;
+}
+
+bool api_config_files(struct graphql_call *call, struct config_files *ret, struct err *err)
+{
+    const struct graphql_value *list = graphql_arg(call, "files");
+    size_t count = list->kind == GRAPHQL_LIST ? list->count : 0;
+
+    if (count > CONFIG_FILES_MOST)
+        return err_set(err, ERR_LIMIT, 0, "a version has at most %d files", CONFIG_FILES_MOST);
+    struct config_file *items = ARENA_ARRAY(call->arena, struct config_file, count + 1);
+
+    *ret = (struct config_files){ .items = items };
+    for (size_t i = 0; i < count; i++) {
+        struct config_file *f = &items[ret->count];
+
+        f->path = graphql_value_field(&list->items[i], "path")->text;
+        if (!safe_path(str_from(f->path, str_starts(f->path, STR("./")) ? 2 : 0), err))
+            return err_context(err, "`path` of file %zu", i + 1);
+        if (config_files_find(ret, f->path) != NULL)
+            return err_set(err, ERR_PERMANENT, 0, "the file %.*s is sent twice",
+                           (int)(f->path.len < 150 ? f->path.len : 150), f->path.ptr);
+        if (!api_config_read_content(call, &list->items[i], &f->bytes, err))
+            return err_context(err, "file %.*s", (int)(f->path.len < 150 ? f->path.len : 150),
+                               f->path.ptr);
+        ret->count++;
+    }
+    return true;
+}
+
 /* Of two versions, or of a version and what was sent along with a text: a text without files keeps
  * those of the version. */
 static bool diff_files(struct graphql_call *call, int64_t from, int64_t to, const char *old_name,
@@ -110,7 +201,7 @@ static bool diff_files(struct graphql_call *call, int64_t from, int64_t to, cons
     return version_files(api_store(call), from, &a, &old.files, err) &&
            (to == 0 ? api_config_files(call, &new.files, err)
                     : version_files(api_store(call), to, &a, &new.files, err)) &&
-           api_files_diff(&old, &new, out, err);
+           file_diff(&old, &new, out, err);
 }
 
 static bool diff(struct graphql_call *call, struct err *err)
@@ -341,6 +432,11 @@ const struct graphql_resolver api_config[] = {
     GRAPHQL_MEMBER("ConfigVersion.live", struct shown, live),
     { .field = "ConfigVersion.text", .fn = version_text },
     { .field = "ConfigVersion.files", .fn = config_version_files },
+    GRAPHQL_MEMBER("ConfigFile.path", struct version_file, path),
+    GRAPHQL_MEMBER("ConfigFile.size", struct version_file, size),
+    GRAPHQL_MEMBER("ConfigFile.sha256", struct version_file, sha256),
+    { .field = "ConfigFile.text", .fn = file_text },
+    { .field = "ConfigFile.base64", .fn = file_base64 },
     GRAPHQL_POINTER("ConfigResult.version", struct result, version),
     { .field = "ConfigResult.problems", .fn = result_problems },
     { .field = "ConfigResult.warnings", .fn = result_warnings },

@@ -4,7 +4,6 @@
 #include "admin/api/audit.h"
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
-#include "admin/api/version_file.h"
 #include "admin/view/payload_diff.h"
 #include "base/auto.h"
 #include "base/clock.h"
