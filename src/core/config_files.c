@@ -157,7 +157,7 @@ static struct config_home config_home_of(const struct config *c)
                                  .data = realpath(c->node.data, NULL) };
 }
 
-static bool read_bytes(int fd, struct buf *to, struct err *err)
+static bool config_files_take(int fd, struct buf *to, struct err *err)
 {
     while (to->len <= CONFIG_FILE_BYTES) {
         if (!buf_reserve(to, 65536, err))
@@ -176,7 +176,8 @@ static bool read_bytes(int fd, struct buf *to, struct err *err)
 }
 
 /* Links are followed as long as they stay below the folder: files of a container are links. */
-static bool open_file(const struct config_home *h, const char *path, int *ret_fd, struct err *err)
+static bool config_files_open(const struct config_home *h, const char *path, int *ret_fd,
+                              struct err *err)
 {
     AUTO_TEXT real = realpath(path, NULL);
     struct stat st;
@@ -204,7 +205,7 @@ static bool read_one(const struct config *c, const struct config_home *h, struct
         return err_set(err, ERR_CONFIG, 0, "the path is too long");
     AUTO_FD fd = -1;
 
-    return open_file(h, whole.ptr, &fd, err) && read_bytes(fd, to, err);
+    return config_files_open(h, whole.ptr, &fd, err) && config_files_take(fd, to, err);
 }
 
 void config_read_files(const struct config *c, struct arena *a, struct config_files *ret,

@@ -68,8 +68,8 @@ static void note_version(struct writer *w, struct add_op *o, const struct sha256
     if (files != NULL && files->count > 0) {
         struct sha256 of_files = version_files_digest(files);
 
-        (void)snprintf(became + n, sizeof became - (size_t)n, ", %zu files, sha256 %s",
-                       files->count, digest_text(&of_files, all));
+        (void)snprintf(became + n, sizeof became - (size_t)n, ", files sha256 %s",
+                       digest_text(&of_files, all));
     }
     audit_note(w, &o->op, STR("configuration"), str_of(was), str_of(became));
 }

@@ -101,6 +101,25 @@ bool version_files(struct store *s, int64_t number, struct arena *a, struct conf
     return true;
 }
 
+static void version_file_read_bytes(struct db_rows *row, struct arena *a, void *to)
+{
+    *(struct str *)to = arena_copy(a, db_get_str(row, 0));
+}
+
+bool version_file_content(struct store *s, const struct sha256 *sha256, struct arena *a,
+                          struct str *ret, struct err *err)
+{
+    struct sha256 got;
+    bool found;
+
+    if (!store_one(s, SQL_CONFIG_BLOB_GET, DB_ARGS(digest_value(sha256)), version_file_read_bytes,
+                   a, ret, &found, err) ||
+        !found)
+        return false;
+    got = digest_of(*ret);
+    return digest_same(&got, sha256);
+}
+
 static bool is_among(const struct config_files *files, const struct version_file *f)
 {
     const struct config_file *given = config_files_find(files, f->path);

@@ -28,6 +28,9 @@ bool version_file_list(struct store *s, int64_t number, struct arena *a, struct 
 /* With the contents, on the arena.  One that is gone or damaged is left out: `doctor` finds it. */
 bool version_files(struct store *s, int64_t number, struct arena *a, struct config_files *ret,
                    struct err *err);
+/* One content; false with err->kind ERR_NONE: it is gone or damaged. */
+bool version_file_content(struct store *s, const struct sha256 *sha256, struct arena *a,
+                          struct str *ret, struct err *err);
 /* Whether the version has exactly these files. */
 bool version_has_files(struct store *s, int64_t number, const struct config_files *files, bool *ret,
                        struct err *err);

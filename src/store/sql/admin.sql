@@ -45,6 +45,10 @@ SELECT path, sha256, size FROM config_file WHERE version = $1 ORDER BY path;
 SELECT f.path, f.sha256, b.bytes FROM config_file f LEFT JOIN config_blob b ON b.sha256 = f.sha256
 WHERE f.version = $1 AND f.path > $2 ORDER BY f.path LIMIT 1;
 
+-- name: config_blob_get
+-- in:  $1 sha256 bytes
+SELECT bytes FROM config_blob WHERE sha256 = $1;
+
 -- name: caller_all
 -- out: id, name, gateway, title, secret, made_us, systems, networks, expires_us, used_us
 SELECT id, name, gateway, title, secret, made_us, systems, networks, expires_us, used_us FROM caller ORDER BY id;
