@@ -195,10 +195,13 @@ static bool doc_children(struct graphql_call *call, struct err *err)
     return children_of(call, 0, err);
 }
 
+/* The number counts parts out of scope too, so it is for those who see all. */
 static bool doc_parts(struct graphql_call *call, struct err *err)
 {
     struct offspring_progress *p = ARENA_NEW(call->arena, struct offspring_progress);
 
+    if (!api_sees_all(call, RIGHT_SEE))
+        return graphql_set_null(call);
     if (!offspring_get(api_store(call), num_of(call), p, err))
         return false;
     return p->made > 0 ? graphql_set_object(call, p) : graphql_set_null(call);
