@@ -506,6 +506,15 @@ static bool build_deliver(struct builder *b, const struct yaml_node *map, struct
     return true;
 }
 
+/* The expressions of a step that are evaluated on each of its parts; NULL: it has none. */
+static bool compile_parts(const struct yaml_node *map, struct extractor **ret, struct err *err)
+{
+    if (yaml_get(map, "sender") == NULL && yaml_get(map, "receiver") == NULL &&
+        yaml_get(map, "type") == NULL && yaml_get(map, "attributes") == NULL)
+        return true;
+    return extractor_compile(map, true, ret, err);
+}
+
 static bool build_service(struct builder *b, const struct yaml_node *map,
                           const struct option_kind *kind, struct plan_step *step, struct err *err)
 {
@@ -516,9 +525,10 @@ static bool build_service(struct builder *b, const struct yaml_node *map,
     if (step->service == NULL)
         return err_set(err, ERR_LIMIT, 0, "this build cannot run the step `%.*s` yet",
                        STR_ARG(step->name));
-    if (step->service->caged)
-        return plan_build_cage(b, &s, step, err);
-    return step->service->make(&s, &step->self, err);
+    if (!(step->service->caged ? plan_build_cage(b, &s, step, err)
+                               : step->service->make(&s, &step->self, err)))
+        return false;
+    return !step->service->describes || compile_parts(map, &step->extractor, err);
 }
 
 static bool build_step(struct builder *b, const struct yaml_node *node, struct plan_step *step,

@@ -1,0 +1,166 @@
+#include "core/format/edi_path.h"
+
+static bool path_number(struct str s, size_t *at, unsigned *ret)
+{
+    size_t from = *at;
+    unsigned n = 0;
+
+    for (; *at < s.len && *at - from < 4 && s.ptr[*at] >= '0' && s.ptr[*at] <= '9'; (*at)++)
+        n = n * 10 + (unsigned)(s.ptr[*at] - '0');
+    *ret = n;
+    return *at > from && n > 0;
+}
+
+static bool path_take(struct str s, size_t *at, char c)
+{
+    if (*at >= s.len || s.ptr[*at] != c)
+        return false;
+    (*at)++;
+    return true;
+}
+
+/* "[2]"; without it *ret is 1. */
+static bool path_index(struct str s, size_t *at, unsigned *ret)
+{
+    *ret = 1;
+    return !path_take(s, at, '[') || (path_number(s, at, ret) && path_take(s, at, ']'));
+}
+
+/* ISA06, N104, SVC01-2 */
+static bool parse_x12(struct str s, struct edi_path *p)
+{
+    ptrdiff_t dash = str_find(s, '-');
+    size_t name = dash < 0 ? s.len : (size_t)dash, at;
+
+    if (name < 4 || name > 5)
+        return false;
+    p->tag = str_mem(s.ptr, name - 2);
+    p->nth = p->repetition = 1;
+    at = name - 2;
+    if (!path_number(str_mem(s.ptr, name), &at, &p->element) || at != name)
+        return false;
+    at = name + 1;
+    return dash < 0 || (path_number(s, &at, &p->component) && at == s.len);
+}
+
+bool edi_path_parse(enum edi_kind kind, struct str text, struct edi_path *ret)
+{
+    struct edi_path p = { 0 };
+    size_t at = 3;
+
+    if (kind == EDI_X12) {
+        if (!parse_x12(text, &p))
+            return false;
+        *ret = p;
+        return true;
+    }
+    if (text.len < 5)
+        return false;
+    p.tag = str_mem(text.ptr, 3);
+    if (!path_index(text, &at, &p.nth) || !path_take(text, &at, '-') ||
+        !path_number(text, &at, &p.element) || !path_index(text, &at, &p.repetition))
+        return false;
+    if (path_take(text, &at, '.') && !path_number(text, &at, &p.component))
+        return false;
+    if (p.component > 0 && path_take(text, &at, '.') && !path_number(text, &at, &p.sub))
+        return false;
+    if (p.component > 0 && p.sub == 0 && path_take(text, &at, '-') &&
+        !path_number(text, &at, &p.last_component))
+        return false;
+    if (at != text.len)
+        return false;
+    *ret = p;
+    return true;
+}
+
+/* The n-th piece, from 1. */
+static bool piece_at(const struct edi_marks *m, char mark, struct str text, unsigned n,
+                     struct str *ret)
+{
+    struct str rest = text;
+
+    if (rest.ptr == NULL)
+        return false;
+    for (unsigned i = 1; edi_cut(m, mark, &rest, ret); i++)
+        if (i == n)
+            return true;
+    return false;
+}
+
+/* A value that cannot be decoded is taken as it is written. */
+static void path_put_value(enum edi_kind kind, const struct edi_marks *m, struct str text,
+                           struct buf *to)
+{
+    size_t before = to->len;
+
+    if (edi_decode(kind, m, text, to))
+        return;
+    to->len = before;
+    to->ptr[before] = '\0';
+    buf_put(to, text);
+}
+
+static void put_components(enum edi_kind kind, const struct edi_path *p, const struct edi_marks *m,
+                           struct str text, struct buf *to)
+{
+    struct str piece;
+
+    for (unsigned i = p->component;
+         i <= p->last_component && piece_at(m, m->component, text, i, &piece); i++) {
+        if (piece.len > 0 && i > p->component)
+            buf_putc(to, '^');
+        path_put_value(kind, m, piece, to);
+    }
+}
+
+/* Elements whose bytes are separators themselves, or of fixed width: they are not cut. */
+static bool element_is_whole(enum edi_kind kind, const struct edi_segment *s, unsigned element)
+{
+    return kind == EDI_HL7   ? element <= 2 && edi_tag_is_hl7_header(s->tag)
+           : kind == EDI_X12 ? str_is(s->tag, "ISA")
+                             : str_is(s->tag, "UNA");
+}
+
+bool edi_path_value(enum edi_kind kind, const struct edi_path *p, const struct edi_segment *s,
+                    struct buf *to, size_t *ret_at)
+{
+    const struct edi_marks *m = &s->marks;
+    struct str text, one;
+
+    if (!edi_element(s, p->element, &text))
+        return false;
+    *ret_at = s->at + (size_t)(text.ptr - s->text.ptr);
+    if (element_is_whole(kind, s, p->element)) {
+        buf_put(to, text);
+        return p->repetition == 1 && p->component <= 1;
+    }
+    if (!piece_at(m, m->repetition, text, p->repetition, &text))
+        return false;
+    if (p->last_component > 0) {
+        put_components(kind, p, m, text, to);
+        return true;
+    }
+    if (p->component > 0 && !piece_at(m, m->component, text, p->component, &text))
+        return false;
+    if (p->sub > 0 && !piece_at(m, m->sub, text, p->sub, &text))
+        return false;
+    *ret_at = s->at + (size_t)(text.ptr - s->text.ptr);
+    /* What has parts is not decoded: they could not be told from separators in a value. */
+    if ((p->component == 0 && piece_at(m, m->component, text, 2, &one)) ||
+        (p->sub == 0 && piece_at(m, m->sub, text, 2, &one)))
+        buf_put(to, text);
+    else
+        path_put_value(kind, m, text, to);
+    return true;
+}
+
+const char *const *edi_own_paths(enum edi_kind kind, enum edi_own what)
+{
+    static const char *const paths[3][3][3] = {
+        [EDI_HL7] = { { "MSH-4.1", "MSH-3.1" }, { "MSH-6.1", "MSH-5.1" }, { "MSH-9.1-2" } },
+        [EDI_X12] = { { "ISA06" }, { "ISA08" }, { "ST01", "GS01" } },
+        [EDI_EDIFACT] = { { "UNB-2.1" }, { "UNB-3.1" }, { "UNH-2.1" } },
+    };
+
+    return paths[kind][what];
+}
