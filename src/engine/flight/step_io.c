@@ -4,8 +4,11 @@
 
 #include "base/container_of.h"
 #include "engine/flight/bytes.h"
+#include "extract/extract.h"
 #include "store/payload/payload.h"
 #include "store/store.h"
+
+enum { FOUND_MOST = 64 << 20 };
 
 static struct step_io *io_of(struct service_io *io)
 {
@@ -105,6 +108,34 @@ static bool step_put(struct service_io *io, struct str piece, struct service_fai
                                   : buf_append(&x->out, piece, &x->err);
 }
 
+/* ---- parts ---- */
+
+static bool step_describe(struct service_io *io, struct str part, struct service_part *head,
+                          struct service_failure *ret_failure)
+{
+    struct step_io *x = io_of(io);
+    struct extract_source source = {
+        .body = part, .whole = true, .head = x->flight->head, .name = x->flight->name
+    };
+    struct extract_failure failure;
+    struct facts found = { 0 };
+
+    arena_reset(&x->found);
+    bool ok = extract_run(x->extractor, &source, &x->found, &found, &failure);
+
+    if (found.sender.ptr != NULL)
+        head->sender = found.sender;
+    if (found.receiver.ptr != NULL)
+        head->receiver = found.receiver;
+    if (found.type.ptr != NULL)
+        head->type = found.type;
+    if (found.attribute_count > 0) {
+        head->attributes = found.attributes;
+        head->attribute_count = found.attribute_count;
+    }
+    return ok || service_fail(ret_failure, failure.code, "%s", failure.message);
+}
+
 static bool step_none(struct service_io *io, struct service_failure *ret_failure)
 {
     (void)ret_failure;
@@ -123,7 +154,8 @@ static void step_note(struct service_io *io, struct str line)
 
 /* ---- life ---- */
 
-void step_io_init(struct step_io *x, struct flight *f, int64_t most, step_begins_part *part)
+void step_io_init(struct step_io *x, struct flight *f, const struct plan_step *s, int64_t most,
+                  step_begins_part *part)
 {
     *x = (struct step_io){
         .io = { .document = &x->document,
@@ -132,6 +164,7 @@ void step_io_init(struct step_io *x, struct flight *f, int64_t most, step_begins
                 .rewind = step_rewind,
                 .put = step_put,
                 .part = part,
+                .describe = s->extractor != NULL ? step_describe : NULL,
                 .none = step_none,
                 .note = step_note },
         .document = { .id = f->source.id,
@@ -143,6 +176,8 @@ void step_io_init(struct step_io *x, struct flight *f, int64_t most, step_begins
         .flight = f,
         .in = f->walk.bytes,
         .most = most,
+        .extractor = s->extractor,
+        .found = ARENA_INIT(FOUND_MOST),
         .out = BUF_INIT(f->dry ? SERVICE_BYTES_MOST : SEGMENT_PAYLOAD_MOST),
     };
 }
@@ -155,6 +190,7 @@ void step_io_done(struct step_io *x)
     x->upload = NULL;
     digest_drop(&x->digest);
     buf_done(&x->out);
+    arena_done(&x->found);
 }
 
 void step_io_tell(struct step_io *x, struct str step)

@@ -36,7 +36,9 @@ struct step_io {
     struct err err;    /* the store failed, not the step; kind ERR_NONE: it did not */
 
     /* Its own. */
-    size_t at; /* in memory: what was read */
+    const struct extractor *extractor; /* of what it says of its parts; NULL: nothing */
+    struct arena found;                /* what that finds in one part */
+    size_t at;                         /* in memory: what was read */
     struct payload_reader *reader;
     struct buf out;
     struct upload *upload; /* what does not fit into `out`; NULL: all does */
@@ -50,7 +52,8 @@ typedef bool step_begins_part(struct service_io *io, const struct service_part *
                               struct service_failure *ret_failure);
 
 /* From the bytes at which the walk is.  `most`: of what comes out; `part`: road/parts.h. */
-void step_io_init(struct step_io *x, struct flight *f, int64_t most, step_begins_part *part);
+void step_io_init(struct step_io *x, struct flight *f, const struct plan_step *s, int64_t most,
+                  step_begins_part *part);
 void step_io_done(struct step_io *x); /* drops what was not taken; twice is fine */
 
 /* The notes of the step become lines of the timeline. */

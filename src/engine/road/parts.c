@@ -257,11 +257,31 @@ static void look_up(const struct flight *f, struct str *name, bool *unknown)
     *unknown = name->ptr != NULL && system.ptr == NULL;
 }
 
+/* It has nothing of its parent, so that it is not taken for something that it is not. */
+static struct facts failed_facts(struct arena *a, unsigned generation,
+                                 const struct service_part *head, int64_t number)
+{
+    const struct facts nobody = { .generation = generation };
+    struct facts facts = part_facts(a, &nobody, head, number, head->parts);
+    struct fact *all = ARENA_ARRAY(a, struct fact, facts.attribute_count + 1);
+
+    all[0] =
+        (struct fact){ PARTS_FAILED,
+                       arena_copy(a, str_first(str_of(head->failure->message), FACTS_VALUE_MOST)) };
+    for (size_t i = 0; i < facts.attribute_count; i++)
+        all[i + 1] = facts.attributes[i];
+    facts.attributes = all;
+    facts.attribute_count += facts.attribute_count < FACTS_ATTRIBUTES_MOST;
+    return facts;
+}
+
 static void part_open(struct parts *p, const struct service_part *head)
 {
     const struct flight *f = p->flight;
     struct arena *a = &p->now->arena;
-    struct facts facts = part_facts(a, &f->facts, head, p->begun, head->parts);
+    struct facts facts = head->failure != NULL
+                             ? failed_facts(a, f->facts.generation, head, p->begun)
+                             : part_facts(a, &f->facts, head, p->begun, head->parts);
     struct settle_op named = { 0 };
 
     look_up(f, &facts.sender, &facts.sender_unknown);

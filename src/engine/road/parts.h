@@ -10,7 +10,8 @@
  *
  * A part begins at the router, with the facts of its parent and what its head says.  Its names are
  * looked up here, but one that no system has is no failure of the parent: the part is then a dead
- * letter by itself.
+ * letter by itself.  So is a part of which the step could not say what it is: its reason is the
+ * attribute PARTS_FAILED, which no configuration can name.
  *
  * Threads: the one that holds the flight; it may block.
  */
@@ -18,6 +19,8 @@
 
 #include "core/service.h"
 #include "engine/flight/flight.h"
+
+#define PARTS_FAILED STR("part failed")
 
 /* `part` of a step_io (flight/step_io.h).  From here on what is put belongs to the part. */
 bool parts_begin(struct service_io *io, const struct service_part *head,

@@ -184,7 +184,7 @@ static enum way run_stream(struct flight *f, const struct plan_step *s)
     int64_t from = clock_mono_us();
     AUTO(step_io_done) struct step_io x;
 
-    step_io_init(&x, f, stream_most(f), parts_begin);
+    step_io_init(&x, f, s, stream_most(f), parts_begin);
     if (!s->service->stream(s->self, &x.io, &failure))
         return stream_failed(&x, s, &failure, clock_mono_us() - from);
     return stream_done(&x, s, from);
@@ -209,7 +209,7 @@ static enum way begin_caged(struct flight *f, const struct plan_step *s)
         return WAY_DEAD;
     }
     forget_result(f);
-    step_io_init(&c->io, f, s->output_most, parts_begin);
+    step_io_init(&c->io, f, s, s->output_most, parts_begin);
     c->job = (struct cage_job){ .io = &c->io.io };
     f->walk.need = WALK_NEEDS_CAGE;
     return WAY_WAITS;

@@ -557,6 +557,18 @@ static bool is_a_loop(struct flight *f)
     return true;
 }
 
+/* The step that made it could not say what it is (parts.h). */
+static bool is_a_failed_part(struct flight *f)
+{
+    struct str why = facts_attribute(&f->facts, PARTS_FAILED);
+
+    if (f->facts.generation == 0 || why.ptr == NULL)
+        return false;
+    (void)snprintf(f->message, sizeof f->message, "%.*s", STR_ARG(why));
+    outcome_dead(f, TIMELINE_EXTRACT, STR(""), DEAD_EXTRACT_FAILED, -1, f->message);
+    return true;
+}
+
 static bool walk_begin(struct flight *f)
 {
     struct err err = { 0 };
@@ -570,7 +582,7 @@ static bool walk_begin(struct flight *f)
     bool found = walk_find_facts(f);
 
     if (found)
-        found = !is_a_loop(f);
+        found = !is_a_loop(f) && !is_a_failed_part(f);
     if (found)
         walking_show(f);
     fault_point_on(ROAD_ROUTE, buf_view(&f->received.buf));
@@ -581,7 +593,7 @@ static bool walk_begin(struct flight *f)
 bool walk_only(struct flight *f)
 {
     f->walk = (struct walk_at){ .begun = true, .bytes = &f->received };
-    return walk_find_facts(f) && !is_a_loop(f) && walk_on(f) == WAY_ENDS;
+    return walk_find_facts(f) && !is_a_loop(f) && !is_a_failed_part(f) && walk_on(f) == WAY_ENDS;
 }
 
 /* Bytes that no settlement will name are given up. */

@@ -2,7 +2,8 @@
  *
  * Its services: bang (run: puts "!" behind), wide (stream: its bytes a hundred times), copy
  * (stream: as they are), none (stream: no result), say (stream: as they are, and a line in the
- * timeline), caged (in a process: by the function that scene_open_with() is given).
+ * timeline), caged (in a process: by the function that scene_open_with() is given),
+ * cut (stream: each line is a part).
  */
 #pragma once
 
@@ -105,6 +106,34 @@ static bool say_stream(void *self, struct service_io *io, struct service_failure
     return copy_once(io, ret_failure);
 }
 
+static int cut_fails_at; /* the part at which `cut` fails; 0: none */
+
+static bool cut_stream(void *self, struct service_io *io, struct service_failure *ret_failure)
+{
+    const struct service_part head = { 0 };
+    struct str piece, line;
+    bool begins = true;
+    int parts = 0;
+
+    (void)self;
+    for (;;) {
+        if (!io->next(io, &piece, ret_failure))
+            return false;
+        if (piece.len == 0)
+            return true;
+        while (piece.len > 0) {
+            bool ends = str_find(piece, '\n') >= 0;
+
+            piece = str_cut(piece, '\n', &line);
+            if (begins && ++parts == cut_fails_at)
+                return service_fail(ret_failure, DEAD_SERVICE_FAILED, "a bad line");
+            if ((begins && !io->part(io, &head, ret_failure)) || !io->put(io, line, ret_failure))
+                return false;
+            begins = ends;
+        }
+    }
+}
+
 static const struct option no_options[] = { OPTION("x", OPT_TEXT, "nothing"),
                                             OPTIONS(grammar_limits),
                                             { 0 } };
@@ -121,9 +150,10 @@ static const struct service_type scene_none = SCENE_SERVICE("none", .stream = no
 static const struct service_type scene_say = SCENE_SERVICE("say", .stream = say_stream);
 static const struct service_type scene_caged =
     SCENE_SERVICE("caged", .caged = true, .stream = copy_stream);
+static const struct service_type scene_cut = SCENE_SERVICE("cut", .stream = cut_stream);
 static const struct service_type *const scene_services[] = { &scene_bang, &scene_wide, &scene_copy,
                                                              &scene_none, &scene_say,  &scene_caged,
-                                                             NULL };
+                                                             &scene_cut,  NULL };
 
 /* ---- a road ---- */
 
@@ -264,7 +294,7 @@ static struct flight *scene_flight(struct scene *s, const char *body, int64_t si
 }
 
 /* The bytes that a delivery would send. */
-static struct str scene_sent(struct flight *f, size_t leg)
+__attribute__((unused)) static struct str scene_sent(struct flight *f, size_t leg)
 {
     struct err err = { 0 };
 
