@@ -91,7 +91,7 @@ static void take_out(struct caging *c, struct line *l)
     *at = l->next;
 }
 
-static size_t width_of(const struct line *l)
+static size_t line_width(const struct line *l)
 {
     return (size_t)l->step->concurrency;
 }
@@ -101,16 +101,16 @@ static size_t room_in(const struct line *l)
 {
     if (l->each_us == 0)
         return LINE_FIRST;
-    int64_t most = LINE_US * (int64_t)width_of(l) / l->each_us;
+    int64_t most = LINE_US * (int64_t)line_width(l) / l->each_us;
 
     return most > LINE_MOST ? LINE_MOST : most < LINE_LEAST ? LINE_LEAST : (size_t)most;
 }
 
 /* Until those that are there now are through. */
-static int64_t wait_for(const struct line *l)
+static int64_t line_wait_us(const struct line *l)
 {
     int64_t most = (int64_t)WAIT_MOST_S * CLOCK_S;
-    int64_t us = (int64_t)l->count * l->each_us / (int64_t)width_of(l);
+    int64_t us = (int64_t)l->count * l->each_us / (int64_t)line_width(l);
 
     return us < WAIT_LEAST_US ? WAIT_LEAST_US : us > most ? most : us;
 }
@@ -127,7 +127,7 @@ static void line_add(struct caging *c, struct line *l, struct flight *f)
 /* A share for each thread, and not more than is done in a moment. */
 static size_t line_take(struct caging *c, struct line *l, struct flight *ret[CAGE_JOBS_MOST])
 {
-    size_t most = l->count / width_of(l) + 1, n = 0;
+    size_t most = l->count / line_width(l) + 1, n = 0;
     int64_t soon = l->each_us > 0 ? GROUP_US / l->each_us + 1 : 1;
 
     if (most > CAGE_JOBS_MOST)
@@ -148,7 +148,7 @@ static size_t line_take(struct caging *c, struct line *l, struct flight *ret[CAG
 
 /* ---- on a thread of a line ---- */
 
-static void learn(struct caging *c, struct line *l, int64_t took_us, size_t count)
+static void learn_time(struct caging *c, struct line *l, int64_t took_us, size_t count)
 {
     int64_t each = took_us / (int64_t)count + 1;
 
@@ -157,7 +157,7 @@ static void learn(struct caging *c, struct line *l, int64_t took_us, size_t coun
     (void)pthread_mutex_unlock(&c->mutex);
 }
 
-static void run_group(struct caging *c, struct line *l, struct flight **flights, size_t count)
+static void run_caged_group(struct caging *c, struct line *l, struct flight **flights, size_t count)
 {
     struct cage_job jobs[CAGE_JOBS_MOST];
     int64_t from = clock_mono_us();
@@ -167,7 +167,7 @@ static void run_group(struct caging *c, struct line *l, struct flight **flights,
         jobs[i] = flights[i]->caged->job;
     }
     c->calls.run(l->step->cage, jobs, count);
-    learn(c, l, clock_mono_us() - from, count);
+    learn_time(c, l, clock_mono_us() - from, count);
     for (size_t i = 0; i < count; i++)
         flights[i]->caged->job = jobs[i];
     c->calls.go_on(c->road, flights, count);
@@ -195,7 +195,7 @@ static void run_line(struct pool_job *job)
     (void)pthread_mutex_lock(&c->mutex);
     while ((count = line_take(c, l, flights)) > 0) {
         (void)pthread_mutex_unlock(&c->mutex);
-        run_group(c, l, flights, count);
+        run_caged_group(c, l, flights, count);
         (void)pthread_mutex_lock(&c->mutex);
     }
     bool over = end_turn(c, l);
@@ -236,8 +236,8 @@ bool caging_put(struct flight *f, int64_t *ret_wait_us)
     if (fits)
         line_add(c, l, f);
     else
-        *ret_wait_us = wait_for(l);
-    if (fits ? l->running < width_of(l) : l->running == 0)
+        *ret_wait_us = line_wait_us(l);
+    if (fits ? l->running < line_width(l) : l->running == 0)
         begin_turn(c, l);
     (void)pthread_mutex_unlock(&c->mutex);
     return fits;

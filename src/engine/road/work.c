@@ -17,7 +17,7 @@ enum { BATCH = 32 }; /* flights a worker takes at once */
 
 /* What has happened is as if it had not: the next run begins anew.  A document that expires
  * meanwhile is due when it expires. */
-static void put_back(struct flight *f, int64_t wait_us, const char *why, struct outbox *out)
+static void put_walk_back(struct flight *f, int64_t wait_us, const char *why, struct outbox *out)
 {
     int64_t due = road_now_us(f->road) + wait_us;
 
@@ -40,7 +40,7 @@ void work_put_back(struct road *r, struct flight *first)
 
     for (struct flight *next; first != NULL; first = next) {
         next = first->next;
-        put_back(first, 0, "the node stopped while it waited for a step", &out);
+        put_walk_back(first, 0, "the node stopped while it waited for a step", &out);
     }
 }
 
@@ -53,7 +53,7 @@ static void wait_for_cage(struct flight *f, struct outbox *out)
     if (caging_put(f, &wait_us))
         return;
     (void)snprintf(why, sizeof why, "waits for its turn at the step %.*s", STR_ARG(step));
-    put_back(f, wait_us, why, out);
+    put_walk_back(f, wait_us, why, out);
 }
 
 /* Everything that others wait for has been let go. */
