@@ -98,7 +98,10 @@ static bool send_files(const struct args *a, const char *path, json_t *variables
         return true;
     files =
         config_file_along(path, json_object_get(variables, "text"), args_flag(a, "json"), ret_exit);
-    return files != NULL && json_object_set_new(variables, "files", files) == 0;
+    if (files == NULL)
+        return false;
+    config_file_attach(variables, files);
+    return true;
 }
 
 static int run_apply(const struct args *a)

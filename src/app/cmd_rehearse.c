@@ -61,17 +61,23 @@ static bool make_variables(struct rehearsal *r, int *ret_exit)
     text = config_file_read(a->operand[0], ret_exit);
     if (text == NULL)
         return false;
-    files = config_file_along(a->operand[0], text, args_flag(a, "json"), ret_exit);
+    files = args_flag(a, "keep-files")
+                ? json_array()
+                : config_file_along(a->operand[0], text, args_flag(a, "json"), ret_exit);
     if (files == NULL) {
         json_decref(text);
         return false;
     }
-    r->variables = json_pack("{s:o,s:o,s:s,s:s?,s:s?,s:s}", "text", text, "files", files, "since",
-                             since, "until", args_text(a, "until") != NULL ? until : NULL,
-                             "gateway", gateway, "against", against != NULL ? against : "happened");
-    if (r->variables == NULL)
+    r->variables = json_pack("{s:o,s:s,s:s?,s:s?,s:s}", "text", text, "since", since, "until",
+                             args_text(a, "until") != NULL ? until : NULL, "gateway", gateway,
+                             "against", against != NULL ? against : "happened");
+    if (r->variables == NULL) {
+        json_decref(files);
         *ret_exit = args_wrong(a, "--gateway is not text in UTF-8");
-    return r->variables != NULL;
+        return false;
+    }
+    config_file_attach(r->variables, files);
+    return true;
 }
 
 static void add_left(struct rehearse_sum *s, const json_t *page)
@@ -204,6 +210,9 @@ static const struct arg_option options[] = {
       .value = "WHAT",
       .help = "compare with what `happened` (default), or with the `live` version" },
     { .name = "sum", .kind = ARG_FLAG, .help = "only the sum, not each document" },
+    { .name = "keep-files",
+      .kind = ARG_FLAG,
+      .help = "take the files that it names from the live version, not beside FILE" },
     { 0 },
 };
 

@@ -74,6 +74,14 @@ json_t *config_file_list(const struct config_files *files)
     return list;
 }
 
+void config_file_attach(json_t *variables, json_t *list)
+{
+    if (json_array_size(list) > 0)
+        (void)json_object_set_new(variables, "files", list);
+    else
+        json_decref(list);
+}
+
 static void print_unread(const char *path, const struct problem_list *problems, bool as_json)
 {
     json_auto_t *list = json_array();

@@ -13,6 +13,8 @@ json_t *config_file_read(const char *path, int *ret_exit);
 json_t *config_file_along(const char *path, const json_t *text, bool as_json, int *ret_exit);
 struct config_files;
 json_t *config_file_list(const struct config_files *files);
+/* Makes the list the variable `files`; none stays away.  Takes ownership of the list. */
+void config_file_attach(json_t *variables, json_t *list);
 
 /* Prints those of a list of ConfigLoss that leave nothing behind; the others are problems or
  * warnings. */

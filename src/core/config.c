@@ -307,6 +307,7 @@ static void check_all(struct config *config, struct yaml_node *root,
         .scratch = &scratch,
     };
 
+    check_services(&c);
     check_grammar(&c);
     check_cross(&c);
     check_routes(&c);

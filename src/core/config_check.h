@@ -1,5 +1,6 @@
 /* config_check.h - the checks of a configuration, for config.c only.
  *
+ *     check_services  puts named steps where they are used    (config_services.c)
  *     check_grammar   every key and value against the tables  (config_walk.c)
  *     check_value     one scalar                              (config_value.c)
  *     check_cross     names, references, keys that depend on
@@ -56,6 +57,7 @@ struct check_names {
 void check_see(struct check *c, struct check_list *list, struct yaml_node *node,
                enum option_type type, struct str name);
 
+void check_services(struct check *c);
 void check_grammar(struct check *c);
 void check_cross(struct check *c);
 void check_routes(struct check *c);
@@ -77,6 +79,9 @@ void check_open_gateways(const struct yaml_node *root, const char *host,
                          struct problem_list *problems);
 
 void check_names_sort(struct check_names *names);
+/* Of a section that is a map. */
+struct check_names check_names_of(struct check *c, const char *section);
+const struct check_name *check_names_find(const struct check_names *names, struct str text);
 
 /* Builds a hint: "did you mean `x`? allowed: a, b, c".  Candidates are added one by one; the text
  * is written to a buffer of the caller. */

@@ -47,11 +47,13 @@ static const struct {
     { OPT_DOCTYPE, true, "type", "the name of one of `types`" },
     { OPT_ENDPOINT, true, "endpoint", "the name of one of `endpoints`" },
     { OPT_CALENDAR, true, "calendar", "the name of one of `calendars`" },
+    { OPT_SUBSCRIPTION, true, "subscription", "the name of one of `subscriptions`" },
     { OPT_MAP, false, "map", "a map of keys and values" },
     { OPT_NAMED, false, "map", "a map of names" },
     { OPT_LIST, false, "list", "a list" },
     { OPT_KIND, false, "map", "a map with the key `kind`" },
-    { OPT_STEP, false, "step", "a map with one key, the name of a service" },
+    { OPT_STEP, false, "step",
+      "a map with one key, the name of a service; or the name of one of `services`" },
     { OPT_ANY, false, "anything", "anything" },
 };
 

@@ -56,6 +56,7 @@ enum option_type {
     OPT_DOCTYPE,
     OPT_ENDPOINT,
     OPT_CALENDAR,
+    OPT_SUBSCRIPTION,
 
     /* A map or a list. */
     OPT_MAP,   /* the keys of `keys`                                   */

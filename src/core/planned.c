@@ -245,7 +245,8 @@ static const struct option store_keys[] = {
 };
 
 static const struct option subscribe_keys[] = {
-    OPTION("to", OPT_NAME, "one or more of `subscriptions`", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTION("to", OPT_SUBSCRIPTION, "one or more of `subscriptions`",
+           .flags = OPT_REQUIRED | OPT_OR_LIST),
     { 0 },
 };
 
@@ -373,6 +374,19 @@ const struct planned_kind planned_kinds[] = {
 static const struct option job_each = { .type = OPT_KIND, .role = ROLE_JOB, .noun = "job" };
 static const struct option any_each = { .type = OPT_ANY };
 
+static const struct option subscription_keys[] = {
+    OPTION("to", OPT_SYSTEM, "the systems that get a copy", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTION("when", OPT_MAP, "of which documents; left out: of all", .flags = OPT_MORE,
+           .keys = grammar_when),
+    { 0 },
+};
+
+static const struct option subscription_each = {
+    .type = OPT_MAP,
+    .keys = subscription_keys,
+    .noun = "subscription",
+};
+
 #define SECTION(word, of, sentence)                                                                \
     {                                                                                              \
         .name = (word), .type = OPT_NAMED, .flags = OPT_PLANNED, .each = (of), .help = (sentence), \
@@ -380,8 +394,7 @@ static const struct option any_each = { .type = OPT_ANY };
 
 const struct option planned_sections[] = {
     SECTION("jobs", &job_each, "recurring work"),
-    SECTION("services", &any_each, "named steps"),
-    SECTION("subscriptions", &any_each, "who gets copies of which documents"),
+    SECTION("subscriptions", &subscription_each, "who gets copies of which documents"),
     SECTION("stores", &any_each, "where content lives"),
     OPTION("content", OPT_NAMED, "how content is copied and checked",
            .flags = OPT_PLANNED | OPT_FREE, .each = &any_each),

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from running_node import run_program
 from test_87_rights import make_role, somebody
 
 DONE, NO = 0, 1
@@ -244,3 +245,27 @@ def test_a_file_that_is_the_truth_brings_its_files(make_node):
     write(one, FIRST)
     one.restart()
     assert versions(one) == [3, 2, 1] and texts(one) == {PATH: FIRST}
+
+
+def test_a_backup_has_the_files(node, make_node, tmp_path):
+    write(node, SECOND)
+    ok(node.cli("apply", node.config_file))
+    ok(node.cli("backup", tmp_path / "b"))
+    other = make_node(config=CONFIG)                    # no file beside it
+    ok(run_program("restore", tmp_path / "b", "--data", other.data))
+    other.start()
+    assert texts(other) == {PATH: SECOND} and texts(other, 1) == {PATH: FIRST}
+
+
+@pytest.mark.stores("postgres")
+def test_a_store_that_moves_takes_the_files_along(make_node, store):
+    raw = bytes(range(256)) * 1000
+    one = make_node(config=CONFIG, store=None)
+    write(one, raw)
+    one.start()
+    one.stop()
+    ok(run_program("migrate", "--data", one.data, "--store", store))
+    two = make_node(config=CONFIG, data=one.data)
+    two.start()
+    assert base64.b64decode(files(two)[0]["base64"]) == raw
+    assert "version-files" in ok(two.cli("doctor"))
