@@ -18,7 +18,8 @@
  *       progress that covers it, and progress only grows from what it was.
  *   (2) A document that ended by its last chunk has all its parts.
  *   (3) All parts are made by one version, that of the first chunk: with another one they might
- *       be cut differently.
+ *       be cut differently.  A document that a person starts again goes on with it
+ *       (operate_version), or makes all parts anew, without a place in the order.
  *   (4) Children of a numbered document lie between it and the next one (place_children()), and
  *       one of them, or itself, is open until the last one is routed.
  *
@@ -93,7 +94,8 @@ static void read_progress(struct db_rows *row, struct arena *a, void *to)
     *(struct offspring_progress *)to =
         (struct offspring_progress){ .made = db_get_int(row, OFFSPRING_GET_MADE),
                                      .total = db_get_int(row, OFFSPRING_GET_TOTAL),
-                                     .config = db_get_int(row, OFFSPRING_GET_CONFIG) };
+                                     .config = db_get_int(row, OFFSPRING_GET_CONFIG),
+                                     .earlier = db_get_int(row, OFFSPRING_GET_EARLIER) };
 }
 
 static void offspring_read_parent(struct db_rows *row, struct arena *a, void *to)
@@ -130,6 +132,8 @@ static bool place_children(struct brood *k, struct err *err)
     bool at_once = now->made == 0 && k->o->end != NULL; /* this chunk is the only one */
     int64_t room = total > 0 ? total : at_once ? upto : OFFSPRING_TOTAL_MOST;
 
+    if (now->earlier > 0) /* the places may be taken */
+        p->seq = 0;
     if (p->seq == 0 || upto == 0)
         return true;
     p->stride = (p->span - 1) / room;
@@ -262,8 +266,10 @@ static bool put_progress(struct brood *k, struct err *err)
     struct offspring_op *o = k->o;
     struct offspring_progress *now = &o->progress;
 
-    if (now->made == 0)
-        *now = (struct offspring_progress){ .total = o->total, .config = o->config };
+    if (now->made == 0) {
+        now->total = o->total;
+        now->config = o->config;
+    }
     for (size_t i = 0; i < o->count; i++)
         now->made += o->parts[i].kind == LINK_SPLIT;
     if (now->made == 0)
@@ -325,7 +331,7 @@ static bool offspring_run(struct writer *w, struct store_op **ops, size_t count,
                   NULL, &o->progress, &there, err))
         return false;
     o->result = OFFSPRING_ELSEWHERE;
-    if (o->progress.made != o->from || (o->from > 0 && o->progress.config != o->config))
+    if (o->progress.made != o->from || (o->from > 0 && o->progress.config != o->config)) /* (3) */
         return true;
     o->result = OFFSPRING_MADE;
     return write_brood(&k, err);

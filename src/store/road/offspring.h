@@ -14,6 +14,9 @@
  * (order.h); it begins at the router, with the facts that are given (core/part.h).  offspring.c
  * has the invariants.
  *
+ * Without space on the disk a chunk is refused, as accept is; the claim stays.  Uploads of a chunk
+ * that was not made still belong to the caller.
+ *
  * The operation is embedded in the caller's object; everything it points to is lent until done().
  */
 #pragma once
@@ -62,9 +65,10 @@ enum offspring_result {
 };
 
 struct offspring_progress {
-    int64_t made;   /* parts that are committed */
-    int64_t total;  /* of so many; 0: not known yet */
-    int64_t config; /* the version that makes them; 0: nothing is made yet */
+    int64_t made;    /* parts that are committed */
+    int64_t total;   /* of so many; 0: not known yet */
+    int64_t config;  /* the version that makes them; 0: nothing is made yet */
+    int64_t earlier; /* parts that were made before it was started again, with --again */
 };
 
 struct offspring_op {

@@ -14,13 +14,14 @@ SELECT 1 FROM task_lease WHERE id = $1 AND claim = $2 FOR UPDATE;
 
 -- name: offspring_get
 -- in:  $1 doc int
--- out: made, total, config
-SELECT made, total, config FROM offspring WHERE doc = $1;
+-- out: made, total, config, earlier
+-- config 0: nothing is made yet, or not since it started again.
+SELECT made, total, CASE WHEN made = 0 THEN 0 ELSE config END, earlier FROM offspring WHERE doc = $1;
 
 -- name: offspring_put
 -- in:  $1 doc int, $2 made int, $3 total int, $4 config int
 INSERT INTO offspring(doc, made, total, config) VALUES ($1, $2, $3, $4)
-ON CONFLICT(doc) DO UPDATE SET made = excluded.made, total = excluded.total;
+ON CONFLICT(doc) DO UPDATE SET made = excluded.made, total = excluded.total, config = excluded.config;
 
 -- name: offspring_parent
 -- in:  $1 num int
@@ -59,6 +60,11 @@ DELETE FROM offspring WHERE doc = $1;
 -- batch
 DELETE FROM offspring WHERE doc = ANY ($1::bigint[]);
 
+-- name: offspring_anew
+-- in:  $1 doc int
+-- It starts again, and makes its parts again.
+UPDATE offspring SET earlier = earlier + made, made = 0, total = 0 WHERE doc = $1;
+
 -- name: offspring_slice
 -- in:  $1 above int, $2 most int
 -- out: @slice@
@@ -68,5 +74,4 @@ SELECT count(*), max(num) FROM (SELECT doc AS num FROM offspring WHERE doc > $1 
 -- in:  $1 above int, $2 upto int
 -- Documents that have more or fewer parts than were committed, or more than there are.  Kind 5 is LINK_SPLIT (road/link.h).
 SELECT count(*) FROM offspring o WHERE o.doc > $1 AND o.doc <= $2 AND (o.made > o.total AND o.total > 0
-    OR o.gone > o.made
-    OR o.made - o.gone <> (SELECT count(*) FROM link l WHERE l.parent = o.doc AND l.kind = 5));
+    OR o.made + o.earlier - o.gone <> (SELECT count(*) FROM link l WHERE l.parent = o.doc AND l.kind = 5));

@@ -3,6 +3,8 @@
 
 #include "family.h"
 #include "retain_scene.h"
+#include "store/manual/operate.h"
+#include "store/road/order.h"
 #include "store/road/overdue.h"
 #include "store/road/rescue.h"
 
@@ -334,6 +336,86 @@ TEST(an_answer_is_a_document_from_the_commit_of_its_attempt)
     CHECK(family_commit(s, &f) && f.op.result == OFFSPRING_MADE && f.end.over);
     CHECK(linked(s, parent.num, LINK_ANSWER) == 1 && over(s, &parent, DOCUMENT_DELIVERED));
     CHECK(is_progress(s, parent.num, 0, 0) && places(s).ready == 1 && all_is_well(s));
+    store_close(s);
+}
+
+/* ---- starting again ---- */
+
+static bool retry(struct store *s, const struct id *id, int64_t version, bool again,
+                  enum retry_from from)
+{
+    struct operate_order order = {
+        .who = STR("test"), .keep_days = 45, .config = version, .again = again, .from = from
+    };
+    struct operate_target target = { .id = *id };
+    struct operate_answer answer;
+    struct err err = { 0 };
+
+    return operate(s, OPERATE_RETRY, &target, 1, &order, &answer, &err) &&
+           answer.result == OPERATE_DONE;
+}
+
+/* With the version that made the first parts: another one might cut it otherwise. */
+TEST(a_dead_parent_goes_on_where_it_was)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op parent = doc_of(STR("whole"));
+    struct settle_op dead;
+    struct task t, parts[3];
+
+    parent.config = FAMILY_VERSION;
+    parent.claim_wanted = true;
+    CHECK(s != NULL && accept_doc(s, &parent) && make_parts(s, &parent, &parent.task, 0, 3, 5));
+    CHECK(claim(s, 3, parts) == 3);
+    dead = settle_of(&parent.task, parent.num, SETTLE_DEAD);
+    dead.code = STR("limit");
+    dead.message = STR("too large");
+    CHECK(settle_ops(s, &dead, 1));
+    CHECK(retry(s, &parent.id, FAMILY_VERSION + 2, false, RETRY_ROUTE));
+    CHECK(ask(&h, "SELECT min(config) FROM doc") == FAMILY_VERSION);
+    CHECK(claim(s, 1, &t) == 1 && t.id == parent.num && make_parts(s, &parent, &t, 3, 2, 5));
+    CHECK(has_exactly(s, parent.num, 5) && all_is_well(s));
+    store_close(s);
+}
+
+TEST(a_document_that_starts_again_makes_its_parts_again)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op parent;
+    struct task t;
+
+    CHECK(s != NULL);
+    order_number(s, true);
+    CHECK(born_docs(s, &parent, 1) && make_parts(s, &parent, &parent.task, 0, 3, 3));
+    CHECK(run_children(s, 45) && retry(s, &parent.id, FAMILY_VERSION, true, RETRY_ROUTE));
+    CHECK(is_progress(s, parent.num, 0, 0) && claim(s, 1, &t) == 1 && t.id == parent.num);
+    CHECK(make_parts(s, &parent, &t, 0, 2, 4) && make_parts(s, &parent, &t, 2, 2, 4));
+    CHECK(is_progress(s, parent.num, 4, 4) && children(&h, parent.num) == 7 && all_is_well(s));
+    store_close(s);
+}
+
+/* Its gateway never saw it: there is nothing to extract again. */
+TEST(a_part_keeps_its_facts_when_it_starts_again)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op parent;
+    struct settle_op dead;
+    struct task t;
+    AUTO(family_done) struct family f;
+
+    CHECK(s != NULL && born_docs(s, &parent, 1));
+    family_init(&f, &parent.task, parent.num, 0, 1, 1);
+    CHECK(family_commit(s, &f) && claim(s, 1, &t) == 1);
+    dead = settle_of(&t, t.id, SETTLE_DEAD);
+    dead.code = STR("no_route");
+    dead.message = STR("nobody");
+    CHECK(settle_ops(s, &dead, 1));
+    CHECK(retry(s, &f.op.parts[0].id, FAMILY_VERSION, false, RETRY_EXTRACT));
+    CHECK(ask(&h, "SELECT sender FROM doc") == 11 && ask(&h, "SELECT receiver FROM doc") == 12);
+    CHECK(ask(&h, "SELECT count(*) FROM doc WHERE facts IS NOT NULL") == 1);
     store_close(s);
 }
 

@@ -1,10 +1,11 @@
 -- 0036_offspring - documents made of a document, many at a time (store/road/offspring.h).
 
 -- A document that is made into parts: how many of them are committed (made), of how many (total, 0: not known yet), how
--- many of the committed ones were purged since (gone), and the configuration version that makes them.  The row goes with
--- the document.
+-- many were made before a person let it start again (earlier), how many of all of them were purged since (gone), and the
+-- configuration version that makes them.  The row goes with the document.
 CREATE TABLE IF NOT EXISTS offspring(
-    doc @ROWKEY@, made @INT@ NOT NULL, total @INT@ NOT NULL, gone @INT@ NOT NULL DEFAULT 0, config @INT@ NOT NULL) @PLAIN@;
+    doc @ROWKEY@, made @INT@ NOT NULL, total @INT@ NOT NULL, earlier @INT@ NOT NULL DEFAULT 0,
+    gone @INT@ NOT NULL DEFAULT 0, config @INT@ NOT NULL) @PLAIN@;
 
 -- Children of a numbered document have its number (seq).  Their order within it is child: those made of a document
 -- lie between its own child and child + span.  NULL: it came in through a gateway, 0 and the widest span.
