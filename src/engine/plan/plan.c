@@ -514,6 +514,11 @@ static bool build_service(struct builder *b, const struct yaml_node *map,
     if (step->service == NULL)
         return err_set(err, ERR_LIMIT, 0, "this build cannot run the step `%.*s` yet",
                        STR_ARG(step->name));
+    if (step->service->caged)
+        return err_set(err, ERR_CONFIG, 0,
+                       "the step `%.*s` runs in a process of its own, which this build cannot "
+                       "start yet",
+                       STR_ARG(step->name));
     return step->service->make(&s, &step->self, err);
 }
 
