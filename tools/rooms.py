@@ -21,6 +21,7 @@ import symbols
 ORDER = [
     ["base"],
     ["core"],
+    ["service/script"],
     ["router", "extract", "gateway", "service", "delivery", "cage"],
     ["store/db"],
     ["store/segment"],
