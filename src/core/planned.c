@@ -146,12 +146,6 @@ static const struct option split_keys[] = {
     { 0 },
 };
 
-static const struct option lua_keys[] = {
-    OPTION("script", OPT_TEXT, "the program", .flags = OPT_ONE_OF),
-    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF),
-    { 0 },
-};
-
 static const struct option charset_keys[] = {
     OPTION("from", OPT_TEXT, "the character set it comes in, such as ISO-8859-1",
            .flags = OPT_REQUIRED),
@@ -322,7 +316,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 
     PLANNED(ROLE_SERVICE, "split", "cut a document into parts, which go back to the router", split_keys, .ends = true),
-    PLANNED(ROLE_SERVICE, "lua", "change it with a program", lua_keys),
     PLANNED(ROLE_SERVICE, "charset", "change the character set", charset_keys),
     PLANNED(ROLE_SERVICE, "compress", "compress it", compress_keys),
     PLANNED(ROLE_SERVICE, "decompress", "decompress it", decompress_keys),
