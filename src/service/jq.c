@@ -20,6 +20,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "core/connector.h"
+#include "core/grammar.h"
 #include "core/json_scan.h"
 #include "service/script/jq_number.h"
 #include "service/script/jq_program.h"
@@ -32,13 +33,14 @@ struct jq_step {
 
 static const struct option options[] = {
     OPTION("filter", OPT_TEXT, "the jq program", .flags = OPT_ONE_OF),
-    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF | OPT_PLANNED),
+    OPTION("file", OPT_FILE, "a file with it", .flags = OPT_ONE_OF),
     OPTION("many", OPT_BOOL, "each result becomes a document of its own, and the chain ends",
            .fallback = "false"),
     OPTION("numbers", OPT_WORD,
            "what happens to a document with a number that has more digits than jq keeps: it fails, "
            "or goes on with the nearest number",
            .words = OPTION_WORDS("exact", "approximate"), .fallback = "exact"),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
@@ -56,15 +58,13 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
     struct jq_step *j = ARENA_NEW(s->arena, struct jq_step);
     struct str filter, numbers;
 
-    if (!settings_text(s, "filter", &filter, err) || !settings_bool(s, "many", &j->many, err) ||
+    if (!script_text(s, "filter", &filter, err) || !settings_bool(s, "many", &j->many, err) ||
         !settings_text(s, "numbers", &numbers, err))
         return false;
-    if (filter.ptr == NULL)
-        return err_set(err, ERR_CONFIG, 0, "`filter` is needed: this build does not read `file`");
     j->approximate = str_is(numbers, "approximate");
     tzset(); /* gmtime() reads the zone at its first call, and a cage has no files */
     if (!jq_program_compile(filter, &j->state, err))
-        return false;
+        return err_context(err, settings_has(s, "file") ? "`file`" : "`filter`");
     *ret_self = j;
     return true;
 }

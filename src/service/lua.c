@@ -23,26 +23,29 @@
 
 #include "base/auto.h"
 #include "core/connector.h"
+#include "core/grammar.h"
 #include "service/script/lua_patterns.h"
 #include "service/script/lua_result.h"
 #include "service/script/lua_source.h"
 #include "service/script/lua_state.h"
 #include "service/script/results.h"
 
-enum { LUA_MEMORY_MOST = 256 << 20 }; /* a step's own limit is kept by its process */
+enum { LUA_MEMORY_MOST = 256 << 20 }; /* outside of a process with a limit of its own */
 
 struct lua_step {
     struct buf chunk; /* compiled */
     struct lua_patterns *patterns;
+    size_t memory_most;
     bool many;
 };
 
 static const struct option options[] = {
     OPTION("script", OPT_TEXT, "the program; it returns the new bytes", .flags = OPT_ONE_OF),
-    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF | OPT_PLANNED),
+    OPTION("file", OPT_FILE, "a file with it", .flags = OPT_ONE_OF),
     OPTION("many", OPT_BOOL,
            "it may return a list, each item becomes a document of its own, and the chain ends",
            .fallback = "false"),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
@@ -61,16 +64,15 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
     struct lua_step *l = ARENA_NEW(s->arena, struct lua_step);
     struct str script;
 
-    if (!settings_text(s, "script", &script, err) || !settings_bool(s, "many", &l->many, err))
+    if (!script_text(s, "script", &script, err) || !settings_bool(s, "many", &l->many, err))
         return false;
-    if (script.ptr == NULL)
-        return err_set(err, ERR_CONFIG, 0, "`script` is needed: this build does not read `file`");
     l->chunk = (struct buf)BUF_INIT(LUA_CHUNK_MOST);
     if (!lua_source_compile(script, &l->chunk, err)) {
         buf_done(&l->chunk);
-        return err_context(err, "`script`");
+        return err_context(err, settings_has(s, "file") ? "`file`" : "`script`");
     }
     l->patterns = lua_patterns_new();
+    l->memory_most = s->literal ? SIZE_MAX : LUA_MEMORY_MOST; /* literal: in its own process */
     *ret_self = l;
     return true;
 }
@@ -163,8 +165,8 @@ static bool lua_say_failure(lua_State *L, int status, const struct lua_job *job,
     struct str message = STR("");
 
     if (status == LUA_ERRMEM)
-        return service_fail(ret_failure, DEAD_LIMIT, "lua: it needs more than %zu MiB of memory",
-                            run->most >> 20);
+        return service_fail(ret_failure, DEAD_LIMIT,
+                            "lua: it needs more memory than it may use (`limits: memory`)");
     if (lua_type(L, -1) == LUA_TSTRING)
         message.ptr = lua_tolstring(L, -1, &message.len);
     lua_source_line(&line, message);
@@ -192,7 +194,7 @@ static bool lua_run_document(struct lua_step *l, lua_State *L, struct str in, st
 static bool stream(void *self, struct service_io *io, struct service_failure *ret_failure)
 {
     struct lua_step *l = self;
-    struct lua_run run = { .io = io, .patterns = l->patterns, .most = LUA_MEMORY_MOST };
+    struct lua_run run = { .io = io, .patterns = l->patterns, .most = l->memory_most };
     AUTO(buf_done) struct buf in = BUF_INIT(SERVICE_BYTES_MOST);
 
     if (!service_gather(io, &in, ret_failure))

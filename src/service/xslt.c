@@ -20,6 +20,7 @@
 
 #include "base/auto.h"
 #include "core/connector.h"
+#include "core/grammar.h"
 #include "core/template.h"
 #include "service/script/results.h"
 #include "service/script/xslt_library.h"
@@ -46,10 +47,11 @@ struct xslt_step {
 static const struct option param_each = { .type = OPT_TEMPLATE, .help = "its value" };
 
 static const struct option options[] = {
-    OPTION("file", OPT_PATH, "a file with the style sheet", .flags = OPT_ONE_OF | OPT_PLANNED),
+    OPTION("file", OPT_FILE, "a file with the style sheet", .flags = OPT_ONE_OF),
     OPTION("text", OPT_TEXT, "the style sheet itself", .flags = OPT_ONE_OF),
     OPTION("params", OPT_NAMED, "parameters of the style sheet", .each = &param_each,
            .noun = "parameter"),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
@@ -88,16 +90,14 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
     struct xslt_step *x = ARENA_NEW(s->arena, struct xslt_step);
     struct str text;
 
-    if (!settings_text(s, "text", &text, err))
+    if (!script_text(s, "text", &text, err))
         return false;
-    if (text.ptr == NULL)
-        return err_set(err, ERR_CONFIG, 0, "`text` is needed: this build does not read `file`");
     xslt_library_begin();
     if (!xslt_read_params(x, s, err))
         return false;
     x->sheet = xslt_library_sheet(text, err);
     if (x->sheet == NULL)
-        return err_context(err, "`text`");
+        return err_context(err, settings_has(s, "file") ? "`file`" : "`text`");
     *ret_self = x;
     return true;
 }

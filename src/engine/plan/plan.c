@@ -31,6 +31,7 @@ static struct settings plan_settings(struct builder *b, const struct yaml_node *
                               .secret = plan_find_secret,
                               .secret_arg = b->store,
                               .reach = &b->plan->config->node,
+                              .files = &b->plan->config->files,
                               .arena = &b->plan->arena };
 }
 

@@ -150,8 +150,8 @@ static bool jq_say_mistake(struct str filter, const struct buf *message, struct 
     if (hint != NULL || at != NULL)
         what.len = (size_t)((hint != NULL ? hint : at) - what.ptr);
     script_line(&line, what);
-    return err_set(err, ERR_CONFIG, 0, "`filter`: line %zu, column %zu: %.120s", row,
-                   place - start + 1, line.ptr);
+    return err_set(err, ERR_CONFIG, 0, "line %zu, column %zu: %.120s", row, place - start + 1,
+                   line.ptr);
 }
 
 bool jq_program_compile(struct str filter, jq_state **ret, struct err *err)
@@ -159,9 +159,7 @@ bool jq_program_compile(struct str filter, jq_state **ret, struct err *err)
     AUTO(buf_done) struct buf message = BUF_INIT(JQ_MESSAGE_MOST);
 
     if (filter.len > JQ_PROGRAM_MOST)
-        return err_set(err, ERR_CONFIG, 0, "`filter` is longer than %d bytes", JQ_PROGRAM_MOST);
-    if (memchr(filter.ptr, '\0', filter.len) != NULL)
-        return err_set(err, ERR_CONFIG, 0, "`filter` has a NUL byte");
+        return err_set(err, ERR_CONFIG, 0, "it is longer than %d bytes", JQ_PROGRAM_MOST);
     if (jq_compile_part(filter, ret, &message))
         return true;
     return jq_say_mistake(filter, &message, err);

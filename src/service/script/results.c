@@ -58,6 +58,22 @@ bool script_results_give(const struct script_results *r, struct service_io *io,
     return true;
 }
 
+bool script_text(const struct settings *s, const char *key, struct str *ret, struct err *err)
+{
+    struct str text, file;
+
+    if (!settings_text(s, key, &text, err) || !settings_file(s, "file", &file, err))
+        return false;
+    if ((text.ptr == NULL) == (file.ptr == NULL))
+        return err_set(err, ERR_CONFIG, 0, "exactly one of `%s` and `file` is needed", key);
+    if (text.ptr == NULL)
+        text = file;
+    if (memchr(text.ptr, '\0', text.len) != NULL)
+        return err_set(err, ERR_CONFIG, 0, "`file` has a NUL byte: it is not a text");
+    *ret = text;
+    return true;
+}
+
 void script_line(struct buf *to, struct str message)
 {
     bool is_text = str_is_utf8(message);

@@ -35,6 +35,9 @@ bool script_results_add(struct script_results *r, struct str result,
 bool script_results_give(const struct script_results *r, struct service_io *io,
                          struct service_failure *ret_failure);
 
+/* The text of a script: the option `key`, or the content of `file`.  ERR_CONFIG: neither is there,
+ * or it has a NUL byte. */
+bool script_text(const struct settings *s, const char *key, struct str *ret, struct err *err);
 /* A message of a script or a library as one line: control characters and bytes that are not UTF-8
  * become blanks, the end is trimmed. */
 void script_line(struct buf *to, struct str message);

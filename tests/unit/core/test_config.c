@@ -287,6 +287,7 @@ TEST(config_takes_every_service)
         buf_printf(&text,
                    "endpoints: { e: { kind: file, path: o }, e2: { kind: file, path: o } }\n"
                    "batches: { b: { count: 10, do: [ { deliver: e } ] } }\n"
+                   "systems: { s: {} }\nsubscriptions: { a: { to: s }, b: { to: [ s ] } }\n"
                    "routes: [ { name: r, do: [ { %s } ] } ]\n",
                    steps[i]);
         struct config *c = config_load(buf_view(&text), "t", &options, &report);
