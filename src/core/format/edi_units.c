@@ -18,9 +18,15 @@ static const struct {
     const char *begin, *end;
     bool optional;
 } levels[][EDI_UNITS_LEVELS] = {
-    [EDI_HL7] = { { "FHS", "FTS", true }, { "BHS", "BTS", true }, { "MSH", NULL, false } },
-    [EDI_X12] = { { "ISA", "IEA", false }, { "GS", "GE", false }, { "ST", "SE", false } },
-    [EDI_EDIFACT] = { { "UNB", "UNZ", false }, { "UNG", "UNE", true }, { "UNH", "UNT", false } },
+    [EDI_HL7] = { { .begin = "FHS", .end = "FTS", .optional = true },
+                  { .begin = "BHS", .end = "BTS", .optional = true },
+                  { .begin = "MSH" } },
+    [EDI_X12] = { { .begin = "ISA", .end = "IEA" },
+                  { .begin = "GS", .end = "GE" },
+                  { .begin = "ST", .end = "SE" } },
+    [EDI_EDIFACT] = { { .begin = "UNB", .end = "UNZ" },
+                      { .begin = "UNG", .end = "UNE", .optional = true },
+                      { .begin = "UNH", .end = "UNT" } },
 };
 
 static size_t unit_level(const struct edi_units *u)
