@@ -200,18 +200,25 @@ static void XMLCALL hl7_xml_on_start(void *arg, const XML_Char *name, const XML_
 
 /* ---- values ---- */
 
-static void write_hex(struct from_xml *f, struct str digits)
+/* Pairs of hex digits become bytes, at the same place. */
+static bool hex_to_bytes(struct from_xml *f)
 {
-    for (size_t i = 0; i < digits.len; i += 2) {
-        int high = str_hex_digit(digits.ptr[i]);
-        int low = i + 1 < digits.len ? str_hex_digit(digits.ptr[i + 1]) : -1;
+    struct buf *t = &f->text;
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->len; i += 2) {
+        int high = str_hex_digit(t->ptr[i]);
+        int low = i + 1 < t->len ? str_hex_digit(t->ptr[i + 1]) : -1;
 
         if (high < 0 || low < 0) {
             hl7_xml_wrong(f, "as=\"hex\" has something else than pairs of hex digits");
-            return;
+            return false;
         }
-        outlet_putc(&f->out, (char)(high * 16 + low));
+        t->ptr[n++] = (char)(high * 16 + low);
     }
+    if (t->len > 0)
+        t->ptr[t->len = n] = '\0';
+    return true;
 }
 
 static void write_separators(struct from_xml *f, struct str value)
@@ -229,14 +236,15 @@ static void write_separators(struct from_xml *f, struct str value)
 
 static void hl7_xml_value(struct from_xml *f)
 {
-    struct str value = buf_view(&f->text);
+    struct str value;
     struct err err;
 
+    if (f->as == AS_HEX && !hex_to_bytes(f))
+        return;
+    value = buf_view(&f->text);
     if (f->header && f->depth == FIELD && f->last[FIELD] <= 2)
         write_separators(f, value);
-    else if (f->as == AS_HEX)
-        write_hex(f, value);
-    else if (f->as == AS_RAW)
+    else if (f->as != AS_TEXT)
         outlet_put(&f->out, value);
     else if (!edi_encode(EDI_HL7, &f->marks, value, &f->out, &err))
         hl7_xml_wrong(f, "%s: %s", f->names[f->depth], err.text);

@@ -96,34 +96,68 @@ static bool add_column(struct from_table *f, struct str name)
     return true;
 }
 
-static bool table_key(struct from_table *f, struct str key, struct str value)
+enum table_key { KEY_FORMAT, KEY_SEPARATOR, KEY_QUOTES, KEY_END, KEY_START, KEYS };
+
+static enum table_key key_of(struct str key)
+{
+    static const char *const keys[KEYS] = { "format", "separator", "quotes", "end", "start" };
+    enum table_key k = 0;
+
+    while (k < KEYS && !str_is(key, keys[k]))
+        k++;
+    return k;
+}
+
+static bool table_key(struct from_table *f, enum table_key key, struct str value)
 {
     const char *format = f->rule->fixed ? "fixed" : "csv";
 
-    if (str_is(key, "format") && !str_is(value, format))
-        return table_back_wrong(f, "its format is `%.*s`, not %s", STR_ARG(str_first(value, 20)),
-                                format);
-    if (str_is(key, "separator")) {
+    switch (key) {
+    case KEY_FORMAT:
+        return str_is(value, format) || table_back_wrong(f, "its format is `%.*s`, not %s",
+                                                         STR_ARG(str_first(value, 20)), format);
+    case KEY_SEPARATOR:
         if (value.len != 1 || strchr("\"\r\n", value.ptr[0]) != NULL)
             return table_back_wrong(f, "`separator` is one byte, no quote and no line break");
         f->style.separator = value.ptr[0];
-    }
-    if (str_is(key, "quotes"))
+        return true;
+    case KEY_QUOTES:
         f->style.quote_all = str_is(value, "all");
-    if (str_is(key, "end")) {
-        if (!str_is(value, "\n") && !str_is(value, "\r") && !str_is(value, "\r\n"))
-            return table_back_wrong(f, "`end` is a line break");
+        return true;
+    case KEY_END:
         f->style.end = value;
-    }
-    if (str_is(key, "start"))
+        return str_is(value, "\n") || str_is(value, "\r") || str_is(value, "\r\n") ||
+               table_back_wrong(f, "`end` is a line break");
+    case KEY_START:
         outlet_put(&f->out, value);
+        return true;
+    case KEYS:
+        break;
+    }
     return true;
+}
+
+/* A text beside the rows: the value of a key, or the name of a column. */
+static bool text_beside(struct from_table *f, struct str key, unsigned *seen)
+{
+    bool column = f->scan.depth == 2 && str_is(key, "columns") && !f->rule->fixed;
+    enum table_key k = f->scan.depth == 1 ? key_of(key) : KEYS;
+    struct str text;
+
+    if (!column && k == KEYS)
+        return true;
+    if (!column && (*seen & 1U << k) != 0)
+        return table_back_wrong(f, "`%.*s` stands twice", STR_ARG(key));
+    *seen |= column ? 0 : 1U << k;
+    return table_token_text(f, &f->scan, &f->kept, &text) &&
+           (column ? add_column(f, text) : table_key(f, k, text));
 }
 
 static bool read_table_beside(struct from_table *f)
 {
-    struct str key = { 0 }, text;
+    struct str key = { 0 };
     enum json_event e;
+    unsigned seen = 0;
 
     json_scan_give(&f->scan, f->json, true);
     if (!table_back_next(f, &e))
@@ -132,18 +166,9 @@ static bool read_table_beside(struct from_table *f)
     if (e != JSON_OPEN)
         return table_back_wrong(f, "a list of rows, or an object with one, is expected");
     while (table_back_next(f, &e) && e != JSON_END) {
-        if (f->is_list || (e != JSON_KEY && e != JSON_TEXT))
-            continue;
-        if (e == JSON_KEY) {
-            key = f->scan.depth == 1 ? f->scan.text : key;
-            continue;
-        }
-        bool column = f->scan.depth == 2 && str_is(key, "columns") && !f->rule->fixed;
-
-        if ((f->scan.depth != 1 && !column))
-            continue;
-        if (!table_token_text(f, &f->scan, &f->kept, &text) ||
-            (column ? !add_column(f, text) : !table_key(f, key, text)))
+        if (e == JSON_KEY && f->scan.depth == 1)
+            key = f->scan.text;
+        else if (e == JSON_TEXT && !f->is_list && !text_beside(f, key, &seen))
             return false;
     }
     f->named = f->named || f->column_count > 0;
