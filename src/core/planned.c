@@ -373,5 +373,3 @@ const struct option planned_sections[] = {
     OPTION("links", OPT_ANY, "tables that are replicated", .flags = OPT_PLANNED),
     { 0 },
 };
-
-const char *const planned_sources[] = { "hl7", "x12", "edifact", NULL };

@@ -130,7 +130,7 @@ static bool text_is(const struct text *t, struct str want)
         size_t len = 1;
 
         if (t->raw.ptr[i] == '\\')
-            len = json_scan_escape(t->raw, &i, piece);
+            len = json_scan_unescape(t->raw, &i, piece);
         else
             piece[0] = t->raw.ptr[i++];
         if (len == 0 || n + len > want.len || memcmp(want.ptr + n, piece, len) != 0)
@@ -157,7 +157,7 @@ static struct answer answer_text(const struct text *t, ptrdiff_t at, struct aren
             continue;
         }
         char piece[4];
-        size_t len = json_scan_escape(t->raw, &i, piece);
+        size_t len = json_scan_unescape(t->raw, &i, piece);
 
         if (len == 0)
             return (struct answer){ .kind = ANSWER_UNFIT,

@@ -41,7 +41,7 @@ static void lua_json_push_text(struct lua_json_reader *r)
         size_t len = 1;
 
         if (piece[0] == '\\')
-            len = json_scan_escape(raw, &i, piece);
+            len = json_scan_unescape(raw, &i, piece);
         else
             i++;
         if (len == 0)
