@@ -119,10 +119,11 @@ const struct option grammar_node[] = {
            .words = OPTION_WORDS("none", "environment"), .fallback = "none"),
     OPTION("insecure", OPT_BOOL, "answer without TLS on other addresses than loopback",
            .fallback = "false"),
-    OPTION("config", OPT_WORD,
-           "what is the truth: the newest version of the store, or this file, which is then applied "
-           "at start and at SIGHUP if it is valid, and by nothing else",
-           .words = OPTION_WORDS("store", "file"), .fallback = "store"),
+    OPTION(
+        "config", OPT_WORD,
+        "what is the truth: the newest version of the store, or this file, which is then applied "
+        "at start and at SIGHUP if it is valid, and by nothing else",
+        .words = OPTION_WORDS("store", "file"), .fallback = "store"),
     { 0 },
 };
 
@@ -255,8 +256,7 @@ const struct option grammar_route[] = {
     OPTION("do", OPT_LIST, "the steps, one after the other", .flags = OPT_REQUIRED,
            .each = &grammar_step),
     OPTION("keep", OPT_WORD, "which payloads are stored: received and sent, or each stage",
-           .words = OPTION_WORDS("ends", "stages"), .planned = OPTION_WORDS("stages"),
-           .fallback = "ends"),
+           .words = OPTION_WORDS("ends", "stages"), .fallback = "ends"),
     OPTIONS(handling),
     { 0 },
 };

@@ -21,6 +21,7 @@ endpoints:
 routes:
   - name: orders
     when: {{ type: order }}
+    keep: {keep}
     do:
 {steps}
 """
@@ -31,8 +32,8 @@ def counting(first, last):
     return [f'      - replace: {{ find: "<{n}>", with: "<{n + 1}>" }}' for n in range(first, last)]
 
 
-def config(receiver, *steps):
-    return CONFIG.format(url=receiver.url(""), steps="\n".join(steps))
+def config(receiver, *steps, keep="ends"):
+    return CONFIG.format(url=receiver.url(""), steps="\n".join(steps), keep=keep)
 
 
 def bodies(receiver, path):
@@ -67,3 +68,18 @@ def test_more_changes_than_a_chain_may_make(make_node):
         shown = node.await_state(bad, "dead", look=look)
         assert shown["error"]["code"] == "limit" and "more than 32 steps" in shown["error"]["message"], shown
         assert bodies(receiver, "/end") == ["<33>"]
+
+
+@BOTH
+def test_every_stage_is_stored(make_node):
+    """With `keep: stages`, also of a document that died on its way: what came out of the step before is there."""
+    fails = """      - lua: { script: 'if doc.bytes == "<3>" then error("no") end return doc.bytes' }"""
+    with Receiver() as receiver:
+        node = make_node(config=config(receiver, *counting(0, 3), fails, "      - deliver: end", keep="stages"))
+        node.start()
+        for body, state in (("<0>", "dead"), ("<0>.", "delivered")):
+            doc = node.accept("in", body)
+            node.await_state(doc, state, look=look)
+            stages = node.show(doc, "stages { stage stored }")["stages"]
+            assert [s["stored"] for s in stages][:4] == [True] * 4, stages
+            assert node.cli("docs", "payload", doc, "--stage", "2").stdout == body.replace("0", "2")

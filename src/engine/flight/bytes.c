@@ -123,9 +123,11 @@ void variants_drop_uploads(struct flight *f)
 
 /* ---- who needs them ---- */
 
-/* A leg sends these bytes, or a batch gets them. */
+/* A leg sends these bytes, a batch gets them, or they are kept. */
 static bool variant_is_used(const struct flight *f, const struct variant *v)
 {
+    if (f->keeps_stages)
+        return true;
     for (size_t i = 0; i < f->leg_count; i++)
         if (f->legs[i]->variant == v)
             return true;

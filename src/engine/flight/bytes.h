@@ -37,8 +37,8 @@ void variant_set_stored(struct flight *f, struct variant *v, struct payload_ref 
 void variant_let_go(struct flight *f, struct variant *v);
 /* The walk waits: a large variant is from here on only in the store. */
 bool variant_rest(struct flight *f, struct variant *v, struct err *err);
-/* Prepares for the settlement the variants that a leg sends or a batch gets.  Large ones are
- * uploaded to the store now, and sent from there. */
+/* Prepares for the settlement the variants that a leg sends, a batch gets or that are kept.  Large
+ * ones are uploaded to the store now, and sent from there. */
 bool variants_seal(struct flight *f, struct err *err);
 /* Some of its bytes are uploads that no commit has adopted, as far as the flight knows. */
 bool variants_have_uploads(const struct flight *f);

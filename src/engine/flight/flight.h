@@ -154,7 +154,8 @@ struct flight {
     /* By its steps, in their order; on the arena.  With one too many the document is dead. */
     struct variant *made[FLIGHT_MADE_MOST + 1];
     size_t made_count;
-    bool keeps_all;     /* also bytes that nobody sends and no later step reads */
+    bool keeps_all;     /* in memory, also bytes that nobody sends and no later step reads */
+    bool keeps_stages;  /* they are stored as well (`keep: stages`) */
     int64_t step_count; /* steps that ran */
     struct walk_at walk;
     bool may_block;         /* the thread that walks it may block */
@@ -180,6 +181,7 @@ struct flight {
     int64_t until_us;            /* monotonic: a dry walk ends before the next step; 0: never */
     int tries;                   /* failed settlements */
     bool unfilled;               /* the settlement could not be prepared, and was not submitted */
+    bool refused;                /* its last parts are beyond a limit of the store */
     bool unknown;                /* a commit of the settlement had an unknown outcome */
     bool give_back;              /* the claim is to be given back, nothing else */
     bool delayed;                /* SETTLE_AGAIN because of a delay, not of a failure */

@@ -587,6 +587,7 @@ static void build_route(struct builder *b, const struct config_route *c, struct 
         r->broken = plan_broken(b, c->place, &err);
     else
         plan_steps(b, c->steps, r);
+    r->keeps_stages = str_is(yaml_text(yaml_get(c->node, "keep")), "stages");
 }
 
 static bool plan_build_routes(struct builder *b, struct err *err)

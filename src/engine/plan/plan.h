@@ -105,6 +105,7 @@ struct plan_route {
     struct plan_handling handling;
     const struct plan_step *steps;
     size_t step_count;
+    bool keeps_stages;  /* what each step made is stored */
     const char *broken; /* why a step cannot run; NULL: all can */
 };
 

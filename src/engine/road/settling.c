@@ -106,6 +106,22 @@ static bool fill_legs(struct flight *f, struct err *err)
     return true;
 }
 
+/* What the steps made is stored with whatever came of the run, but not of each attempt. */
+static bool fill_stages(struct flight *f, struct err *err)
+{
+    struct settle_op *s = &f->settle;
+
+    if (s->end == SETTLE_AGAIN || s->task.kind == TASK_DELIVER || f->made_count == 0)
+        return true;
+    if (!variants_seal(f, err))
+        return false;
+    s->stages = ARENA_ARRAY(&f->arena, struct settle_bytes *, f->made_count);
+    s->stage_count = f->made_count;
+    for (size_t i = 0; i < f->made_count; i++)
+        s->stages[i] = &f->made[i]->settle;
+    return true;
+}
+
 /* ---- commit 2 ---- */
 
 static const char *state_word(const struct flight *f)
@@ -201,7 +217,7 @@ static void drop_and_go(struct pool_job *job)
 static void settling_gone(struct flight *f)
 {
     const struct settle_op *s = &f->settle;
-    bool adopted = s->ours && (s->end == SETTLE_DELIVERIES || s->end == SETTLE_JOIN);
+    bool adopted = s->ours && s->end != SETTLE_AGAIN;
 
     parts_drop(f);
     if (adopted || !variants_have_uploads(f) || atomic_load(&f->road->stopping)) {
@@ -221,6 +237,8 @@ static void on_settled(struct store_op *op)
     fault_point(SETTLED);
     if (!op->ok) {
         f->unknown = f->unknown || op->err.kind == ERR_UNCERTAIN;
+        f->refused = f->parts != NULL && op->err.kind == ERR_LIMIT && op->err.sys == 0;
+        f->unfilled = f->refused;
         road_unsettled(f);
         return;
     }
@@ -261,14 +279,27 @@ struct store_op *settling_op(struct flight *f)
     return f->parts != NULL ? parts_settlement(f, on_settled) : &f->settle.op;
 }
 
+/* The last chunk goes beyond a limit of the store: that will not change. */
+static void refuse_parts(struct flight *f)
+{
+    struct err why = f->settle.op.err;
+
+    parts_drop(f);
+    outcome_dead(f, TIMELINE_STEP, STR(""), DEAD_LIMIT, -1, why.text);
+}
+
 void settle_flight(struct flight *f, struct outbox *out)
 {
     struct settle_op *s = &f->settle;
 
+    if (f->refused)
+        refuse_parts(f);
+    f->refused = false;
     if (s->task.kind != TASK_DELIVER)
         settling_fill_facts(f->road, &f->facts, f->route, &f->arena, s);
     if ((s->end == SETTLE_DELIVERIES && !fill_legs(f, &s->op.err)) ||
-        (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err))) {
+        (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err)) ||
+        (f->keeps_stages && !fill_stages(f, &s->op.err))) {
         f->unfilled = true;
         road_unsettled(f);
         return;

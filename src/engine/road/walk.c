@@ -490,6 +490,8 @@ static bool enter_route(struct flight *f)
     const struct plan_route *r = walk_find_route(f);
 
     f->walk.routed = true;
+    if (r != NULL && r->keeps_stages && !f->dry)
+        f->keeps_stages = true;
     return r != NULL && walk_may_go_on(f, r, f->walk.hops == 0);
 }
 
@@ -560,9 +562,11 @@ static bool is_a_loop(struct flight *f)
 /* The step that made it could not say what it is (parts.h). */
 static bool is_a_failed_part(struct flight *f)
 {
-    struct str why = facts_attribute(&f->facts, PARTS_FAILED);
+    struct str why = { 0 };
 
-    if (f->facts.generation == 0 || why.ptr == NULL)
+    if (f->facts.generation > 0)
+        why = facts_attribute(&f->facts, PARTS_FAILED);
+    if (why.ptr == NULL)
         return false;
     (void)snprintf(f->message, sizeof f->message, "%.*s", STR_ARG(why));
     outcome_dead(f, TIMELINE_EXTRACT, STR(""), DEAD_EXTRACT_FAILED, -1, f->message);
@@ -609,7 +613,7 @@ static enum walk_result walk_end(struct flight *f, bool found)
         f->settle.state = DOCUMENT_DONE;
     if (!found)
         parts_drop(f);
-    if (f->settle.end != SETTLE_JOIN)
+    if (f->settle.end != SETTLE_JOIN && (!f->keeps_stages || f->settle.end == SETTLE_AGAIN))
         variants_drop_uploads(f);
     return WALK_ENDS;
 }

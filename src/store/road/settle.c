@@ -563,7 +563,7 @@ static bool has_bytes(const struct settle_op *o)
     for (size_t i = 0; i < o->part_count; i++)
         if (o->parts[i].bytes != NULL)
             return true;
-    return false;
+    return o->stage_count > 0;
 }
 
 /* Store the bytes that steps made also for documents that end: the timeline names them. */

@@ -110,6 +110,9 @@ struct settle_op {
     int64_t due_us;
     struct str code, message;
     struct batch_join *join; /* SETTLE_JOIN */
+    /* RUN: bytes that are stored although no delivery may have them; a delivery may share them. */
+    struct settle_bytes **stages;
+    size_t stage_count;
     bool aloft;              /* deliveries of the flight were noted (aloft.h) */
 
     /* the answer, when op.ok */
