@@ -7,7 +7,7 @@
  * The method.  The run makes the parts in a fixed order and commits them in chunks.  The commit of
  * a chunk has its documents and, in the row `offspring` of the parent, how many there are by then.
  * The last chunk has the settlement of the parent as well.
- *   1. offspring_held(): the claim stands, and on PostgreSQL its lease stays until the commit.
+ *   1. The claim must hold; on PostgreSQL its lease stays until the commit.
  *   2. The progress must be where the chunk begins.
  *   3. The documents are written as accept does it: bytes first, then the rows.
  *   4. The progress, then the settlement: it closes the parent's number (order.h), and the
@@ -43,7 +43,6 @@
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept_rows.h"
-#include "store/road/claims.h"
 #include "store/road/order.h"
 #include "store/road/settle.h"
 
@@ -67,26 +66,6 @@ struct brood {
 };
 
 /* ---- the parent ---- */
-
-static bool offspring_held(struct writer *w, const struct task *t, bool *ret, struct err *err)
-{
-    int64_t there = 0;
-
-    if (w->db->kind == DB_SQLITE && !claims_have(w->store->claims, t)) {
-        *ret = false;
-        return true;
-    }
-    bool ok =
-        w->db->kind == DB_SQLITE
-            ? db_one_int(w->db, SQL_OFFSPRING_HELD,
-                         DB_ARGS(db_int(t->queue), db_int(t->prio), db_int(t->rank), db_int(t->id)),
-                         0, &there, err)
-            : db_one_int(w->db, SQL_OFFSPRING_LEASED, DB_ARGS(db_int(t->id), db_int(t->claim)), 0,
-                         &there, err);
-
-    *ret = there == 1;
-    return ok;
-}
 
 static void read_progress(struct db_rows *row, struct arena *a, void *to)
 {
@@ -312,18 +291,26 @@ static bool write_brood(struct brood *k, struct err *err)
     return true;
 }
 
+/* The records that its settlement writes (set_record.h) come first: if it is overtaken nothing is
+ * made. */
+static bool not_overtaken(struct writer *w, struct settle_op *end, bool *ret, struct err *err)
+{
+    *ret = true;
+    return end == NULL || end->record_count == 0 || settle_records(w, end, ret, err);
+}
+
 static bool offspring_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct offspring_op *o = container_of(ops[0], struct offspring_op, op);
     struct brood k = { .w = w, .o = o };
-    bool ours, there;
+    bool ours, there, current;
 
     require(count == 1 && o->count <= OFFSPRING_PARTS_MOST && (o->count > 0 || o->end != NULL));
     o->result = OFFSPRING_LOST;
     o->progress = (struct offspring_progress){ 0 };
     o->received_us = clock_wall_us();
     if ((w->db->kind == DB_SQLITE && !db_sqlite_log_has_room(w->db, err)) ||
-        !offspring_held(w, &o->task, &ours, err))
+        !task_is_held(w, &o->task, &ours, err))
         return false;
     if (!ours)
         return true;
@@ -333,8 +320,10 @@ static bool offspring_run(struct writer *w, struct store_op **ops, size_t count,
     o->result = OFFSPRING_ELSEWHERE;
     if (o->progress.made != o->from || (o->from > 0 && o->progress.config != o->config)) /* (3) */
         return true;
-    o->result = OFFSPRING_MADE;
-    return write_brood(&k, err);
+    if (!not_overtaken(w, o->end, &current, err))
+        return false;
+    o->result = current ? OFFSPRING_MADE : OFFSPRING_OVERTAKEN;
+    return !current || write_brood(&k, err);
 }
 
 static void offspring_committed(struct writer *w, struct store_op **ops, size_t count)

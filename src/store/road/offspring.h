@@ -60,8 +60,9 @@ struct offspring_part {
 
 enum offspring_result {
     OFFSPRING_MADE,
-    OFFSPRING_LOST,     /* the claim was lost: nothing was done */
-    OFFSPRING_ELSEWHERE /* not `from` or not `config`: nothing was done, `progress` has both */
+    OFFSPRING_LOST,      /* the claim was lost: nothing was done */
+    OFFSPRING_OVERTAKEN, /* a record of `end` changed: nothing was done, the claim holds */
+    OFFSPRING_ELSEWHERE  /* not `from` or not `config`: nothing was done, `progress` has both */
 };
 
 struct offspring_progress {

@@ -24,6 +24,7 @@
 #include "store/road/task.h"
 
 struct batch_join;
+struct set_write;
 
 /* What becomes of the document (or, for TASK_DELIVER, of its claimed delivery). */
 enum settle_outcome {
@@ -113,14 +114,19 @@ struct settle_op {
     /* RUN: bytes that are stored although no delivery may have them; a delivery may share them. */
     struct settle_bytes **stages;
     size_t stage_count;
-    bool aloft;              /* deliveries of the flight were noted (aloft.h) */
+    /* RUN: records to be written (set_record.h), if they are as they were read. */
+    const struct set_write *records;
+    size_t record_count;
+    bool aloft; /* deliveries of the flight were noted (aloft.h) */
 
     /* the answer, when op.ok */
     bool ours;
+    bool overtaken;   /* not ours, because a record changed; the claim holds: run again */
     bool over;        /* the document has ended and moved to the table of `day` */
     struct task went; /* `keep`: the claim of its delivery, which may go; id 0: it waits */
 
     /* for the writer */
+    bool recorded;   /* its records are written in this transaction */
     struct str told; /* `timeline` with the lines of the answers */
     int64_t day;
     bool goes;                /* DELIVER: its document ends with this group */
@@ -146,6 +152,9 @@ bool settle_end(struct writer *w, struct settle_end_order *order, struct err *er
 bool settle_end_all(struct writer *w, struct settle_end_order *orders, size_t count,
                     struct err *err);
 
+/* The same, before the settlement in the same transaction: writes its records; *ret_done false: it
+ * was overtaken, and must not be settled. */
+bool settle_records(struct writer *w, struct settle_op *o, bool *ret_done, struct err *err);
 /* The same, before a settlement: writes the facts of a run to the row of its live document. */
 bool settle_facts(struct writer *w, struct settle_op *o, struct err *err);
 

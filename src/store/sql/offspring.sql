@@ -1,17 +1,5 @@
 -- Documents made of a claimed one (store/road/offspring.h).
 
--- name: offspring_held
--- only: sqlite
--- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int
--- The task is there; its claim is in memory.
-SELECT 1 FROM task_ready WHERE queue = $1 AND prio = $2 AND rank = $3 AND id = $4;
-
--- name: offspring_leased
--- only: postgresql
--- in:  $1 id int, $2 claim int
--- The claim holds, and nobody takes it over until the commit.
-SELECT 1 FROM task_lease WHERE id = $1 AND claim = $2 FOR UPDATE;
-
 -- name: offspring_get
 -- in:  $1 doc int
 -- out: made, total, config, earlier
