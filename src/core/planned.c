@@ -124,48 +124,6 @@ static const struct option content_out[] = {
 
 /* ---- services ---- */
 
-static const struct option part_expr = { .type = OPT_EXPR, .flags = OPT_OR_LIST | OPT_RELATIVE };
-
-static const struct option split_keys[] = {
-    OPTION("xml", OPT_XML_PATH, "one part per element at this path", .flags = OPT_ONE_OF),
-    OPTION("json", OPT_POINTER, "one part per item of the array at this JSON Pointer",
-           .flags = OPT_ONE_OF),
-    OPTION("hl7", OPT_TEXT, "one part per message", .flags = OPT_ONE_OF),
-    OPTION("x12", OPT_TEXT, "one part per interchange, group or transaction", .flags = OPT_ONE_OF),
-    OPTION("lines", OPT_INT, "one part per so many lines", .flags = OPT_ONE_OF, .least = 1),
-    OPTION("csv", OPT_INT, "one part per so many rows, each with the header row",
-           .flags = OPT_ONE_OF, .least = 1),
-    OPTION("sender", OPT_EXPR, "who sent the part; left out: as before",
-           .flags = OPT_OR_LIST | OPT_RELATIVE),
-    OPTION("receiver", OPT_EXPR, "who the part is for; left out: as before",
-           .flags = OPT_OR_LIST | OPT_RELATIVE),
-    OPTION("type", OPT_EXPR, "what the part is; left out: as before",
-           .flags = OPT_OR_LIST | OPT_RELATIVE),
-    OPTION("attributes", OPT_NAMED, "attributes of the part", .flags = OPT_ATTRS,
-           .each = &part_expr, .noun = "attribute"),
-    { 0 },
-};
-
-static const struct option charset_keys[] = {
-    OPTION("from", OPT_TEXT, "the character set it comes in, such as ISO-8859-1",
-           .flags = OPT_REQUIRED),
-    OPTION("to", OPT_TEXT, "the one it gets", .fallback = "UTF-8"),
-    { 0 },
-};
-
-static const struct option compress_keys[] = {
-    OPTION("format", OPT_WORD, "how it is compressed",
-           .words = OPTION_WORDS("gzip", "zstd", "deflate"), .fallback = "gzip"),
-    { 0 },
-};
-
-static const struct option decompress_keys[] = {
-    OPTION("format", OPT_WORD, "how it was compressed",
-           .words = OPTION_WORDS("auto", "gzip", "zstd", "deflate"), .fallback = "auto"),
-    OPTION("most", OPT_SIZE, "the largest result", .least = 1, .fallback = "64 MiB"),
-    { 0 },
-};
-
 static const struct option passphrase[] = {
     OPTION("passphrase", OPT_SECRET, "its passphrase"),
     { 0 },
@@ -321,10 +279,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_ENDPOINT, "s3", "objects in a bucket", s3_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 
-    PLANNED(ROLE_SERVICE, "split", "cut a document into parts, which go back to the router", split_keys, .ends = true),
-    PLANNED(ROLE_SERVICE, "charset", "change the character set", charset_keys),
-    PLANNED(ROLE_SERVICE, "compress", "compress it", compress_keys),
-    PLANNED(ROLE_SERVICE, "decompress", "decompress it", decompress_keys),
     PLANNED(ROLE_SERVICE, "encrypt", "encrypt it (OpenPGP)", encrypt_keys),
     PLANNED(ROLE_SERVICE, "decrypt", "decrypt it (OpenPGP)", decrypt_keys),
     PLANNED(ROLE_SERVICE, "sign", "sign it (OpenPGP)", sign_keys),
