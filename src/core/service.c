@@ -101,6 +101,12 @@ static struct service_part memory_head(struct service_memory *m, const struct se
         attributes[i] = (struct fact){ .name = memory_copy(m, head->attributes[i].name),
                                        .value = memory_copy(m, head->attributes[i].value) };
     h.attributes = attributes;
+    if (head->failure != NULL) {
+        struct service_failure *failure = ARENA_NEW(m->arena, struct service_failure);
+
+        *failure = *head->failure;
+        h.failure = failure;
+    }
     return h;
 }
 
