@@ -28,17 +28,15 @@ static void step_done(struct step *s)
     service_memory_done(&s->got);
     if (s->self != NULL)
         s->type->unmake(s->self);
+    s->self = NULL;
     arena_done(&s->arena);
 }
 
-/* The options are `key` with its text, and what `more` adds in YAML, such as ", many: true". */
-static bool step_make(struct step *s, const struct service_type *t, const char *key,
-                      const char *text, const char *more)
+/* A document for the step, which step_take() makes. */
+static void step_init(struct step *s, const struct service_type *t)
 {
     static struct fact attributes[] = { { STR("colour"), STR("blue") },
                                         { STR("order"), STR("4711") } };
-    AUTO(buf_done) struct buf yaml = BUF_INIT(1 << 20);
-    struct problem_list problems = PROBLEM_LIST_INIT;
 
     *s = (struct step){ .type = t, .arena = ARENA_INIT(256 << 20) };
     s->facts = (struct facts){ .sender = STR("shop"),
@@ -51,21 +49,35 @@ static bool step_make(struct step *s, const struct service_type *t, const char *
                                              .facts = &s->facts,
                                              .name = STR("a.txt"),
                                              .gateway = STR("in") };
+}
+
+static bool step_take(struct step *s, const struct yaml_node *node)
+{
+    struct settings settings = { .node = node, .own = s->type->kind.keys, .arena = &s->arena };
+
+    if (!s->type->make(&settings, &s->self, &s->err))
+        s->self = NULL;
+    return s->self != NULL;
+}
+
+/* The options are `key` with its text, and what `more` adds in YAML, such as ", many: true". */
+__attribute__((unused)) static bool step_make(struct step *s, const struct service_type *t,
+                                              const char *key, const char *text, const char *more)
+{
+    AUTO(buf_done) struct buf yaml = BUF_INIT(1 << 20);
+    struct problem_list problems = PROBLEM_LIST_INIT;
+
+    step_init(s, t);
     buf_printf(&yaml, "step: { \"%s\": \"", key);
     json_escape(&yaml, str_of(text));
     buf_printf(&yaml, "\"%s }\n", more);
-    struct settings settings = {
-        .node = yaml_get(yaml_load(buf_view(&yaml), &s->arena, &problems), "step"),
-        .own = t->kind.keys,
-        .arena = &s->arena,
-    };
+    const struct yaml_node *node =
+        yaml_get(yaml_load(buf_view(&yaml), &s->arena, &problems), "step");
 
     if (problems.count > 0)
         printf("# %s\n", problems.items[0].message);
-    if (!t->make(&settings, &s->self, &s->err))
-        s->self = NULL;
     problem_list_done(&problems);
-    return s->self != NULL;
+    return step_take(s, node);
 }
 
 static bool step_run(struct step *s, struct str in)
@@ -79,7 +91,7 @@ static bool step_run(struct step *s, struct str in)
 
 /* What a table of cases compares: the bytes, the parts each in brackets, "-" for none, or "CODE
  * MESSAGE" of the failure.  Lent until the next run. */
-static const char *step_said(struct step *s, const char *in)
+__attribute__((unused)) static const char *step_said(struct step *s, const char *in)
 {
     static char text[64 << 10];
     size_t at = 0;

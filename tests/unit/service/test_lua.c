@@ -74,8 +74,9 @@ TEST(a_script_reaches_nothing_else)
         { "return tostring(getmetatable('').__index)", "", "service_failed lua: line 1: attempt" },
         { "print('x') return doc.bytes", "a", "a" },
         { "return string.format('%p', {})", "", "service_failed lua: line 1: bad argument #1" },
-        { "local s = 'x' return s:rep(1e9)", "", "limit lua: it needs more memory than" },
-        { "local s = {} for i = 1, 1e9 do s[i] = {} end", "", "limit lua: it needs more memory than" },
+        { "local s = 'x' return s:rep(1e9)", "", "budget lua: it needs more memory than" },
+        { "local s = {} for i = 1, 1e9 do s[i] = {} end", "",
+          "budget lua: it needs more memory than" },
         { "local function f() return 1 + f() end return f()", "",
           "service_failed lua: line 1: stack overflow" },
     };
@@ -118,6 +119,7 @@ TEST(patterns_are_regular_expressions)
           "cbc" },
         { "local _, n = doc.bytes:gsub('a', 'b') return '' .. n", "aaa", "3" },
         { "return (doc.bytes:gsub('', '-'))", "ab", "-a-b-" },
+        { "return (doc.bytes:gsub(utf8.charpattern, '<%0>'))", "a\xc3\xa4", "<a><\xc3\xa4>" },
         { "return (doc.bytes:gsub('a', '%9'))", "a", "service_failed lua: line 1: the regular" },
         { "return doc.bytes:match('(')", "a", "service_failed lua: line 1: regular expression:" },
         { "return doc.bytes:match('\xc3\xa4+')", "a\xc3\xa4\xc3\xa4", "\xc3\xa4\xc3\xa4" },
@@ -303,6 +305,29 @@ TEST(xml_is_read_and_written)
 
         CHECK(all_as_wanted(&one, 1, ""));
     }
+    CHECK(all_as_wanted(cases, COUNT(cases), ""));
+}
+
+TEST(hl7_has_values_by_their_path)
+{
+    static const char message[] = "MSH|^~\\&|LAB|WEST|HIS|MAIN|2026||ORU^R01|77|P|2.5\r"
+                                  "PID|1||4711^^^MR~99^^^SS||Doe\\T\\Sons^Ann\rOBX|1|NM|a||1\r"
+                                  "OBX|2|NM|b||2\r";
+    static const struct lua_case cases[] = {
+        { "return hl7.get(doc.bytes, 'PID-3.1') .. hl7.get(doc.bytes, 'PID-3[2].4')", message,
+          "4711SS" },
+        { "return hl7.get(doc.bytes, 'PID-5.1') .. hl7.get(doc.bytes, 'OBX[2]-5')", message,
+          "Doe&Sons2" },
+        { "return tostring(hl7.get(doc.bytes, 'PID-40'))", message, "nil" },
+        { "local m = hl7.set(doc.bytes, 'PID-5.2', 'A|B') return hl7.get(m, 'PID-5.2')", message,
+          "A|B" },
+        { "return (hl7.set(doc.bytes, 'MSH-3', 'X'):match('^[^\\r]*'))", message,
+          "MSH|^~\\&|X|WEST|HIS|MAIN|2026||ORU^R01|77|P|2.5" },
+        { "return hl7.get(doc.bytes, 'PID')", message, "service_failed lua: line 1: hl7: \"PID\"" },
+        { "return hl7.get('no message', 'PID-3')", "", "service_failed lua: line 1: hl7: " },
+        { "return hl7.set(doc.bytes, 'ZZZ-1', 'x')", message, "service_failed lua: line 1: hl7: " },
+    };
+
     CHECK(all_as_wanted(cases, COUNT(cases), ""));
 }
 
