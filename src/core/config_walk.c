@@ -137,20 +137,6 @@ static void warn_key(struct walk *w, const struct frame *f, const struct yaml_no
         warn(w, f->quiet, node, what);
 }
 
-/* Warns about a planned source of an expression, or a planned standard. */
-static void warn_source(struct walk *w, const struct yaml_node *node)
-{
-    struct str word;
-    char what[60];
-
-    (void)str_cut(node->text, ':', &word);
-    for (size_t i = 0; planned_sources[i] != NULL; i++)
-        if (str_is(word, planned_sources[i])) {
-            (void)snprintf(what, sizeof what, "extraction by `%s` is", planned_sources[i]);
-            warn(w, top(w)->quiet, node, what);
-        }
-}
-
 /* ---- maps: required keys, unknown keys ---- */
 
 static void config_walk_say_missing(struct walk *w, const struct option *o,
@@ -427,11 +413,8 @@ static void open_map(struct walk *w, const struct option *option, struct yaml_no
     }
     if (node->kind == YAML_SCALAR && !yaml_is_null(node)) {
         for (size_t i = 0; option->words != NULL && option->words[i] != NULL; i++)
-            if (str_is(node->text, option->words[i])) {
-                if (option->keys == grammar_extract)
-                    warn_source(w, node);
+            if (str_is(node->text, option->words[i]))
                 return;
-            }
         say_shape(w, node, option, label);
         return;
     }
@@ -500,11 +483,8 @@ static void config_walk_visit(struct walk *w, struct yaml_node *node, const stru
     else if (yaml_is_null(node))
         problem_add(w->c->problems, node->key != NULL ? node->key->place : node->place,
                     option_form(option->type), "`%s` has no value", problem_quote(name, label));
-    else {
+    else
         check_value(w->c, node, option, strcmp(w->section, "node") == 0, label);
-        if (option->type == OPT_EXPR)
-            warn_source(w, node);
-    }
 }
 
 /* ---- the children of a frame ---- */

@@ -381,3 +381,44 @@ bool json_scan_check_end(struct json_scan *s, struct err *err)
     json_scan_give(s, (struct str){ 0 }, true);
     return core_json_scan_check(s, err);
 }
+
+/* ---- texts ---- */
+
+static int hex4(const char *s, const char *end)
+{
+    int n = 0;
+
+    if (end - s < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        int digit = str_hex_digit(s[i]);
+
+        if (digit < 0)
+            return -1;
+        n = n * 16 + digit;
+    }
+    return n;
+}
+
+size_t json_scan_unescape(struct str raw, size_t *at, char out[static 4])
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    const char *end = raw.ptr + raw.len, *s = raw.ptr + *at + 1;
+
+    if (*s != 'u') {
+        *at += 2;
+        out[0] = to[strchr(from, *s) - from];
+        return 1;
+    }
+    unsigned code = (unsigned)hex4(s + 1, end);
+
+    *at += 6;
+    if (code < 0xd800 || code > 0xdfff)
+        return str_put_utf8(code, out);
+    int low = end - s > 10 && s[5] == '\\' && s[6] == 'u' ? hex4(s + 7, end) : -1;
+
+    if (code > 0xdbff || low < 0xdc00 || low > 0xdfff)
+        return 0;
+    *at += 6;
+    return str_put_utf8(0x10000 + ((code - 0xd800) << 10) + ((unsigned)low - 0xdc00), out);
+}

@@ -59,6 +59,10 @@ int64_t json_scan_at(const struct json_scan *s);     /* offset of the next byte 
 bool json_scan_is_over(const struct json_scan *s);   /* the outermost value has ended */
 bool json_scan_in_object(const struct json_scan *s); /* else in a list; not at depth 0 */
 
+/* Decodes the escape at raw[*at] of a text or a key that the scanner gave.  Returns its length in
+ * bytes; 0: a lone surrogate. */
+size_t json_scan_unescape(struct str raw, size_t *at, char out[static 4]);
+
 /* Validates only.  False with ERR_PERMANENT: not JSON; the text says what is wrong and where. */
 bool json_scan_check(struct json_scan *s, struct str piece, struct err *err);
 bool json_scan_check_end(struct json_scan *s, struct err *err);

@@ -146,31 +146,6 @@ static const struct option split_keys[] = {
     { 0 },
 };
 
-static const struct option jq_keys[] = {
-    OPTION("filter", OPT_TEXT, "the jq program", .flags = OPT_ONE_OF),
-    OPTION("file", OPT_FILE, "a file with it", .flags = OPT_ONE_OF),
-    OPTIONS(grammar_limits),
-    { 0 },
-};
-
-static const struct option param_each = { .type = OPT_TEMPLATE, .help = "its value" };
-
-static const struct option xslt_keys[] = {
-    OPTION("file", OPT_FILE, "a file with the style sheet", .flags = OPT_ONE_OF),
-    OPTION("text", OPT_TEXT, "the style sheet itself", .flags = OPT_ONE_OF),
-    OPTION("params", OPT_NAMED, "parameters of the style sheet", .each = &param_each,
-           .noun = "parameter"),
-    OPTIONS(grammar_limits),
-    { 0 },
-};
-
-static const struct option lua_keys[] = {
-    OPTION("script", OPT_TEXT, "the program", .flags = OPT_ONE_OF),
-    OPTION("file", OPT_FILE, "a file with it", .flags = OPT_ONE_OF),
-    OPTIONS(grammar_limits),
-    { 0 },
-};
-
 static const struct option charset_keys[] = {
     OPTION("from", OPT_TEXT, "the character set it comes in, such as ISO-8859-1",
            .flags = OPT_REQUIRED),
@@ -347,9 +322,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 
     PLANNED(ROLE_SERVICE, "split", "cut a document into parts, which go back to the router", split_keys, .ends = true),
-    PLANNED(ROLE_SERVICE, "jq", "change JSON with jq", jq_keys),
-    PLANNED(ROLE_SERVICE, "xslt", "change XML with a style sheet", xslt_keys),
-    PLANNED(ROLE_SERVICE, "lua", "change it with a program", lua_keys),
     PLANNED(ROLE_SERVICE, "charset", "change the character set", charset_keys),
     PLANNED(ROLE_SERVICE, "compress", "compress it", compress_keys),
     PLANNED(ROLE_SERVICE, "decompress", "decompress it", decompress_keys),
@@ -401,5 +373,3 @@ const struct option planned_sections[] = {
     OPTION("links", OPT_ANY, "tables that are replicated", .flags = OPT_PLANNED),
     { 0 },
 };
-
-const char *const planned_sources[] = { "hl7", "x12", "edifact", NULL };

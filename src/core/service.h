@@ -56,6 +56,9 @@ struct service_part {
     const struct fact *attributes; /* beside those of the parent; `part` and `parts` are added */
     size_t attribute_count;
     int64_t parts; /* how many there will be; 0: not known yet */
+    /* Not NULL: describe() failed on it.  It is a dead letter from the beginning, with this reason,
+     * and has nothing of what it does not say from its parent. */
+    const struct service_failure *failure;
 };
 
 /* Bytes in, bytes out, in pieces.  A call that returns false has set the failure; the service
@@ -74,6 +77,13 @@ struct service_io {
      * before, and ends the chain. */
     bool (*part)(struct service_io *io, const struct service_part *head,
                  struct service_failure *ret_failure);
+    /* Evaluates the expressions of the step (`sender`, `receiver`, `type`, `attributes`, see
+     * `describes` below) on the bytes of a part, and adds what they find to the head; the texts are
+     * lent until the next call.  False: one of them fails; *ret_failure says which, the head has
+     * what the others found.  This is no failure of the io: the service decides what follows.
+     * NULL: the step has no expressions. */
+    bool (*describe)(struct service_io *io, struct str part, struct service_part *head,
+                     struct service_failure *ret_failure);
     /* The result is no document at all: the chain ends, done. */
     bool (*none)(struct service_io *io, struct service_failure *ret_failure);
     /* A line for the timeline; what is over the limits is left out. */
@@ -83,6 +93,7 @@ struct service_io {
 struct service_type {
     struct option_kind kind; /* its name is the step's */
     bool caged;              /* it runs in a process of its own */
+    bool describes;          /* its keys sender, receiver, type, attributes are for parts */
     bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
     void (*unmake)(void *self);                                               /* may be NULL */
     /* One of the two.  run() appends the result to `out`; when it fails, `out` is as it was. */
@@ -94,6 +105,9 @@ struct service_type {
 /* Runs either kind of service over an io.  For run() the whole input is gathered first. */
 bool service_run(const struct service_type *t, void *self, struct service_io *io,
                  struct service_failure *ret_failure);
+
+/* The whole input, for a stream() that needs it in memory; over the cap of `to` it is `limit`. */
+bool service_gather(struct service_io *io, struct buf *to, struct service_failure *ret_failure);
 
 /* ---- an io in memory ---- */
 

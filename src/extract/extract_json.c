@@ -112,53 +112,12 @@ struct pass {
     struct level levels[EXTRACT_DEPTH_MOST];
 };
 
-static int hex4(const char *s, const char *end)
-{
-    int n = 0;
-
-    if (end - s < 4)
-        return -1;
-    for (int i = 0; i < 4; i++) {
-        int digit = str_hex_digit(s[i]);
-
-        if (digit < 0)
-            return -1;
-        n = n * 16 + digit;
-    }
-    return n;
-}
-
 struct text {
     struct str raw; /* between the quotes */
     bool escapes;
 };
 
 /* ---- texts ---- */
-
-/* Decodes the escape at raw[*at], which the scanner has validated.  Returns its length in bytes; 0:
- * a lone surrogate. */
-static size_t decode_escape(struct str raw, size_t *at, char out[static 4])
-{
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    const char *end = raw.ptr + raw.len, *s = raw.ptr + *at + 1;
-
-    if (*s != 'u') {
-        *at += 2;
-        out[0] = to[strchr(from, *s) - from];
-        return 1;
-    }
-    unsigned code = (unsigned)hex4(s + 1, end);
-
-    *at += 6;
-    if (code < 0xd800 || code > 0xdfff)
-        return str_put_utf8(code, out);
-    int low = end - s > 10 && s[5] == '\\' && s[6] == 'u' ? hex4(s + 7, end) : -1;
-
-    if (code > 0xdbff || low < 0xdc00 || low > 0xdfff)
-        return 0;
-    *at += 6;
-    return str_put_utf8(0x10000 + ((code - 0xd800) << 10) + ((unsigned)low - 0xdc00), out);
-}
 
 static bool text_is(const struct text *t, struct str want)
 {
@@ -171,7 +130,7 @@ static bool text_is(const struct text *t, struct str want)
         size_t len = 1;
 
         if (t->raw.ptr[i] == '\\')
-            len = decode_escape(t->raw, &i, piece);
+            len = json_scan_unescape(t->raw, &i, piece);
         else
             piece[0] = t->raw.ptr[i++];
         if (len == 0 || n + len > want.len || memcmp(want.ptr + n, piece, len) != 0)
@@ -198,7 +157,7 @@ static struct answer answer_text(const struct text *t, ptrdiff_t at, struct aren
             continue;
         }
         char piece[4];
-        size_t len = decode_escape(t->raw, &i, piece);
+        size_t len = json_scan_unescape(t->raw, &i, piece);
 
         if (len == 0)
             return (struct answer){ .kind = ANSWER_UNFIT,

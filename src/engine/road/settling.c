@@ -14,6 +14,7 @@
 #include "engine/road/order_keep.h"
 #include "engine/road/outbox.h"
 #include "engine/road/outcome.h"
+#include "engine/road/parts.h"
 #include "engine/road/redrive.h"
 #include "engine/road/state.h"
 #include "engine/tally/mishaps.h"
@@ -78,7 +79,7 @@ static bool fill_leg(struct flight *f, struct leg *p, bool has_row, struct settl
         return false;
     *to = p->row;
     to->aside = p->row.num != 0 && order_steps_aside(p);
-    if (p->variant != f->variants)
+    if (p->variant != &f->received)
         to->bytes = &p->variant->settle;
     to->answer = answers_keep(p);
     return true;
@@ -187,6 +188,30 @@ static void settling_note_stored(const struct flight *f)
         road_note_due(f->road, s->due_us);
 }
 
+static void drop_and_go(struct pool_job *job)
+{
+    struct flight *f = container_of(job, struct flight, job);
+
+    variants_drop_uploads(f);
+    road_gone(f);
+}
+
+/* What was uploaded and no row names is deleted, on a thread that may block.  When the node stops
+ * the next start sweeps it. */
+static void settling_gone(struct flight *f)
+{
+    const struct settle_op *s = &f->settle;
+    bool adopted = s->ours && (s->end == SETTLE_DELIVERIES || s->end == SETTLE_JOIN);
+
+    parts_drop(f);
+    if (adopted || !variants_have_uploads(f) || atomic_load(&f->road->stopping)) {
+        road_gone(f);
+        return;
+    }
+    f->job = (struct pool_job){ .run = drop_and_go };
+    pool_submit(f->road->pool, &f->job);
+}
+
 /* On the writer's thread.  A failed settlement is repeated; `ours` false: the claim was lost. */
 static void on_settled(struct store_op *op)
 {
@@ -212,10 +237,12 @@ static void on_settled(struct store_op *op)
     metric_observe_us(&run_time, clock_mono_us() - f->began_us);
     if (s->ours || f->unknown)
         settling_note_stored(f);
+    if (f->parts != NULL)
+        road_note_backlog(f->road);
     if (s->end == SETTLE_DEAD)
         redrive_note_dead(f);
     if (!s->keep || !keep_put(f))
-        road_gone(f);
+        settling_gone(f);
 }
 
 /* The retention depends on the type and on the final state. */
@@ -227,6 +254,11 @@ static void fill_keep(struct flight *f)
 
     s->keep_days = retain_days(store, type, s->end == SETTLE_OVER ? s->state : DOCUMENT_DELIVERED);
     s->keep_cancelled = retain_days(store, type, DOCUMENT_CANCELLED);
+}
+
+struct store_op *settling_op(struct flight *f)
+{
+    return f->parts != NULL ? parts_settlement(f, on_settled) : &f->settle.op;
 }
 
 void settle_flight(struct flight *f, struct outbox *out)
@@ -249,9 +281,10 @@ void settle_flight(struct flight *f, struct outbox *out)
     s->doc = f->source.num;
     s->gateway = f->gateway;
     s->seq = f->seq;
-    s->keep = s->end == SETTLE_DELIVERIES && keep_wants(f);
+    s->child = f->child;
+    s->keep = s->end == SETTLE_DELIVERIES && f->parts == NULL && keep_wants(f);
     s->timeline = buf_view(&f->timeline);
     s->trims = f->past.len > TIMELINE_FULL;
     s->op = (struct store_op){ .verb = &settle_verb, .done = on_settled };
-    outbox_add_settlement(out, &s->op);
+    outbox_add_settlement(out, settling_op(f));
 }

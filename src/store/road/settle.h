@@ -73,7 +73,7 @@ struct settle_delivery {
     /* The receiver's answer to this attempt, in memory, with stored.id and its line, which goes to
      * the end of the timeline; NULL: none is kept. */
     struct settle_bytes *answer;
-    /* Of an ordered system.  RUN: the lane in which it waits, and its place there (order.h);
+    /* Of an ordered system.  RUN: the lane in which it waits, and its place there (order_child());
      * DELIVER: the lane it is from.  0: none. */
     int64_t lane, seq, child;
     bool aside; /* DELIVER: it is dead and leaves its lane */
@@ -82,7 +82,7 @@ struct settle_delivery {
     bool is_alone; /* for the writer: its document has no other delivery */
 };
 
-enum { SETTLE_DELIVERIES_MOST = 64 };
+enum { SETTLE_DELIVERIES_MOST = ORDER_DELIVERIES };
 
 struct settle_op {
     struct store_op op; /* verb = &settle_verb */
@@ -96,7 +96,8 @@ struct settle_op {
     int64_t config;       /* the version that was used; 0: the stored one stays */
     struct str timeline;  /* lines to add */
     bool trims;           /* the stored timeline is full: lines are left out of its middle */
-    int64_t gateway, seq; /* RUN: its number (order.h); seq 0: none */
+    int64_t gateway, seq; /* RUN: its number (order.h); seq 0: none ... */
+    int64_t child;        /* ... and its place in it */
     /* RUN, with one delivery, in a lane: the flight keeps it in memory until it may go. */
     bool keep;
 

@@ -164,6 +164,19 @@ static bool watch_check_batches(struct store *s, struct check_result *r, struct 
     return true;
 }
 
+/* PR2: a document has exactly the parts that its progress says. */
+static bool check_offspring(struct store *s, struct check_result *r, struct err *err)
+{
+    if (!check_slices(s, SQL_OFFSPRING_SLICE, SQL_OFFSPRING_WRONG, r, err))
+        return false;
+    if (r->bad > 0)
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld documents have more or fewer parts than were committed: "
+                       "`waybill docs ls --parent ID` lists those of one; compare with a backup",
+                       (long long)r->bad);
+    return true;
+}
+
 /* Checks a slice of tasks behind *place; *ret_count is 0 at the end. */
 static bool task_slice(struct db *db, enum sql_id id, struct db_args args, struct task *place,
                        int64_t *ret_bad, int64_t *ret_count, struct err *err)
@@ -467,6 +480,7 @@ static const struct {
     { .name = "tasks-have-documents", .run = check_orphan_tasks },
     { .name = "deliveries", .run = check_deliveries },
     { .name = "batches", .run = watch_check_batches },
+    { .name = "parts", .run = check_offspring },
     { .name = "payloads", .run = check_received, .deep = check_every_stage },
     { .name = "counts", .run = check_counts },
     { .name = "version-files", .run = check_version_files },

@@ -60,9 +60,14 @@ static const char expressions[] =
     "## Expressions\n"
     "\n"
     "They say where a sender, receiver, type or attribute is found. A list means the first that\n"
-    "yields. The bare words `hl7`, `x12` and `edifact` use that standard's own fields. Of a "
-    "payload\n"
-    "the first 4 MiB are looked at; what reaches their end, and may go on, is not found.\n"
+    "yields. The bare words `hl7`, `x12` and `edifact` use that standard's own sender, receiver "
+    "and\n"
+    "type: MSH-4, MSH-6 (MSH-3, MSH-5 where they are empty) and the first two components of "
+    "MSH-9,\n"
+    "joined as in `ADT^A01`; ISA06, ISA08 and ST01 (GS01 without a transaction); UNB-2.1, UNB-3.1\n"
+    "and UNH-2.1. Of a payload the first 4 MiB are looked at; what reaches their end, and may go "
+    "on,\n"
+    "is not found.\n"
     "\n"
     "| written | finds |\n"
     "| --- | --- |\n"
@@ -73,9 +78,13 @@ static const char expressions[] =
     "| `regex:id=([0-9]+)` | likewise on the payload; without a group the whole match |\n"
     "| `json:/order/buyer` | a JSON Pointer |\n"
     "| `xml:/Order/ShipTo/@id` | a path |\n"
-    "| `hl7:MSH-4` | a field; `hl7:PID-3.1` a component |\n"
-    "| `x12:ISA06` | an element |\n"
-    "| `edifact:UNB-2` | an element; `edifact:UNB-2.1` a component |\n"
+    "| `hl7:MSH-4` | a field; `hl7:PID-3.1` a component, `hl7:PID-3[2].1` of the second "
+    "repetition, "
+    "`hl7:OBX[2]-5` of the second OBX |\n"
+    "| `x12:ISA06` | an element; `x12:SVC01-2` a component |\n"
+    "| `edifact:UNB-2` | an element; `edifact:UNB-2.1` a component, `edifact:NAD[2]-3` of the "
+    "second "
+    "NAD |\n"
     "| `csv:buyer` | a column of the first data row |\n";
 
 static const char routes[] =
@@ -313,9 +322,6 @@ static void config_describe(const struct connectors *all, struct buf *out)
     buf_puts(out, intro);
     put_types(out);
     buf_puts(out, expressions);
-    buf_puts(out, "\nPlanned: ");
-    put_words(out, planned_sources, "");
-    buf_puts(out, ".\n");
     buf_puts(out, routes);
     buf_puts(out, times);
     for (struct option_walk w = { grammar_sections }; (s = option_next(&w)) != NULL;)
