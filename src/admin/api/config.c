@@ -188,18 +188,35 @@ bool api_config_files(struct graphql_call *call, struct config_files *ret, struc
     return true;
 }
 
-/* Of two versions, or of a version and what was sent along with a text: a text without files keeps
- * those of the version. */
+/* What would be stored with a text that replaces the version: what was sent, else what it has. */
+static bool files_after(struct graphql_call *call, const struct config_files *had, struct arena *a,
+                        struct config_files *ret, struct err *err)
+{
+    struct config_files sent;
+
+    if (!api_config_files(call, &sent, err))
+        return false;
+    struct config_file *items = ARENA_ARRAY(a, struct config_file, sent.count + had->count + 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < sent.count; i++)
+        items[n++] = sent.items[i];
+    for (size_t i = 0; i < had->count; i++)
+        if (config_files_find(&sent, had->items[i].path) == NULL)
+            items[n++] = had->items[i];
+    *ret = (struct config_files){ items, n };
+    return true;
+}
+
+/* Of two versions, or (to 0) of a version and a text with what was sent along. */
 static bool diff_files(struct graphql_call *call, int64_t from, int64_t to, const char *old_name,
                        const char *new_name, struct buf *out, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(FILES_ARENA_MOST);
     struct file_side old = { .name = old_name }, new = { .name = new_name };
 
-    if (to == 0 && graphql_arg(call, "files")->kind != GRAPHQL_LIST)
-        return true;
     return version_files(api_store(call), from, &a, &old.files, err) &&
-           (to == 0 ? api_config_files(call, &new.files, err)
+           (to == 0 ? files_after(call, &old.files, &a, &new.files, err)
                     : version_files(api_store(call), to, &a, &new.files, err)) &&
            file_diff(&old, &new, out, err);
 }
@@ -326,7 +343,9 @@ static bool config_check(struct graphql_call *call, struct err *err)
 
     if (!api_config_files(call, &files, err))
         return false;
-    const struct live_change change = change_of(call, graphql_arg_text(call, "text"), &files);
+    struct live_change change = change_of(call, graphql_arg_text(call, "text"), &files);
+
+    (void)graphql_arg_int(call, "filesOf", &change.files_of);
     bool ok = live_propose(live, &change, &report, &plan, err)
                   ? live_losses(live, plan, call->arena, &r->losses, err)
                   : report.problems.count > 0;
