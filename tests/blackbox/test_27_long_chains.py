@@ -1,4 +1,6 @@
 """Chains of many steps that change the bytes: what is sent, what is kept, what is too much."""
+import json
+import os
 import pathlib
 import sys
 
@@ -83,3 +85,55 @@ def test_every_stage_is_stored(make_node):
             stages = node.show(doc, "stages { stage stored }")["stages"]
             assert [s["stored"] for s in stages][:4] == [True] * 4, stages
             assert node.cli("docs", "payload", doc, "--stage", "2").stdout == body.replace("0", "2")
+
+
+STREAMS = """\
+systems: {{ hub: {{}} }}
+types: {{ order: {{}}, line: {{}} }}
+gateways:
+  in: {{ kind: http, auth: none, limits: {{ size: 128 MiB }}, extract: {{ receiver: "value:hub", type: "value:order" }} }}
+endpoints:
+  shelf: {{ kind: file, path: {folder}, name: "${{id}}.bin" }}
+  end: {{ kind: http, url: "{url}/end" }}
+routes:
+  - {{ name: lines, when: {{ type: line }}, do: [ {{ deliver: end }} ] }}
+  - {{ name: orders, when: {{ type: order }}, do: [ {steps} ] }}
+"""
+
+
+@BOTH
+def test_documents_larger_than_memory_has_room_for(make_node, tmp_path):
+    """Over 64 MiB pass through steps that stream; one that needs all of it in memory refuses it."""
+    steps = "{{ compress: gzip }}, {{ decompress: {{ format: gzip, most: 128 MiB }} }}, {more}{{ deliver: shelf }}"
+    shelf = tmp_path / "shelf"
+    shelf.mkdir()
+    body = os.urandom(1 << 20) * 70
+    with Receiver() as receiver:
+        def version(more):
+            return STREAMS.format(url=receiver.url(""), folder=json.dumps(str(shelf)),
+                                  steps=steps.format(more=more))
+        node = make_node(config=version(""))
+        node.start()
+        doc = node.accept("in", body)
+        node.await_state(doc, "delivered", look=look, seconds=120)
+        assert (shelf / f"{doc}.bin").read_bytes() == body
+        (tmp_path / "new.yaml").write_text(version('{ replace: { find: "a", with: "b" } }, '))
+        assert node.cli("apply", str(tmp_path / "new.yaml")).returncode == 0
+        doc = node.accept("in", body)
+        shown = node.await_state(doc, "dead", look=look, seconds=120)
+        assert shown["error"]["code"] == "limit" and "too large for a step" in shown["error"]["message"], shown
+
+
+@BOTH
+def test_a_document_becomes_many(make_node, tmp_path):
+    """Each part takes its own way, and carries its number; the parent is done when all are there."""
+    count = 2345
+    with Receiver() as receiver:
+        node = make_node(config=STREAMS.format(url=receiver.url(""), folder=json.dumps(str(tmp_path)),
+                                               steps='{ split: { lines: 1, type: "value:line" } }'))
+        node.start()
+        parent = node.accept("in", "".join(f"line {n}\n" for n in range(count)))
+        node.await_state(parent, "done", look=look, seconds=60)
+        receiver.wait_for(count, seconds=120, path="/end")
+        assert sorted(bodies(receiver, "/end")) == sorted(f"line {n}\n" for n in range(count))
+        assert node.show(parent, "parts { made total }")["parts"] == {"made": count, "total": count}
