@@ -20,38 +20,38 @@
  *       if that version has no routes: load.c).  The clock has one use: delay and expiry decide
  *       whether the walk goes on, never where it leads.
  *   (2) The walk sends nothing and writes no row of this document, but for (6).  It reads payload
- * bytes of a document too large for memory, and uploads what a step makes that is too large; no row
- * names these uploads before the settlement, and those that it will not name are dropped.  Only a
- * thread that may block does this (f->may_block). (3) The received bytes never change.  At most
- * FLIGHT_MADE_MOST steps change the bytes, and at most SETTLE_DELIVERIES_MOST legs exist; beyond
- * that the document is dead (`limit`).  What a step made stays in memory while a later step reads
- * it or a leg sends it. (4) The walk ends.  A route has finitely many steps, and the router is
- * asked at most HOPS_MOST times and never twice with the same sender, receiver and type; else the
- * document is dead
- *       (`loop`).  Service code that does not return is not covered by this; what runs in a
- *       process of its own returns, or is killed.  A wait ends: with a thread of the pool, or
- *       within the time of the steps that are ahead, or the document goes back to the store.
+ *       bytes of a document too large for memory, and uploads what a step makes that is too large;
+ *       no row names these uploads before the settlement, and those that it will not name are
+ *       dropped.  Steps that read or write in pieces do so on a thread that may block.
+ *   (3) The received bytes never change.  At most FLIGHT_MADE_MOST steps change the bytes, and at
+ *       most SETTLE_DELIVERIES_MOST legs exist; beyond that the document is dead (`limit`).  What
+ *       a step made stays while a later step reads it or a leg sends it.
+ *   (4) The walk ends.  A route has finitely many steps, and the router is asked at most HOPS_MOST
+ *       times and never twice with the same sender, receiver and type; else the document is dead
+ *       (`loop`).  Service code that does not return is not covered by this; what runs in a process
+ *       of its own returns, or is killed.  A wait ends: with a thread of the pool, or within the
+ *       time of the steps that are ahead, or the document goes back to the store.
  *   (5) walk() returns WALK_SENDS exactly when settle.end is SETTLE_DELIVERIES with at least one
  *       leg.  With WALK_ENDS settle.end is OVER, JOIN, DEAD or AGAIN, and legs that were added
  *       before a later step failed are not sent and not stored: the settlement reads legs only for
  *       SETTLE_DELIVERIES.
  *   (6) Only a step that makes parts has an effect before the settlement: it commits them in
- * chunks, and a repeated walk leaves out those that are there (parts.h).  So a document whose walk
- *       fails behind its first chunk is dead or repeated with parts that exist.
+ *       chunks, and a repeated walk leaves out those that are there (parts.h).  So a document
+ *       whose walk fails behind its first chunk is dead or repeated with parts that exist.
  *   (7) A walk that waits holds nothing that others wait for: no worker, no slot of the recorder,
  *       not the lock `large`, and no large payload in memory.  The step that waits has had no
- *       effect; if it began, it begins again, for steps are pure.
+ *       effect but (6); if it began, it begins again, for steps are pure.
  *
  * Crash.  At every point of the walk, also while it waits, the document's task is a claimed row and
- * nothing else has happened; uploads that no row names are swept.  The next claim walks again and
- * gets the same legs by (1); the id of a leg is derived from the document's id, the endpoint's name
- * and its count (flight.c).  If the code of a connector or a service brings the process down, the
- * caller has recorded the task as running (suspects.h), and it becomes poison after a few such
- * crashes.
+ * nothing else has happened but (6); uploads that no row names are swept.  The next claim walks
+ * again and gets the same legs by (1); the id of a leg is derived from the document's id, the
+ * endpoint's name and its count (flight.c).  If the code of a connector or a service brings the
+ * process down, the caller has recorded the task as running (suspects.h), and it becomes poison
+ * after a few such crashes.
  *
- * Races.  One thread holds the flight during the walk; while it waits, whoever it waits for. Others
- * see the copy of its facts (walking.h).  The plan is immutable and referenced by
- * the flight.  A new version that comes into force meanwhile has no effect on this walk; if the
+ * Races.  One thread holds the flight during the walk; while it waits, whoever it waits for.
+ * Others see the copy of its facts (walking.h).  The plan is immutable and referenced by the
+ * flight.  A new version that comes into force meanwhile has no effect on this walk; if the
  * document dies of the older one, the settlement asks for a re-drive (redrive.c).
  *
  * A dry flight (f->dry: rehearsals and questions of operators) takes the same way, ignores delay
