@@ -98,10 +98,10 @@ def test_a_script_makes_documents(make_node):
         node.await_state(parent, "done", look=look, seconds=SECONDS)
         receiver.wait_for(2, path="/in")
         assert bodies(receiver) == ["1", "2"]
-        ask = "children { nodes { id state receiver { name } error { code } } }"
-        wait_for(lambda: sorted(c["state"] for c in node.show(parent, ask)["children"]["nodes"]) ==
+        ask = "children { items { id state error { code } } }"
+        wait_for(lambda: sorted(c["state"] for c in node.show(parent, ask)["children"]["items"]) ==
                  ["dead", "delivered", "delivered"], node)
-        (dead,) = [c for c in node.show(parent, ask)["children"]["nodes"] if c["state"] == "dead"]
+        (dead,) = [c for c in node.show(parent, ask)["children"]["items"] if c["state"] == "dead"]
         assert dead["error"]["code"] == "unknown_system"
         assert node.show(dead["id"], "parent { id }")["parent"]["id"] == parent
 
