@@ -15,6 +15,7 @@
 #include "core/facts.h"
 #include "core/intake.h"
 #include "core/option.h"
+#include "core/service.h"
 #include "core/settings.h"
 #include "core/state.h"
 #include "core/verdict.h"
@@ -42,25 +43,7 @@ struct gateway_type {
     void (*unmake)(void *self);
 };
 
-/* ---- services: documents are changed ---- */
-
-enum { SERVICE_BYTES_MOST = 64 << 20 };
-
-struct service_failure {
-    enum dead_code code; /* service_failed, budget, limit */
-    char message[VERDICT_MESSAGE_MOST];
-};
-
-/* A pure step: bytes and facts in, bytes out.  It keeps no state between two documents, makes no
- * outside calls, and stays within its budget. */
-struct service_type {
-    struct option_kind kind; /* its name is the step's */
-    bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
-    void (*unmake)(void *self);
-    /* Appends the result to `out`.  False: *ret_failure says why. */
-    bool (*run)(void *self, struct str in, const struct facts *facts, struct buf *out,
-                struct service_failure *ret_failure);
-};
+/* ---- services: documents are changed: core/service.h ---- */
 
 /* ---- endpoints: documents go out ---- */
 

@@ -32,6 +32,7 @@ static enum json_event json_scan_wrong(struct json_scan *s, const char *why)
 
 void json_scan_give(struct json_scan *s, struct str piece, bool last)
 {
+    s->began = json_scan_from(s);
     s->before += s->at - s->piece;
     s->piece = s->at = piece.len > 0 ? piece.ptr : "";
     s->end = s->at + piece.len;
@@ -42,6 +43,16 @@ void json_scan_give(struct json_scan *s, struct str piece, bool last)
 int64_t json_scan_at(const struct json_scan *s)
 {
     return s->before + (s->at - s->piece);
+}
+
+int64_t json_scan_from(const struct json_scan *s)
+{
+    return s->from != NULL ? s->before + (s->from - s->piece) : s->began;
+}
+
+bool json_scan_in_token(const struct json_scan *s)
+{
+    return s->token != BETWEEN;
 }
 
 bool json_scan_is_over(const struct json_scan *s)
@@ -102,16 +113,22 @@ static enum json_event close_level(struct json_scan *s)
 
 /* ---- texts ---- */
 
-/* None of the eight bytes at s is a quote, a backslash, a control character or beyond ASCII. */
-static bool all_plain(const char *s)
+/* How many of the eight bytes at s come before the first that is a quote, a backslash, a control
+ * character or beyond ASCII.  A subtraction borrows from the next byte only behind such a one, so
+ * the lowest mark is right. */
+static size_t count_plain(const char *s)
 {
     const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
     uint64_t v;
 
     memcpy(&v, s, sizeof v);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    v = __builtin_bswap64(v);
+#endif
     uint64_t quote = v ^ (ones * '"'), slash = v ^ (ones * '\\');
+    uint64_t marks = ((v - ones * 0x20) | (quote - ones) | (slash - ones) | v) & highs;
 
-    return (((v - ones * 0x20) | (quote - ones) | (slash - ones) | v) & highs) == 0;
+    return marks == 0 ? 8 : (size_t)__builtin_ctzll(marks) / 8;
 }
 
 /* b may follow the lead byte of a UTF-8 sequence.  The second byte reveals overlong forms,
@@ -174,10 +191,40 @@ static enum json_event text_ended(struct json_scan *s)
 
 static const char *skip_plain(const char *at, const char *end)
 {
-    while (end - at >= 8 && all_plain(at))
-        at += 8;
+    while (end - at >= 8) {
+        size_t plain = count_plain(at);
+
+        at += plain;
+        if (plain < 8)
+            return at;
+    }
     while (at < end && *at >= ' ' && *at < 0x7f && *at != '"' && *at != '\\')
         at++;
+    return at;
+}
+
+/* Skips characters beyond ASCII that are whole and valid; the others are left to take_odd(). */
+static const char *skip_characters(const char *at, const char *end)
+{
+    while (end - at >= 4) {
+        unsigned char lead = (unsigned char)*at;
+        long len = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+
+        if (lead < 0xc2 || lead > 0xf4 || !is_rest(lead, (unsigned char)at[1]) ||
+            (len > 2 && (at[2] & 0xc0) != 0x80) || (len > 3 && (at[3] & 0xc0) != 0x80))
+            return at;
+        at += len;
+    }
+    return at;
+}
+
+/* To the quote at the end of a text, or to what needs a closer look. */
+static const char *skip_text(const char *at, const char *end)
+{
+    for (const char *from = NULL; at != from;) {
+        from = skip_plain(at, end);
+        at = skip_characters(from, end);
+    }
     return at;
 }
 
@@ -185,7 +232,7 @@ static enum json_event scan_text(struct json_scan *s)
 {
     for (; s->at < s->end; s->at++) {
         if (s->token == TEXT) {
-            s->at = skip_plain(s->at, s->end);
+            s->at = skip_text(s->at, s->end);
             if (s->at == s->end)
                 break;
             if (*s->at == '"')
@@ -380,4 +427,45 @@ bool json_scan_check_end(struct json_scan *s, struct err *err)
 {
     json_scan_give(s, (struct str){ 0 }, true);
     return core_json_scan_check(s, err);
+}
+
+/* ---- texts ---- */
+
+static int hex4(const char *s, const char *end)
+{
+    int n = 0;
+
+    if (end - s < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        int digit = str_hex_digit(s[i]);
+
+        if (digit < 0)
+            return -1;
+        n = n * 16 + digit;
+    }
+    return n;
+}
+
+size_t json_scan_unescape(struct str raw, size_t *at, char out[static 4])
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    const char *end = raw.ptr + raw.len, *s = raw.ptr + *at + 1;
+
+    if (*s != 'u') {
+        *at += 2;
+        out[0] = to[strchr(from, *s) - from];
+        return 1;
+    }
+    unsigned code = (unsigned)hex4(s + 1, end);
+
+    *at += 6;
+    if (code < 0xd800 || code > 0xdfff)
+        return str_put_utf8(code, out);
+    int low = end - s > 10 && s[5] == '\\' && s[6] == 'u' ? hex4(s + 7, end) : -1;
+
+    if (code > 0xdbff || low < 0xdc00 || low > 0xdfff)
+        return 0;
+    *at += 6;
+    return str_put_utf8(0x10000 + ((code - 0xd800) << 10) + ((unsigned)low - 0xdc00), out);
 }

@@ -38,6 +38,7 @@ struct json_scan {
     const char *piece;    /* its start */
     const char *from;     /* start of the token; NULL: in an earlier piece */
     int64_t before;       /* bytes of earlier pieces */
+    int64_t began;        /* where a token began that is longer than its piece */
     bool last;            /* no piece follows */
 
     int state, token, left; /* of the automaton: json_scan.c */
@@ -56,8 +57,14 @@ void json_scan_give(struct json_scan *s, struct str piece, bool last);
 enum json_event json_scan_next(struct json_scan *s);
 
 int64_t json_scan_at(const struct json_scan *s);     /* offset of the next byte */
+int64_t json_scan_from(const struct json_scan *s);   /* that of the last token's first byte */
+bool json_scan_in_token(const struct json_scan *s);  /* the piece ended within one */
 bool json_scan_is_over(const struct json_scan *s);   /* the outermost value has ended */
 bool json_scan_in_object(const struct json_scan *s); /* else in a list; not at depth 0 */
+
+/* Decodes the escape at raw[*at] of a text or a key that the scanner gave.  Returns its length in
+ * bytes; 0: a lone surrogate. */
+size_t json_scan_unescape(struct str raw, size_t *at, char out[static 4]);
 
 /* Validates only.  False with ERR_PERMANENT: not JSON; the text says what is wrong and where. */
 bool json_scan_check(struct json_scan *s, struct str piece, struct err *err);

@@ -124,70 +124,6 @@ static const struct option content_out[] = {
 
 /* ---- services ---- */
 
-static const struct option part_expr = { .type = OPT_EXPR, .flags = OPT_OR_LIST | OPT_RELATIVE };
-
-static const struct option split_keys[] = {
-    OPTION("xml", OPT_XML_PATH, "one part per element at this path", .flags = OPT_ONE_OF),
-    OPTION("json", OPT_POINTER, "one part per item of the array at this JSON Pointer",
-           .flags = OPT_ONE_OF),
-    OPTION("hl7", OPT_TEXT, "one part per message", .flags = OPT_ONE_OF),
-    OPTION("x12", OPT_TEXT, "one part per interchange, group or transaction", .flags = OPT_ONE_OF),
-    OPTION("lines", OPT_INT, "one part per so many lines", .flags = OPT_ONE_OF, .least = 1),
-    OPTION("csv", OPT_INT, "one part per so many rows, each with the header row",
-           .flags = OPT_ONE_OF, .least = 1),
-    OPTION("sender", OPT_EXPR, "who sent the part; left out: as before",
-           .flags = OPT_OR_LIST | OPT_RELATIVE),
-    OPTION("receiver", OPT_EXPR, "who the part is for; left out: as before",
-           .flags = OPT_OR_LIST | OPT_RELATIVE),
-    OPTION("type", OPT_EXPR, "what the part is; left out: as before",
-           .flags = OPT_OR_LIST | OPT_RELATIVE),
-    OPTION("attributes", OPT_NAMED, "attributes of the part", .flags = OPT_ATTRS,
-           .each = &part_expr, .noun = "attribute"),
-    { 0 },
-};
-
-static const struct option jq_keys[] = {
-    OPTION("filter", OPT_TEXT, "the jq program", .flags = OPT_ONE_OF),
-    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF),
-    { 0 },
-};
-
-static const struct option param_each = { .type = OPT_TEMPLATE, .help = "its value" };
-
-static const struct option xslt_keys[] = {
-    OPTION("file", OPT_PATH, "a file with the style sheet", .flags = OPT_ONE_OF),
-    OPTION("text", OPT_TEXT, "the style sheet itself", .flags = OPT_ONE_OF),
-    OPTION("params", OPT_NAMED, "parameters of the style sheet", .each = &param_each,
-           .noun = "parameter"),
-    { 0 },
-};
-
-static const struct option lua_keys[] = {
-    OPTION("script", OPT_TEXT, "the program", .flags = OPT_ONE_OF),
-    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF),
-    { 0 },
-};
-
-static const struct option charset_keys[] = {
-    OPTION("from", OPT_TEXT, "the character set it comes in, such as ISO-8859-1",
-           .flags = OPT_REQUIRED),
-    OPTION("to", OPT_TEXT, "the one it gets", .fallback = "UTF-8"),
-    { 0 },
-};
-
-static const struct option compress_keys[] = {
-    OPTION("format", OPT_WORD, "how it is compressed",
-           .words = OPTION_WORDS("gzip", "zstd", "deflate"), .fallback = "gzip"),
-    { 0 },
-};
-
-static const struct option decompress_keys[] = {
-    OPTION("format", OPT_WORD, "how it was compressed",
-           .words = OPTION_WORDS("auto", "gzip", "zstd", "deflate"), .fallback = "auto"),
-    OPTION("most", OPT_SIZE, "the largest result", .least = 1, .fallback = "64 MiB"),
-    { 0 },
-};
-
 static const struct option passphrase[] = {
     OPTION("passphrase", OPT_SECRET, "its passphrase"),
     { 0 },
@@ -202,12 +138,14 @@ static const struct option encrypt_keys[] = {
     OPTION("to", OPT_TEXT, "the OpenPGP public keys of the recipients",
            .flags = OPT_REQUIRED | OPT_OR_LIST),
     OPTIONS(armor),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
 static const struct option decrypt_keys[] = {
     OPTION("key", OPT_SECRET, "our OpenPGP private key", .flags = OPT_REQUIRED | OPT_OR_LIST),
     OPTIONS(passphrase),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
@@ -215,18 +153,21 @@ static const struct option sign_keys[] = {
     OPTION("key", OPT_SECRET, "our OpenPGP private key", .flags = OPT_REQUIRED),
     OPTIONS(passphrase),
     OPTIONS(armor),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
 static const struct option verify_keys[] = {
     OPTION("key", OPT_TEXT, "the OpenPGP public keys that are trusted",
            .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
 static const struct option validate_keys[] = {
-    OPTION("xml", OPT_PATH, "an XML Schema", .flags = OPT_ONE_OF),
-    OPTION("json", OPT_PATH, "a JSON Schema", .flags = OPT_ONE_OF),
+    OPTION("xml", OPT_FILE, "an XML Schema", .flags = OPT_ONE_OF),
+    OPTION("json", OPT_FILE, "a JSON Schema", .flags = OPT_ONE_OF),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
@@ -237,7 +178,8 @@ static const struct option store_keys[] = {
 };
 
 static const struct option subscribe_keys[] = {
-    OPTION("to", OPT_NAME, "one or more of `subscriptions`", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTION("to", OPT_SUBSCRIPTION, "one or more of `subscriptions`",
+           .flags = OPT_REQUIRED | OPT_OR_LIST),
     { 0 },
 };
 
@@ -337,13 +279,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_ENDPOINT, "s3", "objects in a bucket", s3_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 
-    PLANNED(ROLE_SERVICE, "split", "cut a document into parts, which go back to the router", split_keys, .ends = true),
-    PLANNED(ROLE_SERVICE, "jq", "change JSON with jq", jq_keys),
-    PLANNED(ROLE_SERVICE, "xslt", "change XML with a style sheet", xslt_keys),
-    PLANNED(ROLE_SERVICE, "lua", "change it with a program", lua_keys),
-    PLANNED(ROLE_SERVICE, "charset", "change the character set", charset_keys),
-    PLANNED(ROLE_SERVICE, "compress", "compress it", compress_keys),
-    PLANNED(ROLE_SERVICE, "decompress", "decompress it", decompress_keys),
     PLANNED(ROLE_SERVICE, "encrypt", "encrypt it (OpenPGP)", encrypt_keys),
     PLANNED(ROLE_SERVICE, "decrypt", "decrypt it (OpenPGP)", decrypt_keys),
     PLANNED(ROLE_SERVICE, "sign", "sign it (OpenPGP)", sign_keys),
@@ -365,6 +300,19 @@ const struct planned_kind planned_kinds[] = {
 static const struct option job_each = { .type = OPT_KIND, .role = ROLE_JOB, .noun = "job" };
 static const struct option any_each = { .type = OPT_ANY };
 
+static const struct option subscription_keys[] = {
+    OPTION("to", OPT_SYSTEM, "the systems that get a copy", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTION("when", OPT_MAP, "of which documents; left out: of all", .flags = OPT_MORE,
+           .keys = grammar_when),
+    { 0 },
+};
+
+static const struct option subscription_each = {
+    .type = OPT_MAP,
+    .keys = subscription_keys,
+    .noun = "subscription",
+};
+
 #define SECTION(word, of, sentence)                                                                \
     {                                                                                              \
         .name = (word), .type = OPT_NAMED, .flags = OPT_PLANNED, .each = (of), .help = (sentence), \
@@ -372,13 +320,10 @@ static const struct option any_each = { .type = OPT_ANY };
 
 const struct option planned_sections[] = {
     SECTION("jobs", &job_each, "recurring work"),
-    SECTION("services", &any_each, "named steps"),
-    SECTION("subscriptions", &any_each, "who gets copies of which documents"),
+    SECTION("subscriptions", &subscription_each, "who gets copies of which documents"),
     SECTION("stores", &any_each, "where content lives"),
     OPTION("content", OPT_NAMED, "how content is copied and checked",
            .flags = OPT_PLANNED | OPT_FREE, .each = &any_each),
     OPTION("links", OPT_ANY, "tables that are replicated", .flags = OPT_PLANNED),
     { 0 },
 };
-
-const char *const planned_sources[] = { "hl7", "x12", "edifact", NULL };

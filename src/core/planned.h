@@ -16,4 +16,3 @@ struct planned_kind {
 extern const struct planned_kind planned_kinds[];
 extern const struct option planned_sections[];   /* a group of grammar_sections */
 extern const struct option planned_job_common[]; /* keys of every job */
-extern const char *const planned_sources[];      /* words of expressions; NULL ends */

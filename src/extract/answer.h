@@ -1,9 +1,9 @@
 /* answer.h - the result of one question of extraction.
  *
- * Each source that reads the body (xml, json, csv) has a plan: its questions are compiled once
- * (expr_parse() has checked them, and no two are the same), and one pass over a body answers all
- * that are asked.  Plans are on the arena and point to the questions.  Answers are in the order of
- * the questions; those that are ASKED get one.
+ * Each source that reads the body (xml, json, csv, hl7, x12, edifact) has a plan: its questions are
+ * compiled once (expr_parse() has checked them, and no two are the same), and one pass over a body
+ * answers all that are asked.  Plans are on the arena and point to the questions.  Answers are in
+ * the order of the questions; those that are ASKED get one.
  */
 #pragma once
 
@@ -15,7 +15,8 @@
 
 enum {
     EXTRACT_DEPTH_MOST = 256,
-    EXTRACT_STEPS_MOST = 10000000, /* XML: elements, and paths checked per element */
+    EXTRACT_STEPS_MOST =
+        10000000, /* XML: elements, and paths checked per element; HL7: segments and paths */
 };
 
 enum answer_kind {

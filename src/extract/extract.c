@@ -9,16 +9,30 @@
 #include "base/http_target.h"
 #include "base/require.h"
 #include "core/expr.h"
+#include "core/format/edi_path.h"
 #include "core/head.h"
 #include "core/problem.h"
 #include "extract/answer.h"
 #include "extract/extract_csv.h"
+#include "extract/extract_edi.h"
 #include "extract/extract_json.h"
 #include "extract/extract_regex.h"
 #include "extract/extract_xml.h"
 
 /* The sources that read the body with a plan. */
-enum plan_kind { PLAN_JSON, PLAN_XML, PLAN_CSV, PLANS };
+enum plan_kind { PLAN_JSON, PLAN_XML, PLAN_CSV, PLAN_HL7, PLAN_X12, PLAN_EDIFACT, PLANS };
+
+static const struct {
+    enum plan_kind kind;
+    const char *name; /* of the format, in messages */
+} extract_plans[] = {
+    [EXPR_VALUE] = { PLANS, NULL },   [EXPR_HEADER] = { PLANS, NULL },
+    [EXPR_QUERY] = { PLANS, NULL },   [EXPR_NAME] = { PLANS, NULL },
+    [EXPR_REGEX] = { PLANS, NULL },   [EXPR_JSON] = { PLAN_JSON, "JSON" },
+    [EXPR_XML] = { PLAN_XML, "XML" }, [EXPR_HL7] = { PLAN_HL7, "HL7" },
+    [EXPR_X12] = { PLAN_X12, "X12" }, [EXPR_EDIFACT] = { PLAN_EDIFACT, "EDIFACT" },
+    [EXPR_CSV] = { PLAN_CSV, "CSV" },
+};
 
 struct expression {
     struct str text; /* as written */
@@ -46,16 +60,14 @@ struct extractor {
     struct extract_json *json;
     struct extract_xml *xml;
     struct extract_csv *csv;
+    struct extract_edi *edi[3]; /* by enum edi_kind */
 };
 
 /* ---- compile ---- */
 
 static enum plan_kind extract_plan_of(enum expr_source source)
 {
-    return source == EXPR_JSON  ? PLAN_JSON
-           : source == EXPR_XML ? PLAN_XML
-           : source == EXPR_CSV ? PLAN_CSV
-                                : PLANS;
+    return extract_plans[source].kind;
 }
 
 /* The number of a question in its plan; equal questions share one. */
@@ -72,24 +84,55 @@ static size_t question_of(struct extractor *x, enum plan_kind kind, struct str r
     return i;
 }
 
-static bool add_expression(struct extractor *x, const struct yaml_node *node, bool relative,
-                           struct err *err)
+static bool expressions_fit(const struct extractor *x, struct err *err)
+{
+    return x->expression_count < EXTRACT_EXPRS_MOST ||
+           err_set(err, ERR_CONFIG, 0, "more than %d expressions", EXTRACT_EXPRS_MOST);
+}
+
+/* A bare word stands for the paths of the standard's own sender, receiver or type. */
+static bool add_own(struct extractor *x, const struct field *field, struct expr expr,
+                    struct err *err)
+{
+    enum plan_kind kind = extract_plan_of(expr.source);
+    const char *const *paths;
+
+    if (field->attribute.ptr != NULL)
+        return err_set(err, ERR_CONFIG, 0,
+                       "%s alone finds sender, receiver and type; an attribute "
+                       "needs a place, such as %s",
+                       expr_sources[expr.source], expr_examples[expr.source]);
+    paths = edi_own_paths((enum edi_kind)(kind - PLAN_HL7),
+                          field->to == offsetof(struct facts, sender)     ? EDI_OWN_SENDER
+                          : field->to == offsetof(struct facts, receiver) ? EDI_OWN_RECEIVER
+                                                                          : EDI_OWN_TYPE);
+    for (; *paths != NULL; paths++) {
+        const char *text = arena_printf(&x->arena, "%s:%s", expr_sources[expr.source], *paths);
+
+        if (!expressions_fit(x, err))
+            return false;
+        x->expressions[x->expression_count++] =
+            (struct expression){ .text = str_of(text),
+                                 .source = expr.source,
+                                 .rest = str_of(*paths),
+                                 .question = question_of(x, kind, str_of(*paths)) };
+    }
+    return true;
+}
+
+static bool add_expression(struct extractor *x, const struct field *field,
+                           const struct yaml_node *node, bool relative, struct err *err)
 {
     struct expression *e = &x->expressions[x->expression_count];
     struct str text = arena_copy(&x->arena, yaml_text(node));
     struct expr expr;
 
-    if (x->expression_count == EXTRACT_EXPRS_MOST)
-        return err_set(err, ERR_CONFIG, 0, "more than %d expressions", EXTRACT_EXPRS_MOST);
-    if (!expr_parse(text, relative, &expr, err))
+    if (!expressions_fit(x, err) || !expr_parse(text, relative, &expr, err))
         return false;
+    if (expr.bare)
+        return add_own(x, field, expr, err);
     *e = (struct expression){ .text = text, .source = expr.source, .rest = expr.rest };
     switch (expr.source) {
-    case EXPR_HL7:
-    case EXPR_X12:
-    case EXPR_EDIFACT:
-        return err_set(err, ERR_CONFIG, 0, "extraction by %s is not built yet",
-                       expr_sources[expr.source]);
     case EXPR_NAME:
     case EXPR_REGEX:
         if (!regex_compile(expr.rest, &e->regex, err))
@@ -97,6 +140,9 @@ static bool add_expression(struct extractor *x, const struct yaml_node *node, bo
         break;
     case EXPR_JSON:
     case EXPR_XML:
+    case EXPR_HL7:
+    case EXPR_X12:
+    case EXPR_EDIFACT:
     case EXPR_CSV:
         e->question = question_of(x, extract_plan_of(expr.source), expr.rest);
         break;
@@ -117,7 +163,7 @@ static bool extract_add_field(struct extractor *x, struct field field, const str
     field.first = x->expression_count;
 
     for (const struct yaml_node *n = list; n != NULL; n = n == node ? NULL : n->next)
-        if (!add_expression(x, n, relative, err)) {
+        if (!add_expression(x, &field, n, relative, err)) {
             char text[PROBLEM_QUOTE];
 
             return err_context(err, "%s `%s`", field.label, problem_quote(text, yaml_text(n)));
@@ -155,21 +201,23 @@ static bool extract_compile(struct extractor *x, const struct yaml_node *node, b
         { .label = "type", .to = offsetof(struct facts, type) },
     };
 
-    if (node->kind != YAML_MAP && !yaml_is_null(node))
-        return err_set(err, ERR_CONFIG, 0, "extraction by %.*s is not built yet",
-                       STR_ARG(yaml_text(node)));
+    bool bare = node->kind != YAML_MAP && !yaml_is_null(node); /* extract: hl7 */
+
     for (size_t i = 0; i < 3; i++) {
-        const struct yaml_node *n = yaml_get(node, fields[i].label);
+        const struct yaml_node *n = bare ? node : yaml_get(node, fields[i].label);
 
         if (n != NULL && !extract_add_field(x, fields[i], n, relative, err))
             return false;
     }
-    if (!extract_add_attributes(x, yaml_get(node, "attributes"), relative, err))
+    if (!bare && !extract_add_attributes(x, yaml_get(node, "attributes"), relative, err))
         return false;
     x->json = extract_json_new(x->questions[PLAN_JSON], x->question_count[PLAN_JSON], &x->arena);
     x->xml =
         extract_xml_new(x->questions[PLAN_XML], x->question_count[PLAN_XML], relative, &x->arena);
     x->csv = extract_csv_new(x->questions[PLAN_CSV], x->question_count[PLAN_CSV], &x->arena);
+    for (size_t i = 0; i < 3; i++)
+        x->edi[i] = extract_edi_new((enum edi_kind)i, x->questions[PLAN_HL7 + i],
+                                    x->question_count[PLAN_HL7 + i], &x->arena);
     return true;
 }
 
@@ -229,8 +277,10 @@ static void run_plan(struct asking *q, enum plan_kind kind, size_t from_field)
         extract_json_run(x->json, body, q->source->whole, q->arena, answers);
     else if (kind == PLAN_XML)
         extract_xml_run(x->xml, body, q->source->whole, q->arena, answers);
-    else
+    else if (kind == PLAN_CSV)
         extract_csv_run(x->csv, body, q->source->whole, q->arena, answers);
+    else
+        extract_edi_run(x->edi[kind - PLAN_HL7], body, q->source->whole, q->arena, answers);
 }
 
 static struct answer ask_query(const struct asking *q, struct str name)
@@ -325,11 +375,7 @@ static void say_answer(struct extract_failure *f, const struct expression *e,
         return;
     }
     if (answer->kind == ANSWER_BROKEN)
-        extract_say(f, ": the body is not %s: %s",
-                    e->source == EXPR_JSON  ? "JSON"
-                    : e->source == EXPR_XML ? "XML"
-                                            : "CSV",
-                    answer->why);
+        extract_say(f, ": the body is not %s: %s", extract_plans[e->source].name, answer->why);
     else if (answer->kind == ANSWER_OVER)
         extract_say(f, ": %s", answer->why);
     else

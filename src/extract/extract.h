@@ -14,6 +14,7 @@
  *
  *   extract_xml.c    paths over expat       extract_json.c   pointers over the raw bytes
  *   extract_csv.c    a column, first row    extract_regex.c  PCRE2
+ *   extract_edi.c    HL7, X12, EDIFACT by path
  *
  * Threads: a compiled extractor is never changed and may be used from many threads.
  */
@@ -33,8 +34,9 @@ enum { EXTRACT_BYTES_MOST = 4 << 20, EXTRACT_EXPRS_MOST = 256 };
 struct extractor;
 
 /* `node` is a map with sender, receiver, type and attributes, each an expression or a list of them;
- * other keys are ignored.  Or it is a bare word (hl7 x12 edifact: ERR_CONFIG, not built yet).  The
- * error names the expression.  `node` is not needed afterwards.  `relative` as in core/expr.h. */
+ * other keys are ignored.  Or it is a bare word (hl7 x12 edifact): the standard's own sender,
+ * receiver and type.  The error names the expression.  `node` is not needed afterwards.  `relative`
+ * as in core/expr.h. */
 bool extractor_compile(const struct yaml_node *node, bool relative, struct extractor **ret,
                        struct err *err);
 void extractor_free(struct extractor *x); /* NULL is fine */

@@ -5,6 +5,7 @@
 
 #include "core/facts.h"
 #include "core/json_scan.h"
+#include "core/json_text.h"
 
 /* A token of the pointers.  Index 0 is reserved for "no pointer leads here". */
 struct token {
@@ -23,35 +24,6 @@ enum { ROOT = 1 };
 
 /* ---- the pointers ---- */
 
-static struct str unescape_token(struct str raw, struct arena *a)
-{
-    char *text = arena_text(a, raw);
-    size_t n = 0;
-
-    for (size_t i = 0; i < raw.len; i++) {
-        char c = raw.ptr[i];
-
-        if (c == '~' && i + 1 < raw.len)
-            c = raw.ptr[++i] == '1' ? '/' : '~';
-        text[n++] = c;
-    }
-    return str_mem(text, n);
-}
-
-static int64_t extract_json_index_of(struct str text)
-{
-    int64_t n = 0;
-
-    if (text.len == 0 || text.len > 9 || (text.len > 1 && text.ptr[0] == '0'))
-        return -1;
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.ptr[i] < '0' || text.ptr[i] > '9')
-            return -1;
-        n = n * 10 + (text.ptr[i] - '0');
-    }
-    return n;
-}
-
 static size_t token_under(struct extract_json *plan, size_t parent, struct str text)
 {
     struct token *tokens = plan->tokens;
@@ -62,10 +34,9 @@ static size_t token_under(struct extract_json *plan, size_t parent, struct str t
     if (i != 0)
         return i;
     i = plan->count++;
-    tokens[i] = (struct token){ .text = text,
-                                .index = extract_json_index_of(text),
-                                .next = tokens[parent].child,
-                                .answer = -1 };
+    tokens[i] = (struct token){
+        .text = text, .index = json_pointer_index(text), .next = tokens[parent].child, .answer = -1
+    };
     tokens[parent].child = i;
     return i;
 }
@@ -89,7 +60,7 @@ struct extract_json *extract_json_new(const struct str *pointers, size_t count, 
         for (bool more = pointers[i].len > 0; more;) {
             more = str_find(rest, '/') >= 0;
             rest = str_cut(rest, '/', &token);
-            at = token_under(plan, at, unescape_token(token, a));
+            at = token_under(plan, at, json_pointer_token(token, a));
         }
         plan->tokens[at].answer = (ptrdiff_t)i;
     }
@@ -112,74 +83,12 @@ struct pass {
     struct level levels[EXTRACT_DEPTH_MOST];
 };
 
-static int hex4(const char *s, const char *end)
-{
-    int n = 0;
-
-    if (end - s < 4)
-        return -1;
-    for (int i = 0; i < 4; i++) {
-        int digit = str_hex_digit(s[i]);
-
-        if (digit < 0)
-            return -1;
-        n = n * 16 + digit;
-    }
-    return n;
-}
-
 struct text {
     struct str raw; /* between the quotes */
     bool escapes;
 };
 
 /* ---- texts ---- */
-
-/* Decodes the escape at raw[*at], which the scanner has validated.  Returns its length in bytes; 0:
- * a lone surrogate. */
-static size_t decode_escape(struct str raw, size_t *at, char out[static 4])
-{
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    const char *end = raw.ptr + raw.len, *s = raw.ptr + *at + 1;
-
-    if (*s != 'u') {
-        *at += 2;
-        out[0] = to[strchr(from, *s) - from];
-        return 1;
-    }
-    unsigned code = (unsigned)hex4(s + 1, end);
-
-    *at += 6;
-    if (code < 0xd800 || code > 0xdfff)
-        return str_put_utf8(code, out);
-    int low = end - s > 10 && s[5] == '\\' && s[6] == 'u' ? hex4(s + 7, end) : -1;
-
-    if (code > 0xdbff || low < 0xdc00 || low > 0xdfff)
-        return 0;
-    *at += 6;
-    return str_put_utf8(0x10000 + ((code - 0xd800) << 10) + ((unsigned)low - 0xdc00), out);
-}
-
-static bool text_is(const struct text *t, struct str want)
-{
-    size_t n = 0;
-    char piece[4];
-
-    if (!t->escapes)
-        return str_eq(t->raw, want);
-    for (size_t i = 0; i < t->raw.len;) {
-        size_t len = 1;
-
-        if (t->raw.ptr[i] == '\\')
-            len = decode_escape(t->raw, &i, piece);
-        else
-            piece[0] = t->raw.ptr[i++];
-        if (len == 0 || n + len > want.len || memcmp(want.ptr + n, piece, len) != 0)
-            return false;
-        n += len;
-    }
-    return n == want.len;
-}
 
 static struct answer answer_text(const struct text *t, ptrdiff_t at, struct arena *a)
 {
@@ -198,7 +107,7 @@ static struct answer answer_text(const struct text *t, ptrdiff_t at, struct aren
             continue;
         }
         char piece[4];
-        size_t len = decode_escape(t->raw, &i, piece);
+        size_t len = json_scan_unescape(t->raw, &i, piece);
 
         if (len == 0)
             return (struct answer){ .kind = ANSWER_UNFIT,
@@ -231,7 +140,7 @@ static size_t token_of_key(const struct pass *p, size_t parent, const struct tex
     const struct token *tokens = p->plan->tokens;
     size_t i = parent != 0 ? tokens[parent].child : 0;
 
-    while (i != 0 && !text_is(key, tokens[i].text))
+    while (i != 0 && !json_text_is(key->raw, key->escapes, tokens[i].text))
         i = tokens[i].next;
     return i;
 }

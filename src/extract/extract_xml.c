@@ -1,6 +1,4 @@
-/* extract_xml.c - answers all paths in one pass of expat.  For each open element and each path a
- * bit set says which steps of the path its children may match; so `//` and steps that match at
- * several depths cost one bit each, and no element is visited twice.
+/* extract_xml.c - answers all paths in one pass of expat (core/xml_match.h).
  *
  * expat runs without namespaces, because paths name prefixes as they are written.  Nothing outside
  * of the body is ever read: a document type declaration stops the parser. */
@@ -12,7 +10,7 @@
 
 #include "base/require.h"
 #include "core/facts.h"
-#include "core/xml_path.h"
+#include "core/xml_match.h"
 
 struct path {
     struct xml_step *steps;
@@ -135,47 +133,6 @@ static struct row *row_at(struct run *r, size_t depth)
     return row;
 }
 
-/* Finds an attribute by its exact name; else, if the path has no prefix, the first with this local
- * name. */
-static const char *attribute_of(const char **attributes, struct str name)
-{
-    for (const char **p = attributes; *p != NULL; p += 2)
-        if (str_is(name, p[0]))
-            return p[1];
-    for (const char **p = attributes; *p != NULL; p += 2)
-        if (xml_name_is(str_of(p[0]), name) && strncmp(p[0], "xmlns:", 6) != 0)
-            return p[1];
-    return NULL;
-}
-
-static bool passes(const struct xml_test *test, const char **attributes)
-{
-    const char *value = attribute_of(attributes, test->name);
-
-    return value != NULL && (test->any || str_is(test->value, value));
-}
-
-/* Whether the element matches the step; `seen` counts its siblings. */
-static bool extract_xml_is_step(const struct xml_step *step, struct str name,
-                                const char **attributes, unsigned *seen)
-{
-    size_t i = 0;
-
-    if (!xml_name_is(name, step->name))
-        return false;
-    if (step->nth > 0) {
-        for (; i < step->before; i++)
-            if (!passes(&step->tests[i], attributes))
-                return false;
-        if (*seen > step->nth || ++*seen != step->nth)
-            return false;
-    }
-    for (; i < step->test_count; i++)
-        if (!passes(&step->tests[i], attributes))
-            return false;
-    return true;
-}
-
 static bool extract_xml_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -225,7 +182,7 @@ static void on_text(void *user, const char *text, int len)
 
 static void take_attribute(struct run *r, size_t i, const char **attributes)
 {
-    const char *value = attribute_of(attributes, r->plan->paths[i].attribute);
+    const char *value = xml_match_attribute(attributes, r->plan->paths[i].attribute);
 
     if (value != NULL)
         extract_xml_give(r, i, answer_make(str_of(value), extract_xml_place(r), r->arena));
@@ -252,23 +209,11 @@ static uint64_t extract_xml_look(struct run *r, size_t i, const struct row *pare
                                  const char **attributes)
 {
     const struct path *path = &r->plan->paths[i];
-    uint64_t may = parent->may[i], next = 0;
-    unsigned *seen = parent->seen + path->first_nth;
-    bool arrived = false;
+    uint64_t may = parent->may[i];
+    uint64_t next =
+        xml_match(path->steps, path->count, may, parent->seen + path->first_nth, name, attributes);
+    bool arrived = (next >> path->count & 1) != 0;
 
-    for (size_t k = 0; k < path->count; k++) {
-        const struct xml_step *step = &path->steps[k];
-
-        if ((may >> k & 1) != 0) {
-            if (step->deep)
-                next |= (uint64_t)1 << k;
-            if (extract_xml_is_step(step, name, attributes, seen)) {
-                arrived = arrived || k + 1 == path->count;
-                next |= (uint64_t)1 << (k + 1);
-            }
-        }
-        seen += step->nth > 0;
-    }
     if ((may >> path->count & 1) != 0) {
         next |= (uint64_t)1 << path->count;
         arrived = true;

@@ -7,8 +7,6 @@
  * (${12} too), and $$ is a dollar; a group that did not participate is empty, a group that does not
  * exist is an error in the configuration.
  */
-#include <stdio.h>
-
 #include "core/connector.h"
 #include "core/regex.h"
 
@@ -166,10 +164,8 @@ static bool replace_put(struct output *o, struct str bytes)
 
 static bool say_limit(const struct output *o, struct service_failure *ret)
 {
-    ret->code = DEAD_LIMIT;
-    (void)snprintf(ret->message, sizeof ret->message,
-                   "replace: what comes out is larger than %zu bytes", o->most);
-    return false;
+    return service_fail(ret, DEAD_LIMIT, "replace: what comes out is larger than %zu bytes",
+                        o->most);
 }
 
 static bool replace_text(const struct replace *r, struct str rest, struct output *o,
@@ -214,14 +210,11 @@ static bool replace_matches(const struct replace *r, struct regex_search *s, str
             return say_limit(o, ret_failure);
         done = start + match.len;
     }
-    if (found == REGEX_OVER) {
-        ret_failure->code = DEAD_BUDGET;
-        (void)snprintf(ret_failure->message, sizeof ret_failure->message,
-                       "replace: the regular expression takes too long on this document, after "
-                       "byte %zu",
-                       done);
-        return false;
-    }
+    if (found == REGEX_OVER)
+        return service_fail(ret_failure, DEAD_BUDGET,
+                            "replace: the regular expression takes too long on this document, "
+                            "after byte %zu",
+                            done);
     return replace_put(o, str_from(s->text, done)) || say_limit(o, ret_failure);
 }
 
@@ -237,7 +230,7 @@ static bool replace_regex(const struct replace *r, struct str in, struct output 
     return ok;
 }
 
-static bool run(void *self, struct str in, const struct facts *facts, struct buf *out,
+static bool run(void *self, struct str in, const struct service_document *d, struct buf *out,
                 struct service_failure *ret_failure)
 {
     const struct replace *r = self;
@@ -245,7 +238,7 @@ static bool run(void *self, struct str in, const struct facts *facts, struct buf
     size_t most = room < SERVICE_BYTES_MOST ? room : SERVICE_BYTES_MOST;
     struct output o = { .to = out, .most = most, .room = most };
 
-    (void)facts;
+    (void)d;
     if (r->regex != NULL ? replace_regex(r, in, &o, ret_failure)
                          : replace_text(r, in, &o, ret_failure))
         return true;

@@ -4,6 +4,7 @@
 #include "engine/flight/flight.h"
 #include "engine/road/road.h"
 #include "engine/road/walk.h"
+#include "engine/road/walk_facts.h"
 #include "store/store.h"
 
 static struct str dry_copy(struct arena *a, struct str s)
@@ -78,7 +79,7 @@ bool dry_run(struct road *r, const struct dry_request *request, struct arena *a,
     f->head = request->head;
     f->source.size = (int64_t)request->body.len;
     ret->config = plan->version;
-    bool ok = buf_append(&f->variants[0].buf, request->body, err);
+    bool ok = buf_append(&f->received.buf, request->body, err);
 
     if (ok)
         dry_find_way(f, a, ret);

@@ -11,6 +11,8 @@
  *   sender      calls of endpoints that block
  *   settling    commit 2                                slow        flights that take long
  *   walk        extract, route, steps                   join        members of batches (batcher.h)
+ *   step        one step of a chain                     caging      walks that wait for a process
+ *   walk_facts  who it is from and for                  parts       documents made of one
  *   outcome     from a verdict to a state
  *   answers     what receivers answered, to be kept
  *   order       ordered deliveries                      order_keep  flights that wait in a lane

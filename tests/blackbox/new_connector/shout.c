@@ -28,20 +28,16 @@ static void shout_unmake(void *self)
     (void)self; /* all of it hangs on the arena */
 }
 
-static bool shout_run(void *arg, struct str in, const struct facts *facts, struct buf *out,
+static bool shout_run(void *arg, struct str in, const struct service_document *d, struct buf *out,
                       struct service_failure *ret_failure)
 {
     const struct shout *self = arg;
     struct err err;
 
-    (void)facts;
+    (void)d;
     if (in.len + self->mark.len > SERVICE_BYTES_MOST ||
-        !buf_reserve(out, in.len + self->mark.len, &err)) {
-        ret_failure->code = DEAD_LIMIT;
-        (void)snprintf(ret_failure->message, sizeof ret_failure->message,
-                       "shout: the result is too large");
-        return false;
-    }
+        !buf_reserve(out, in.len + self->mark.len, &err))
+        return service_fail(ret_failure, DEAD_LIMIT, "shout: the result is too large");
     for (size_t i = 0; i < in.len; i++)
         buf_putc(out, in.ptr[i] >= 'a' && in.ptr[i] <= 'z' ? (char)(in.ptr[i] - 32) : in.ptr[i]);
     buf_put(out, self->mark);

@@ -60,9 +60,14 @@ static const char expressions[] =
     "## Expressions\n"
     "\n"
     "They say where a sender, receiver, type or attribute is found. A list means the first that\n"
-    "yields. The bare words `hl7`, `x12` and `edifact` use that standard's own fields. Of a "
-    "payload\n"
-    "the first 4 MiB are looked at; what reaches their end, and may go on, is not found.\n"
+    "yields. The bare words `hl7`, `x12` and `edifact` use that standard's own sender, receiver "
+    "and\n"
+    "type: MSH-4, MSH-6 (MSH-3, MSH-5 where they are empty) and the first two components of "
+    "MSH-9,\n"
+    "joined as in `ADT^A01`; ISA06, ISA08 and ST01 (GS01 without a transaction); UNB-2.1, UNB-3.1\n"
+    "and UNH-2.1. Of a payload the first 4 MiB are looked at; what reaches their end, and may go "
+    "on,\n"
+    "is not found.\n"
     "\n"
     "| written | finds |\n"
     "| --- | --- |\n"
@@ -73,9 +78,13 @@ static const char expressions[] =
     "| `regex:id=([0-9]+)` | likewise on the payload; without a group the whole match |\n"
     "| `json:/order/buyer` | a JSON Pointer |\n"
     "| `xml:/Order/ShipTo/@id` | a path |\n"
-    "| `hl7:MSH-4` | a field; `hl7:PID-3.1` a component |\n"
-    "| `x12:ISA06` | an element |\n"
-    "| `edifact:UNB-2` | an element; `edifact:UNB-2.1` a component |\n"
+    "| `hl7:MSH-4` | a field; `hl7:PID-3.1` a component, `hl7:PID-3[2].1` of the second "
+    "repetition, "
+    "`hl7:OBX[2]-5` of the second OBX |\n"
+    "| `x12:ISA06` | an element; `x12:SVC01-2` a component |\n"
+    "| `edifact:UNB-2` | an element; `edifact:UNB-2.1` a component, `edifact:NAD[2]-3` of the "
+    "second "
+    "NAD |\n"
     "| `csv:buyer` | a column of the first data row |\n";
 
 static const char routes[] =
@@ -90,7 +99,19 @@ static const char routes[] =
     "\n"
     "A step is a map with one key, the name of a service. A bare value is the service's first\n"
     "option: `- deliver: archive` is `- deliver: { to: archive }`. After `split`, `batch`,\n"
-    "`subscribe`, `route` and `drop` a chain ends.\n";
+    "`subscribe`, `route` and `drop` a chain ends.\n"
+    "\n"
+    "A step that several chains have is written once, in `services`, and named where it runs:\n"
+    "\n"
+    "```yaml\n"
+    "services:\n"
+    "  tidy: { replace: { find: \"\\r\\n\", with: \"\\n\" } }\n"
+    "routes:\n"
+    "  - { name: orders, when: { type: order }, do: [ tidy, deliver: archive ] }\n"
+    "```\n"
+    "\n"
+    "A service is a step of a kind, with its options, and not the name of another service; its\n"
+    "name is not that of a kind. It means the same as the step written out in each place.\n";
 
 static const char times[] =
     "\n"
@@ -267,6 +288,10 @@ static void put_section(struct buf *out, const struct connectors *all, const str
         return;
     }
     buf_printf(out, "\nA %s.\n", section->type == OPT_LIST ? "list" : "map of names");
+    if (each->type == OPT_STEP) {
+        buf_puts(out, "\nEach is a step: a map with one key, the name of a service.\n");
+        return;
+    }
     if (each->type == OPT_KIND) {
         put_kinds(out, all, each->noun, each->role);
         return;
@@ -283,7 +308,7 @@ static bool is_reserved(const struct option *section)
 static void put_types(struct buf *out)
 {
     buf_puts(out, "\n## How values are written\n\n| value | written as |\n| --- | --- |\n");
-    for (enum option_type type = OPT_TEXT; type <= OPT_CALENDAR; type++) {
+    for (enum option_type type = OPT_TEXT; type <= OPT_SUBSCRIPTION; type++) {
         buf_printf(out, "| %s | ", option_type_name(type));
         buf_puts(out, option_form(type));
         buf_puts(out, " |\n");
@@ -297,9 +322,6 @@ static void config_describe(const struct connectors *all, struct buf *out)
     buf_puts(out, intro);
     put_types(out);
     buf_puts(out, expressions);
-    buf_puts(out, "\nPlanned: ");
-    put_words(out, planned_sources, "");
-    buf_puts(out, ".\n");
     buf_puts(out, routes);
     buf_puts(out, times);
     for (struct option_walk w = { grammar_sections }; (s = option_next(&w)) != NULL;)

@@ -119,7 +119,6 @@ TEST(config_whole_example_is_valid_and_warns_once_per_part)
         { 31, "gateways of kind mllp are not run by this build" },
         { 32, "gateways of kind sftp are not run by this build" },
         { 34, "gateways of kind sql are not run by this build" },
-        { 50, "the service `split` is not run by this build" },
         { 52, "`jobs` is not run by this build" },
     };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
@@ -141,39 +140,6 @@ TEST(config_whole_example_is_valid_and_warns_once_per_part)
     CHECK(strcmp(c->routes[0].name, "orders") == 0 && c->routes[0].step_count == 2);
     CHECK(c->routes[1].when != NULL && c->routes[1].place.line == 47);
     CHECK(strcmp(c->node.tls_key, "${file:/run/credentials/key}") == 0); /* as written */
-}
-
-/* What a gateway that runs cannot look into is named, each once; one that does not run says
- * so itself. */
-TEST(config_warns_of_sources_that_are_not_run)
-{
-    static const struct {
-        unsigned line;
-        const char *what;
-    } warnings[] = {
-        { 2, "extraction by `hl7` is not run by this build; checked and kept" },
-        { 3, "extraction by `x12` is not run by this build; checked and kept" },
-        { 5, "gateways of kind mllp are not run by this build" },
-    };
-    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
-    AUTO(unref)
-    struct config *c = config_load(
-        STR("gateways:\n"
-            "  a: { kind: http, extract: { sender: [\"value:x\", \"hl7:MSH-4\"], type: hl7 } }\n"
-            "  b: { kind: http, extract: x12 }\n"
-            "  c: { kind: http, extract: { sender: \"json:/a\", type: \"csv:t\" } }\n"
-            "  d: { kind: mllp, listen: \"127.0.0.1:0\", extract: edifact }\n"),
-        "x.yaml", &options, &report);
-
-    CHECK(c != NULL && report.warnings.count == sizeof warnings / sizeof warnings[0]);
-    for (size_t i = 0; i < report.warnings.count; i++) {
-        const struct problem *w = &report.warnings.items[i];
-
-        if (strstr(w->message, warnings[i].what) == NULL)
-            printf("# %u:%u %s\n", w->place.line, w->place.column, w->message);
-        CHECK(strstr(w->message, warnings[i].what) != NULL);
-        CHECK(w->place.line == warnings[i].line);
-    }
 }
 
 TEST(config_example_in_the_tree_is_valid_without_a_warning)
@@ -247,8 +213,10 @@ TEST(config_takes_every_service)
         "split: { json: /orders, receiver: \"json:/to\", attributes: { n: \"json:/n\" } }",
         "split: { hl7: message }",
         "split: { x12: transaction }",
+        "split: { edifact: message, most: 10, bad: all }",
         "split: { lines: 100 }",
         "split: { csv: 1 }",
+        "split: { zip: entries }",
         "replace: { find: \" \", with: \",\" }",
         "replace: { regex: \"a(b)\", with: \"${1}\" }",
         "jq: .a",
@@ -257,9 +225,11 @@ TEST(config_takes_every_service)
         "xslt: { text: x, params: { a: b } }",
         "lua: return x",
         "charset: ISO-8859-1",
+        "charset: { from: UTF-8, to: UTF-16, bad: replace }",
         "compress:",
         "compress: zstd",
         "decompress: {}",
+        "decompress: { format: zip, most: 1 GiB }",
         "encrypt: { to: [a, b], armor: true }",
         "decrypt: secret:key",
         "sign: { key: secret:key, passphrase: secret:p }",
@@ -287,6 +257,7 @@ TEST(config_takes_every_service)
         buf_printf(&text,
                    "endpoints: { e: { kind: file, path: o }, e2: { kind: file, path: o } }\n"
                    "batches: { b: { count: 10, do: [ { deliver: e } ] } }\n"
+                   "systems: { s: {} }\nsubscriptions: { a: { to: s }, b: { to: [ s ] } }\n"
                    "routes: [ { name: r, do: [ { %s } ] } ]\n",
                    steps[i]);
         struct config *c = config_load(buf_view(&text), "t", &options, &report);
@@ -358,13 +329,14 @@ TEST(config_warns_about_words_and_services)
     struct config *c =
         config_load(STR("gateways: { a: { kind: http, reply: ack }, b: { kind: http, reply: soap },"
                         " c: { kind: http, reply: soap } }\n"
-                        "routes: [ { name: a, do: [ { jq: . }, { jq: . }, { drop: x } ] } ]"),
+                        "routes: [ { name: a, do: [ { store: 'json:/a' }, { store: 'json:/b' },"
+                        " { drop: x } ] } ]"),
                     "t", &options, &report);
 
     CHECK(c != NULL && report.warnings.count == 2);
     CHECK(
         strstr(report.warnings.items[0].message, "`reply: soap` of gateways of kind http is not"));
-    CHECK(strstr(report.warnings.items[1].message, "the service `jq` is not run"));
+    CHECK(strstr(report.warnings.items[1].message, "the service `store` is not run"));
 }
 
 static void *use(void *config)

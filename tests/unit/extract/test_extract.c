@@ -133,10 +133,10 @@ TEST(extract_refuses_at_compile)
     static const struct {
         const char *yaml, *want;
     } cases[] = {
-        { "hl7", "extraction by hl7 is not built yet" },
-        { "{ sender: hl7 }", "sender `hl7`: extraction by hl7 is not built yet" },
-        { "{ type: ['value:x', 'x12:ISA06'] }",
-          "type `x12:ISA06`: extraction by x12 is not built yet" },
+        { "{ sender: 'hl7:PID' }", "sender `hl7:PID`: an HL7 field is written like" },
+        { "{ attributes: { a: hl7 } }", "attribute a `hl7`: hl7 alone finds sender, receiver and "
+                                        "type; an attribute needs a place, "
+                                        "such as hl7:MSH-4" },
         { "{ sender: 'regex:a(b' }", "sender `regex:a(b`: missing closing parenthesis" },
         { "{ receiver: 'xml:a' }", "receiver `xml:a`: a path starts with `/`" },
         { "{ receiver: 'nope' }", "receiver `nope`: it is not known where to look" },

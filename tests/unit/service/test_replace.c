@@ -39,7 +39,7 @@ static void step_make(struct step *s, const char *yaml)
 
 static bool run(struct step *s, struct str in, struct buf *out, struct service_failure *failure)
 {
-    return service_replace.run(s->self, in, &(struct facts){ 0 }, out, failure);
+    return service_replace.run(s->self, in, &(struct service_document){ 0 }, out, failure);
 }
 
 TEST(replace_gives_what_it_should)

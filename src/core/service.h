@@ -1,0 +1,137 @@
+/* service.h - what a step is given, and what it gives.
+ *
+ * A service is a pure computation: its output depends on its options, the bytes and the facts of
+ * the document and nothing else, so that a replay gives the same bytes.  `received_us` is its
+ * clock and `id` the seed of its chance.
+ *
+ * Most services have run(): the whole document in memory, one result.  A service that must not
+ * hold a document in memory has stream(): it takes pieces with next(), gives pieces with put(),
+ * and may begin a new document with part().  Either runs where it is made: in the node, or in a
+ * process of its own if it runs code of a user or a library that is not trusted with hostile input
+ * (`caged`, see cage/cage.h).
+ *
+ * Threads: a service keeps no state between two documents, so that one `self` serves several
+ * threads.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/id.h"
+#include "core/facts.h"
+#include "core/option.h"
+#include "core/settings.h"
+#include "core/state.h"
+#include "core/verdict.h"
+
+enum {
+    SERVICE_BYTES_MOST = 64 << 20, /* of a document in memory */
+    SERVICE_NOTES_MOST = 20,       /* lines that a script may log */
+    SERVICE_NOTE_BYTES = 200
+};
+
+struct service_failure {
+    enum dead_code code; /* service_failed, decrypt_failed, budget, limit, extract_failed */
+    char message[VERDICT_MESSAGE_MOST];
+};
+
+/* False, with the message of printf: for `return service_fail(...)`. */
+bool service_fail(struct service_failure *ret, enum dead_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* What is known of the document beside its bytes; everything is lent for the call. */
+struct service_document {
+    struct id id;
+    int64_t received_us;
+    const struct facts *facts;
+    struct str name, ctype, gateway; /* may be empty */
+};
+
+/* The head of a new document.  What it does not say (ptr NULL) it has from its parent. */
+struct service_part {
+    struct str sender, receiver, type, name, ctype;
+    const struct fact *attributes; /* beside those of the parent; `part` and `parts` are added */
+    size_t attribute_count;
+    int64_t parts; /* how many there will be; 0: not known yet */
+    /* Not NULL: describe() failed on it.  It is a dead letter from the beginning, with this reason,
+     * and has nothing of what it does not say from its parent. */
+    const struct service_failure *failure;
+};
+
+/* Bytes in, bytes out, in pieces.  A call that returns false has set the failure; the service
+ * returns false at once and calls nothing more. */
+struct service_io {
+    const struct service_document *document;
+    int64_t size; /* of the bytes that come in; -1: not known */
+
+    /* *ret is lent until the next call; empty: the end. */
+    bool (*next)(struct service_io *io, struct str *ret, struct service_failure *ret_failure);
+    /* Begins again with the first piece: for a service that checks everything first. */
+    bool (*rewind)(struct service_io *io, struct service_failure *ret_failure);
+    /* More bytes of the result, or of the part that was begun last. */
+    bool (*put)(struct service_io *io, struct str piece, struct service_failure *ret_failure);
+    /* What is put from here on is another document.  A service that has begun one put nothing
+     * before, and ends the chain. */
+    bool (*part)(struct service_io *io, const struct service_part *head,
+                 struct service_failure *ret_failure);
+    /* Evaluates the expressions of the step (`sender`, `receiver`, `type`, `attributes`, see
+     * `describes` below) on the bytes of a part, and adds what they find to the head; the texts are
+     * lent until the next call.  False: one of them fails; *ret_failure says which, the head has
+     * what the others found.  This is no failure of the io: the service decides what follows.
+     * NULL: the step has no expressions. */
+    bool (*describe)(struct service_io *io, struct str part, struct service_part *head,
+                     struct service_failure *ret_failure);
+    /* The result is no document at all: the chain ends, done. */
+    bool (*none)(struct service_io *io, struct service_failure *ret_failure);
+    /* A line for the timeline; what is over the limits is left out. */
+    void (*note)(struct service_io *io, struct str line);
+};
+
+struct service_type {
+    struct option_kind kind; /* its name is the step's */
+    bool caged;              /* it runs in a process of its own */
+    bool describes;          /* its keys sender, receiver, type, attributes are for parts */
+    bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
+    void (*unmake)(void *self);                                               /* may be NULL */
+    /* One of the two.  run() appends the result to `out`; when it fails, `out` is as it was. */
+    bool (*run)(void *self, struct str in, const struct service_document *d, struct buf *out,
+                struct service_failure *ret_failure);
+    bool (*stream)(void *self, struct service_io *io, struct service_failure *ret_failure);
+};
+
+/* Runs either kind of service over an io.  For run() the whole input is gathered first. */
+bool service_run(const struct service_type *t, void *self, struct service_io *io,
+                 struct service_failure *ret_failure);
+
+/* The whole input, for a stream() that needs it in memory; over the cap of `to` it is `limit`. */
+bool service_gather(struct service_io *io, struct buf *to, struct service_failure *ret_failure);
+
+/* ---- an io in memory ---- */
+
+struct service_memory_part {
+    struct service_part head; /* on the arena */
+    size_t from;              /* its bytes in `out` begin here */
+};
+
+struct service_memory {
+    struct service_io io;
+    struct str in; /* given in pieces of at most `piece` bytes; 0: in one */
+    size_t piece, at;
+    struct buf out; /* at most out.cap */
+    struct arena *arena;
+    struct service_memory_part *parts; /* in the order of their begin */
+    size_t part_count, part_room;
+    bool is_none;
+    struct str notes[SERVICE_NOTES_MOST]; /* on the arena */
+    size_t note_count;
+};
+
+/* out_most: of all results together.  `in` and `d` are lent, texts of heads live on the arena. */
+void service_memory_init(struct service_memory *m, const struct service_document *d, struct str in,
+                         size_t out_most, struct arena *a);
+void service_memory_done(struct service_memory *m); /* safe on a zeroed one */
+/* The bytes of one part. */
+struct str service_memory_bytes(const struct service_memory *m, size_t part);
