@@ -65,6 +65,7 @@ struct edi_reader {
     size_t at, number;
     struct edi_marks marks;
     bool fresh;   /* the next segment begins an interchange (X12, EDIFACT) */
+    bool una;     /* the segment before was UNA: UNB follows */
     size_t start; /* bytes before the first segment: a byte order mark, blanks */
 
     /* After EDI_WRONG: */

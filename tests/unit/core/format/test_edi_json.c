@@ -58,6 +58,9 @@ TEST(edi_json_gives_the_same_bytes_back)
         { EDI_EDIFACT, STR("UNB+UNOA:2+A+B'LIN:1+x?'y?:?+?\?+::+'UNZ+1'") },
         { EDI_EDIFACT, STR("UNB+UNOA:2+?a+\xe4'UNZ'\n") },
         { EDI_EDIFACT, STR("UNB+UNOW:4+a*b+c?*d'RFF+x*y:z*'UNZ'") },
+        { EDI_EDIFACT, STR("UNB+UNOW:4:a?*b*c+d*e'UNZ'") },
+        { EDI_EDIFACT, STR("UNB+UNOW:4'RFF+a*b'UNZ'") },
+        { EDI_EDIFACT, STR("UNB+UNOW:+2'UNZ'UNB+'UNZ'UNB+:'UNZ'") },
         { EDI_EDIFACT, STR("UNA;!.# |UNB!a|\nUNH!#|b;;c!|\nUNZ!1|\nUNB+UNOW:4+x*y'UNZ+1'") },
         { EDI_EDIFACT, STR("UNA:+.  'UNB+a?:b'") }, /* nothing releases */
     };
@@ -155,7 +158,8 @@ TEST(edi_json_says_what_is_wrong)
           "what comes out is not right: HL7: segment 2" },
         { EDI_HL7, "{\"segments\":[[\"MSH\",\"|\",\"^~\\\\&\"],[\"PID\",{\"end\":\"\\r\"},1]]}",
           "`end` is the last item" },
-        { EDI_HL7, "{\"segments\":[[\"MSH\",\"|\",\"^~\\\\&\"],[\"PID\"", "JSON: byte 39: a comma" },
+        { EDI_HL7, "{\"segments\":[[\"MSH\",\"|\",\"^~\\\\&\"],[\"PID\"",
+          "JSON: byte 39: a comma" },
         { EDI_X12, "{\"segments\":[[\"ISA\",\"00\"]]}",
           "ISA has 6 bytes with its separators, not 105" },
         { EDI_X12, "{\"segments\":[[\"GS\",\"00\"]]}", "an interchange begins with ISA" },
