@@ -47,6 +47,13 @@ bool edi_tag_is_hl7_header(struct str tag)
     return str_is(tag, "MSH") || str_is(tag, "FHS") || str_is(tag, "BHS");
 }
 
+bool edi_is_plain(enum edi_kind kind, struct str tag, size_t element)
+{
+    return kind == EDI_HL7   ? element <= 2 && edi_tag_is_hl7_header(tag)
+           : kind == EDI_X12 ? str_is(tag, "ISA")
+                             : str_is(tag, "UNA");
+}
+
 /* ---- headers ---- */
 
 /* A byte that may separate: no letter, no digit, no byte of a multibyte character. */

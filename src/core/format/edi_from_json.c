@@ -238,9 +238,7 @@ static bool back_tag(struct from_json *f)
     struct str tag = buf_view(&f->text);
 
     f->header = f->kind == EDI_HL7 && edi_tag_is_hl7_header(tag);
-    f->plain = f->kind == EDI_X12       ? str_is(tag, "ISA")
-               : f->kind == EDI_EDIFACT ? str_is(tag, "UNA")
-                                        : false;
+    f->plain = !f->header && edi_is_plain(f->kind, tag, 1);
     if (f->number == 1 && !f->header && !f->plain && !str_is(tag, "UNB"))
         return back_wrong(f, "%s", edi_header_rule(f->kind));
     f->unb = f->kind == EDI_EDIFACT && str_is(tag, "UNB") && !f->una;
