@@ -20,14 +20,20 @@ WAYS = {"hl7": ("hl7", "json", ""), "xml": ("hl7", "xml", ""), "x12": ("x12", "j
         "edifact": ("edifact", "json", ""), "csv": ("csv", "json", ""),
         "fixed": ("fixed", "json", ", columns: { id: 3, name: 5 }")}
 CONFIG = """\
-systems: { hub: {} }
+systems: { hub: {}, lab: { ids: [WEST, "ACME", "5013546025078"] }, clinic: { ids: [EAST, "R", "5030670154036"] } }
 types: { "*": {} }
 gateways:
+  hl7: { kind: http, auth: none, extract: hl7 }
+  x12: { kind: http, auth: none, extract: x12 }
+  edifact: { kind: http, auth: none, extract: edifact }
+  mixed: { kind: http, auth: none, extract: { sender: [hl7, x12, edifact], receiver: [hl7, x12, edifact], type: "value:any",
+           attributes: { patient: "hl7:PID-3[2].1" } } }
   in: { kind: http, auth: none, extract: { sender: "value:hub", receiver: "value:hub", type: "header:X-Way" } }
 endpoints:
   there: { kind: file, path: ./there, name: "${id}" }
   back: { kind: file, path: ./back, name: "${id}" }
 routes:
+  - { name: all, when: { receiver: clinic }, do: [ { deliver: there } ] }
 """ + "".join(ROUND.format(name=name, there=there, form=form, more=more)
               for name, (there, form, more) in WAYS.items())
 
@@ -154,6 +160,39 @@ def test_tables_go_there_and_back(scene):
     assert rows[:2] == [{"id": "1", "price": "1.10"}, {"id": "2", "price": "123456789012345678901234567890"}]
     there = there_and_back(scene, "fixed", b"001Ada  \r\n  2Grace\r\n3")
     assert json.loads(there)["rows"][1] == {"id": "  2", "name": "Grace"}
+
+
+HL7 = b"MSH|^~\\&|LAB|WEST^1.2^ISO|HIS|EAST|20261115||ORU^R01^ORU_R01|77|P|2.5\rPID|1||4711^^^MR~99\r"
+X12 = interchange(random.Random(1), 1)[0].replace("S1   ", "ACME ").encode()
+UNB = b"UNA:+.? '\r\nUNB+UNOC:3+5013546025078:14+5030670154036:14+060223:1601+0212'\r\nUNH+1+QUOTES:D:96A:UN'\r\n"
+
+
+def facts(node, doc):
+    fields = "sender receiver type state error { code message } attributes { name value }"
+    return node.graphql(f"query($i: ID!) {{ document(id: $i) {{ {fields} }} }}", i=doc)["document"]
+
+
+def test_who_and_what_by_the_fields_of_the_standard(scene):
+    for gateway, body, kind in (("hl7", HL7, "ORU^R01"), ("x12", X12, "850"), ("edifact", UNB, "QUOTES")):
+        doc = scene.accept(gateway, body)
+        assert ended(scene, doc)["state"] == "delivered", show(scene, doc)
+        found = facts(scene, doc)
+        assert (found["sender"], found["receiver"], found["type"]) == ("lab", "clinic", kind)
+        doc = scene.accept("mixed", body)
+        assert ended(scene, doc)["state"] == "delivered", show(scene, doc)
+    doc = scene.accept("mixed", HL7)
+    ended(scene, doc)
+    assert {"name": "patient", "value": "99"} in facts(scene, doc)["attributes"]
+
+
+@pytest.mark.proves("EX5")
+def test_what_cannot_be_read_is_dead_with_its_place(scene):
+    bad = {"hl7": (b"\r\nMSH|^^\\&|a\r", "segment 1: two of the separators are the same byte, at byte 7, line 2"),
+           "x12": (X12[:50], "segment 1: the text ends within its header, at byte 51"),
+           "edifact": (UNB[:-5] + b"+", "segment 3: the text ends within a segment: its terminator is missing, at byte 96")}
+    for gateway, (body, place) in bad.items():
+        doc = ended(scene, scene.accept(gateway, body))
+        assert doc["state"] == "dead" and doc["error"]["code"] == "extract_failed" and place in doc["error"]["message"], doc
 
 
 @pytest.mark.proves("EX5")

@@ -47,6 +47,13 @@ bool edi_tag_is_hl7_header(struct str tag)
     return str_is(tag, "MSH") || str_is(tag, "FHS") || str_is(tag, "BHS");
 }
 
+bool edi_is_plain(enum edi_kind kind, struct str tag, size_t element)
+{
+    return kind == EDI_HL7   ? element <= 2 && edi_tag_is_hl7_header(tag)
+           : kind == EDI_X12 ? str_is(tag, "ISA")
+                             : str_is(tag, "UNA");
+}
+
 /* ---- headers ---- */
 
 /* A byte that may separate: no letter, no digit, no byte of a multibyte character. */
@@ -145,23 +152,29 @@ static enum edi_header header_x12(struct str head, struct edi_marks *ret, const 
 static enum edi_header header_unb(struct str head, struct edi_marks *ret, const char **ret_why,
                                   size_t *ret_at)
 {
+    static const char *const why = "UNB begins with a syntax identifier and its version, such as "
+                                   "UNOC:3";
     struct edi_marks m = edifact_marks;
+    size_t i = 4;
 
-    for (size_t i = 4; i < head.len; i++) {
-        bool named = head.ptr[i] == m.component;
-
-        if (named && i + 1 == head.len)
-            break;
-        if (named && head.ptr[i + 1] >= '4' && head.ptr[i + 1] <= '9')
-            m.repetition = '*';
-        if (named || head.ptr[i] == m.element || head.ptr[i] == m.end) {
-            *ret = m;
-            return EDI_HEADER_YES;
-        }
-        if (i + 1 == EDI_HEADER_BYTES)
-            return header_bad(ret_why, ret_at, "UNB does not begin with a syntax identifier", 4);
+    if (head.len > 3 && head.ptr[3] != m.element)
+        return header_bad(ret_why, ret_at, why, 3);
+    while (i < head.len && i < 12 && edi_is_name(head.ptr[i]))
+        i++;
+    if (i >= head.len)
+        return EDI_HEADER_MORE;
+    if (head.ptr[i] == m.component && i + 1 < head.len && edi_is_digit(head.ptr[i + 1])) {
+        m.repetition = head.ptr[i + 1] >= '4' ? '*' : '\0';
+        i += 2;
+    } else if (head.ptr[i] == m.component) {
+        i++;
     }
-    return EDI_HEADER_MORE;
+    if (i >= head.len)
+        return EDI_HEADER_MORE;
+    if (head.ptr[i] != m.element && head.ptr[i] != m.component && head.ptr[i] != m.end)
+        return header_bad(ret_why, ret_at, why, i);
+    *ret = m;
+    return EDI_HEADER_YES;
 }
 
 static enum edi_header header_una(struct str head, struct edi_marks *ret, size_t *ret_len,
@@ -328,20 +341,30 @@ static bool edi_take_header(struct edi_reader *r, size_t *ret_una)
     r->is_cut = found == EDI_HEADER_MORE;
     if (found == EDI_HEADER_BAD)
         return edi_wrong(r, r->at + at, why);
-    if (found != EDI_HEADER_YES && (must || (r->is_cut && head.len > EDI_TAG_MOST)))
+    if (found != EDI_HEADER_YES && (must || (r->is_cut && head.len >= EDI_TAG_MOST)))
         return edi_wrong(r, r->is_cut ? r->text.len : r->at,
                          r->is_cut ? "the text ends within its header" : edi_header_rule(r->kind));
     r->marks = m;
     return true;
 }
 
-/* Whether the next segment may say other separators. */
-static void follow(struct edi_reader *r, const struct edi_segment *s)
+/* An interchange begins where the one before has ended, and nowhere else: what begins it says the
+ * separators of what follows. */
+static bool follow(struct edi_reader *r, const struct edi_segment *s)
 {
-    if (r->kind == EDI_X12)
-        r->fresh = str_is(s->tag, "IEA");
-    else if (r->kind == EDI_EDIFACT)
-        r->fresh = str_is(s->tag, "UNZ");
+    bool unb = str_is(s->tag, "UNB");
+
+    if (r->kind == EDI_HL7)
+        return true;
+    if (r->una && !unb)
+        return edi_wrong(r, s->at, "behind UNA stands UNB");
+    if (!r->fresh && !r->una && r->kind == EDI_X12 && str_is(s->tag, "ISA"))
+        return edi_wrong(r, s->at, "ISA, but the interchange before has not ended: IEA is missing");
+    if (!r->fresh && !r->una && r->kind == EDI_EDIFACT && (unb || str_is(s->tag, "UNA")))
+        return edi_wrong(r, s->at, "UNB, but the interchange before has not ended: UNZ is missing");
+    r->fresh = r->kind == EDI_X12 ? str_is(s->tag, "IEA") : str_is(s->tag, "UNZ");
+    r->una = false;
+    return true;
 }
 
 static bool check_segment(struct edi_reader *r, struct edi_segment *s, size_t end)
@@ -391,7 +414,7 @@ enum edi_found edi_next(struct edi_reader *r, struct edi_segment *ret)
     s.text = str_mem(r->text.ptr + r->at, end - r->at);
     if (una > 0)
         s.tag = str_mem(s.text.ptr, 3);
-    else if (!check_segment(r, &s, end))
+    else if (!check_segment(r, &s, end) || !follow(r, &s))
         return EDI_WRONG;
     next = una > 0 || end == r->text.len ? end : end + 1;
     while (next < r->text.len && edi_is_blank(r->kind, r->text.ptr[next]))
@@ -399,10 +422,10 @@ enum edi_found edi_next(struct edi_reader *r, struct edi_segment *ret)
     s.end = str_mem(r->text.ptr + end, next - end);
     r->at = next;
     r->number++;
-    if (una > 0)
-        r->fresh = false; /* UNB follows, and keeps what UNA said */
-    else
-        follow(r, &s);
+    if (una > 0) { /* UNB keeps what UNA said */
+        r->fresh = false;
+        r->una = true;
+    }
     *ret = s;
     return EDI_SEGMENT;
 }

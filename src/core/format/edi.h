@@ -65,6 +65,7 @@ struct edi_reader {
     size_t at, number;
     struct edi_marks marks;
     bool fresh;   /* the next segment begins an interchange (X12, EDIFACT) */
+    bool una;     /* the segment before was UNA: UNB follows */
     size_t start; /* bytes before the first segment: a byte order mark, blanks */
 
     /* After EDI_WRONG: */
@@ -121,5 +122,8 @@ bool edi_cut(const struct edi_marks *m, char mark, struct str *rest, struct str 
 /* Element `n` as it is written, from 1, as the standard counts: MSH-1 is the separator itself.
  * False: the segment has fewer. */
 bool edi_element(const struct edi_segment *s, size_t n, struct str *ret);
-/* The segment says separators: MSH, FHS, BHS.  Its elements 1 and 2 are not cut. */
+/* MSH, FHS, BHS of HL7. */
 bool edi_tag_is_hl7_header(struct str tag);
+/* The element is separators itself, or stands between them by its width alone, and is not cut:
+ * MSH-1 and MSH-2, all of ISA and of UNA. */
+bool edi_is_plain(enum edi_kind kind, struct str tag, size_t element);

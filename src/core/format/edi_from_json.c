@@ -183,9 +183,13 @@ static bool back_unb(struct from_json *f)
 static bool back_separate(struct from_json *f, enum nest nest)
 {
     static const char *const names[] = { "items", "repetitions", "components", "subcomponents" };
+    size_t n = f->counts[nest]++;
+    bool versioned = f->unb && n > 0 && f->counts[ITEMS] == (nest == ITEMS ? 3 : 2);
+
+    if (versioned && (nest != COMPONENTS || n > 1) && !back_unb(f))
+        return false;
     const char marks[NESTS] = { f->marks.element, f->marks.repetition, f->marks.component,
                                 f->marks.sub };
-    size_t n = f->counts[nest]++;
 
     if (f->has_own_end && nest == ITEMS)
         return back_wrong(f, "`end` is the last item of its segment");
@@ -195,8 +199,6 @@ static bool back_separate(struct from_json *f, enum nest nest)
         return true; /* MSH-1 is the separator itself, and UNA has none */
     if (marks[nest] == '\0')
         return back_wrong(f, "the header names no separator for %s", names[nest]);
-    if (nest == ITEMS && n == 2 && f->unb && !back_unb(f))
-        return false;
     outlet_putc(&f->out, marks[nest]);
     return true;
 }
@@ -236,9 +238,7 @@ static bool back_tag(struct from_json *f)
     struct str tag = buf_view(&f->text);
 
     f->header = f->kind == EDI_HL7 && edi_tag_is_hl7_header(tag);
-    f->plain = f->kind == EDI_X12       ? str_is(tag, "ISA")
-               : f->kind == EDI_EDIFACT ? str_is(tag, "UNA")
-                                        : false;
+    f->plain = !f->header && edi_is_plain(f->kind, tag, 1);
     if (f->number == 1 && !f->header && !f->plain && !str_is(tag, "UNB"))
         return back_wrong(f, "%s", edi_header_rule(f->kind));
     f->unb = f->kind == EDI_EDIFACT && str_is(tag, "UNB") && !f->una;

@@ -93,7 +93,7 @@ static struct str end_of(const struct to_json *t, const struct edi_segment *s)
 static void put_segment(struct to_json *t, const struct edi_segment *s)
 {
     bool header = t->kind == EDI_HL7 && edi_tag_is_hl7_header(s->tag);
-    bool plain = t->kind == EDI_X12 ? str_is(s->tag, "ISA") : str_is(s->tag, "UNA");
+    bool plain = !header && edi_is_plain(t->kind, s->tag, 1);
     bool una = t->kind == EDI_EDIFACT && plain;
     struct str rest = s->text, piece;
 

@@ -113,14 +113,6 @@ static void put_components(enum edi_kind kind, const struct edi_path *p, const s
     }
 }
 
-/* Elements whose bytes are separators themselves, or of fixed width: they are not cut. */
-static bool element_is_whole(enum edi_kind kind, const struct edi_segment *s, unsigned element)
-{
-    return kind == EDI_HL7   ? element <= 2 && edi_tag_is_hl7_header(s->tag)
-           : kind == EDI_X12 ? str_is(s->tag, "ISA")
-                             : str_is(s->tag, "UNA");
-}
-
 bool edi_path_value(enum edi_kind kind, const struct edi_path *p, const struct edi_segment *s,
                     struct buf *to, size_t *ret_at)
 {
@@ -130,7 +122,7 @@ bool edi_path_value(enum edi_kind kind, const struct edi_path *p, const struct e
     if (!edi_element(s, p->element, &text))
         return false;
     *ret_at = s->at + (size_t)(text.ptr - s->text.ptr);
-    if (element_is_whole(kind, s, p->element)) {
+    if (edi_is_plain(kind, s->tag, p->element)) {
         buf_put(to, text);
         return p->repetition == 1 && p->component <= 1;
     }
@@ -219,7 +211,7 @@ static bool find_place(enum edi_kind kind, const struct edi_path *p, const struc
     bool header = kind == EDI_HL7 && edi_tag_is_hl7_header(s->tag);
 
     *ret = (struct path_place){ .slice = s->text };
-    if (element_is_whole(kind, s, p->element))
+    if (edi_is_plain(kind, s->tag, p->element))
         return err_set(err, ERR_PERMANENT, 0,
                        "%.*s says the separators of the message and is not set", STR_ARG(s->tag));
     if (p->last_component > 0)

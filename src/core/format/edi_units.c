@@ -440,7 +440,10 @@ static enum edi_units_event finish(struct edi_units *u)
         (void)units_wrong(u, "there is nothing");
         return EDI_UNITS_WRONG;
     }
-    if (cut && !(u->kind == EDI_HL7 && u->open_len == EDI_TAG_MOST && opened(u, 0))) {
+    bool bare = u->kind == EDI_HL7 && u->open_len == EDI_TAG_MOST &&
+                !edi_tag_is_hl7_header(str_mem(u->open, EDI_TAG_MOST));
+
+    if (cut && !(bare && opened(u, 0))) { /* a name alone is a segment, if it is no header */
         if (u->why[0] == '\0')
             (void)units_wrong(u, "the text ends within this segment");
         return EDI_UNITS_WRONG;

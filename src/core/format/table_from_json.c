@@ -198,7 +198,7 @@ static bool next_written(struct from_table *f)
 {
     struct json_scan *s = &f->written;
     uint64_t row = 0;
-    struct str text;
+    struct str text = { 0 };
     bool ok;
 
     f->written_row = 0;

@@ -101,6 +101,20 @@ TEST(edi_says_where_a_text_is_wrong)
           "EDIFACT: segment 1, byte 4: two of the separators are the same byte" },
         { EDI_EDIFACT, "UNAx:.? '",
           "EDIFACT: segment 1, byte 4: UNA has a byte that cannot separate" },
+        { EDI_EDIFACT, "UNB+UNOA:2*x+A'",
+          "EDIFACT: segment 1, byte 11: UNB begins with a syntax identifier and its version, such "
+          "as "
+          "UNOC:3" },
+        { EDI_HL7, "MSH|^~\\&|a\rMSH",
+          "MSH@0 HL7: segment 2, byte 15: the text ends within its header" },
+        { EDI_X12, X12_ISA("000000001", X12_ACME) X12_ISA("000000001", X12_ACME),
+          "ISA@0 X12: segment 2, byte 107: ISA, but the interchange before has not ended: IEA is "
+          "missing" },
+        { EDI_EDIFACT, "UNB+A'UNB+A'",
+          "UNB@0 EDIFACT: segment 2, byte 7: UNB, but the interchange before has not ended: UNZ is "
+          "missing" },
+        { EDI_EDIFACT, "UNA:+.? 'UNH+1'",
+          "UNA@0 EDIFACT: segment 2, byte 10: behind UNA stands UNB" },
         { EDI_EDIFACT, "UNH+1'",
           "EDIFACT: segment 1, byte 1: an interchange begins with UNA or UNB" },
         { EDI_EDIFACT, "UNB+UNOA:2+A?'",
@@ -165,9 +179,9 @@ TEST(edi_counts_elements_as_the_standard_does)
     CHECK(!edi_element(&s, 0, &e) && !edi_element(&s, 13, &e) && edi_element(&s, 12, &e));
     CHECK(edi_next(&r, &s) == EDI_SEGMENT);
     CHECK(edi_element(&s, 1, &e) && str_is(e, "1") && edi_element(&s, 2, &e) && e.len == 0);
-    edi_reader_init(&r, EDI_EDIFACT, STR("UNB+a?+b+c'"));
+    edi_reader_init(&r, EDI_EDIFACT, STR("UNB+UNOA+a?+b+c'"));
     CHECK(edi_next(&r, &s) == EDI_SEGMENT);
-    CHECK(edi_element(&s, 1, &e) && str_is(e, "a?+b") && edi_element(&s, 2, &e) && str_is(e, "c"));
+    CHECK(edi_element(&s, 2, &e) && str_is(e, "a?+b") && edi_element(&s, 3, &e) && str_is(e, "c"));
 }
 
 int main(void)

@@ -50,7 +50,9 @@ TEST(edi_json_gives_the_same_bytes_back)
         { EDI_HL7, STR("MSH|^~ &|a b c d|  | F F \r") }, /* a blank that escapes */
         { EDI_HL7, STR("MSH|^~\\&#|a\rPID|1\r") },
         { EDI_HL7, STR("FHS|^~\\&|1\rBHS$:;!%$2\rMSH|^\rPID|a~b&c\rBTS|1\r") },
+        { EDI_HL7, STR("MSH|^~\\&|a\rUNA|a^b\rISA|a^b\rUNB|a&b\r") }, /* names of others */
         { EDI_X12, STR(X12_INTERCHANGE) },
+        { EDI_X12, STR(X12_ISA("000000001", X12_ACME) "UNA*a>b~MSH*a>b~UNB*a^b~IEA~") },
         { EDI_X12, STR(X12_INTERCHANGE X12_INTERCHANGE) },
         { EDI_X12, STR("\n" X12_ISA("000000001", "A>B            ") "GS*~ST**~IEA~\n\n") },
         { EDI_EDIFACT, STR(EDIFACT_INTERCHANGE) },
@@ -58,6 +60,9 @@ TEST(edi_json_gives_the_same_bytes_back)
         { EDI_EDIFACT, STR("UNB+UNOA:2+A+B'LIN:1+x?'y?:?+?\?+::+'UNZ+1'") },
         { EDI_EDIFACT, STR("UNB+UNOA:2+?a+\xe4'UNZ'\n") },
         { EDI_EDIFACT, STR("UNB+UNOW:4+a*b+c?*d'RFF+x*y:z*'UNZ'") },
+        { EDI_EDIFACT, STR("UNB+UNOW:4:a?*b*c+d*e'UNZ'") },
+        { EDI_EDIFACT, STR("UNB+UNOW:4'RFF+a*b'ISA+a:b'MSH+a:b'UNZ'") },
+        { EDI_EDIFACT, STR("UNB+UNOW:+2'UNZ'UNB+'UNZ'UNB+:'UNZ'") },
         { EDI_EDIFACT, STR("UNA;!.# |UNB!a|\nUNH!#|b;;c!|\nUNZ!1|\nUNB+UNOW:4+x*y'UNZ+1'") },
         { EDI_EDIFACT, STR("UNA:+.  'UNB+a?:b'") }, /* nothing releases */
     };
@@ -155,7 +160,8 @@ TEST(edi_json_says_what_is_wrong)
           "what comes out is not right: HL7: segment 2" },
         { EDI_HL7, "{\"segments\":[[\"MSH\",\"|\",\"^~\\\\&\"],[\"PID\",{\"end\":\"\\r\"},1]]}",
           "`end` is the last item" },
-        { EDI_HL7, "{\"segments\":[[\"MSH\",\"|\",\"^~\\\\&\"],[\"PID\"", "JSON: byte 39: a comma" },
+        { EDI_HL7, "{\"segments\":[[\"MSH\",\"|\",\"^~\\\\&\"],[\"PID\"",
+          "JSON: byte 39: a comma" },
         { EDI_X12, "{\"segments\":[[\"ISA\",\"00\"]]}",
           "ISA has 6 bytes with its separators, not 105" },
         { EDI_X12, "{\"segments\":[[\"GS\",\"00\"]]}", "an interchange begins with ISA" },

@@ -118,7 +118,7 @@ TEST(edi_path_sets_a_value_and_nothing_else)
         { EDI_HL7, "PID-1", MSH "PID\r", "x", MSH "PID|x\r", true },
         { EDI_HL7, "MSH-3", MSH, "x", "MSH|^~\\&|x\r", true },
         { EDI_HL7, "MSH-5", MSH, "x", "MSH|^~\\&|LAB||x\r", true },
-        { EDI_EDIFACT, "BGM-2", "UNB+a'BGM+380'UNZ'", "it's", "UNB+a'BGM+380+it?'s'UNZ'", true },
+        { EDI_EDIFACT, "BGM-2", "UNB+A'BGM+380'UNZ'", "it's", "UNB+A'BGM+380+it?'s'UNZ'", true },
         { EDI_HL7, "MSH-2", MSH, "x", "MSH says the separators", false },
         { EDI_HL7, "PID-1", MSH, "x", "there is no segment PID", false },
         { EDI_HL7, "PID-1", "PID|1", "x", "HL7: segment 1, byte 1: ", false },
