@@ -99,7 +99,7 @@ static int serve_cage(const struct connectors *connectors)
     static struct recipe r = { .options = BUF_INIT(YAML_BYTES), .arena = ARENA_INIT(YAML_ARENA) };
     struct progress *page =
         mmap(NULL, PROGRESS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, KEEPER_PAGE, 0);
-    const struct service_type *type;
+    const struct service_type *type = NULL;
     static struct inside s;
     struct err err = { 0 };
     void *self = NULL;
