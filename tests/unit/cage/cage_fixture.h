@@ -374,7 +374,9 @@ static bool fixture_twice(void *self, struct service_io *io, struct service_fail
             return false;
         second += (int64_t)piece.len;
     } while (piece.len > 0);
-    return first == second || service_fail(f, DEAD_SERVICE_FAILED, "the second time is another");
+    /* What is said of its size before is what came. */
+    return (first == second && first == io->size) ||
+           service_fail(f, DEAD_SERVICE_FAILED, "the second time is another");
 }
 
 static const struct option fixture_keys[] = {
