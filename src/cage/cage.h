@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "core/service.h"
+#include "core/settings.h"
 
 /* What the processes of a step are made from: the name of its service, and its options as JSON in
  * which every reference and file is replaced by its content. */
@@ -32,6 +33,9 @@ struct cage_limits {
     int64_t memory, output; /* bytes */
     int64_t concurrency;    /* processes; 0: one for each core */
 };
+
+/* Reads `limits` of a step; its options include grammar_limits. */
+bool cage_limits_read(const struct settings *s, struct cage_limits *ret, struct err *err);
 
 struct cage;
 

@@ -4,6 +4,7 @@
 #include "base/auto.h"
 #include "base/network.h"
 #include "base/require.h"
+#include "base/safe_path.h"
 #include "core/config_check.h"
 #include "core/connector.h"
 #include "core/cron.h"
@@ -230,6 +231,8 @@ static bool check_typed(const struct option *o, struct str text, struct err *err
         return network_parse(text, &network, err);
     case OPT_PATH:
         return text.len > 0 || err_set(err, ERR_CONFIG, 0, "it is empty");
+    case OPT_FILE:
+        return safe_path(str_from(text, str_starts(text, STR("./")) ? 2 : 0), err);
     case OPT_NAME:
         return units_name(text, err);
     case OPT_BOOL:

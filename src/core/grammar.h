@@ -44,3 +44,4 @@ extern const struct option grammar_s3[];        /* url region access_key secret_
 extern const struct option grammar_sql[];       /* dsn */
 extern const struct option grammar_headers[];   /* headers */
 extern const struct option grammar_file_name[]; /* name */
+extern const struct option grammar_limits[];    /* limits: of a step in a process of its own */

@@ -13,6 +13,9 @@ static const struct {
       "a text in which ${id}, ${sender}, ${receiver}, ${type}, ${date} and attributes are filled "
       "in" },
     { OPT_PATH, false, "path", "the path of a file or folder" },
+    { OPT_FILE, true, "file",
+      "a file beside the configuration file or below its folder, such as scripts/clean.lua; it is "
+      "stored with the version" },
     { OPT_URL, false, "URL", "scheme://host/path" },
     { OPT_ADDRESS, false, "address", "host:port, such as 127.0.0.1:8480 or [::1]:8480" },
     { OPT_NETWORK, true, "network", "an address or a range, such as 10.0.0.0/8 or fd00::/8" },

@@ -148,23 +148,26 @@ static const struct option split_keys[] = {
 
 static const struct option jq_keys[] = {
     OPTION("filter", OPT_TEXT, "the jq program", .flags = OPT_ONE_OF),
-    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF),
+    OPTION("file", OPT_FILE, "a file with it", .flags = OPT_ONE_OF),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
 static const struct option param_each = { .type = OPT_TEMPLATE, .help = "its value" };
 
 static const struct option xslt_keys[] = {
-    OPTION("file", OPT_PATH, "a file with the style sheet", .flags = OPT_ONE_OF),
+    OPTION("file", OPT_FILE, "a file with the style sheet", .flags = OPT_ONE_OF),
     OPTION("text", OPT_TEXT, "the style sheet itself", .flags = OPT_ONE_OF),
     OPTION("params", OPT_NAMED, "parameters of the style sheet", .each = &param_each,
            .noun = "parameter"),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
 static const struct option lua_keys[] = {
     OPTION("script", OPT_TEXT, "the program", .flags = OPT_ONE_OF),
-    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF),
+    OPTION("file", OPT_FILE, "a file with it", .flags = OPT_ONE_OF),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
@@ -202,12 +205,14 @@ static const struct option encrypt_keys[] = {
     OPTION("to", OPT_TEXT, "the OpenPGP public keys of the recipients",
            .flags = OPT_REQUIRED | OPT_OR_LIST),
     OPTIONS(armor),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
 static const struct option decrypt_keys[] = {
     OPTION("key", OPT_SECRET, "our OpenPGP private key", .flags = OPT_REQUIRED | OPT_OR_LIST),
     OPTIONS(passphrase),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
@@ -215,18 +220,21 @@ static const struct option sign_keys[] = {
     OPTION("key", OPT_SECRET, "our OpenPGP private key", .flags = OPT_REQUIRED),
     OPTIONS(passphrase),
     OPTIONS(armor),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
 static const struct option verify_keys[] = {
     OPTION("key", OPT_TEXT, "the OpenPGP public keys that are trusted",
            .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
 static const struct option validate_keys[] = {
-    OPTION("xml", OPT_PATH, "an XML Schema", .flags = OPT_ONE_OF),
-    OPTION("json", OPT_PATH, "a JSON Schema", .flags = OPT_ONE_OF),
+    OPTION("xml", OPT_FILE, "an XML Schema", .flags = OPT_ONE_OF),
+    OPTION("json", OPT_FILE, "a JSON Schema", .flags = OPT_ONE_OF),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
