@@ -49,9 +49,12 @@ static struct {
     size_t idle_count;
 } pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+static int64_t read_processes(void *arg);
+
 static struct metric processes = { .name = "waybill_cage_processes",
                                    .help = "processes of cages, each for one step",
-                                   .type = METRIC_GAUGE };
+                                   .type = METRIC_GAUGE,
+                                   .read = read_processes };
 static struct metric started = { .name = "waybill_cage_started_total",
                                  .help = "processes of cages that were started",
                                  .type = METRIC_COUNTER };
@@ -138,6 +141,14 @@ static void sweep_idle(size_t room)
         if (p != NULL)
             end_process(p);
     } while (p != NULL);
+}
+
+/* Without this, processes that ended by themselves would count until the next document. */
+static int64_t read_processes(void *arg)
+{
+    (void)arg;
+    sweep_idle(0);
+    return metric_value(&processes);
 }
 
 void cage_free(struct cage *c)

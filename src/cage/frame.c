@@ -145,7 +145,7 @@ static size_t head_document_size(const struct service_document *d)
            f->receiver.len + f->type.len + head_attributes_size(f->attributes, f->attribute_count);
 }
 
-bool frame_put_document(struct buf *to, const struct service_document *d)
+bool frame_put_document(struct buf *to, const struct service_document *d, int64_t size)
 {
     const struct facts *f = d->facts;
 
@@ -153,6 +153,7 @@ bool frame_put_document(struct buf *to, const struct service_document *d)
         return false;
     buf_put(to, str_mem(d->id.bytes, sizeof d->id.bytes));
     buf_put(to, str_mem(&d->received_us, sizeof d->received_us));
+    buf_put(to, str_mem(&size, sizeof size));
     buf_putc(to, (char)((f->sender_unknown ? SENDER_UNKNOWN : 0) |
                         (f->receiver_unknown ? RECEIVER_UNKNOWN : 0) |
                         (f->type_unknown ? TYPE_UNKNOWN : 0)));
@@ -166,11 +167,12 @@ bool frame_put_document(struct buf *to, const struct service_document *d)
     return true;
 }
 
-bool frame_take_document(struct str *body, struct arena *a, struct service_document *ret)
+bool frame_take_document(struct str *body, struct arena *a, struct service_document *ret,
+                         int64_t *ret_size)
 {
     struct facts *f = ARENA_NEW(a, struct facts);
     struct service_document d = { .facts = f };
-    size_t fixed = sizeof d.id.bytes + sizeof d.received_us + 1;
+    size_t fixed = sizeof d.id.bytes + sizeof d.received_us + sizeof *ret_size + 1;
     struct str rest = *body;
 
     if (rest.len < fixed)
@@ -188,6 +190,7 @@ bool frame_take_document(struct str *body, struct arena *a, struct service_docum
         !head_take_text(&rest, &f->receiver) || !head_take_text(&rest, &f->type) ||
         !head_take_attributes(&rest, a, &f->attributes, &f->attribute_count))
         return false;
+    memcpy(ret_size, body->ptr + sizeof d.id.bytes + sizeof d.received_us, sizeof *ret_size);
     *ret = d;
     *body = rest;
     return true;

@@ -80,10 +80,12 @@ void frame_end(struct buf *to, size_t begun, bool last);
 
 /* ---- heads ---- */
 
-/* False: it is larger than FRAME_HEAD_MOST, and nothing was appended. */
-bool frame_put_document(struct buf *to, const struct service_document *d);
+/* False: it is larger than FRAME_HEAD_MOST, and nothing was appended.  `size` is that of
+ * service_io. */
+bool frame_put_document(struct buf *to, const struct service_document *d, int64_t size);
 /* Takes a head off the front of *body; the texts are views into it, the rest lives on the arena. */
-bool frame_take_document(struct str *body, struct arena *a, struct service_document *ret);
+bool frame_take_document(struct str *body, struct arena *a, struct service_document *ret,
+                         int64_t *ret_size);
 
 /* False: it is larger than FRAME_HEAD_MOST or has too many attributes; nothing was appended. */
 bool frame_put_part(struct buf *to, const struct service_part *p);

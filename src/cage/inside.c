@@ -235,11 +235,12 @@ static void serve_document(struct inside *s, const struct frame *f, struct arena
     struct str body = f->last ? f->body : arena_copy(a, f->body);
     struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
     struct service_document document;
-    bool understood = frame_take_document(&body, a, &document);
+    int64_t size;
+    bool understood = frame_take_document(&body, a, &document, &size);
 
     require(understood);
     struct inside_io d = { .io = { .document = &document,
-                                   .size = f->last ? (int64_t)body.len : -1,
+                                   .size = f->last ? (int64_t)body.len : size,
                                    .next = inside_next,
                                    .rewind = inside_rewind,
                                    .put = inside_put,

@@ -149,7 +149,8 @@ static void reap(struct keeper_state *k)
     struct signalfd_siginfo info;
     int status;
 
-    (void)read(k->signals, &info, sizeof info);
+    if (read(k->signals, &info, sizeof info) < 0) /* several signals are one */
+        return;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
         for (size_t i = 0; i < k->count; i++)
             if (k->kept[i].pid == pid) {

@@ -67,7 +67,7 @@ static void send_document(struct talk *t)
 
     t->rest = (struct str){ 0 };
     t->at_end = t->wanted = t->more = false;
-    if (!frame_put_document(&t->out, job->io->document)) {
+    if (!frame_put_document(&t->out, job->io->document, job->io->size)) {
         (void)service_fail(&job->failure, DEAD_LIMIT,
                            "what is known of the document is too much for this step: more than %d "
                            "bytes",

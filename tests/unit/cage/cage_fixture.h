@@ -221,6 +221,20 @@ static bool act_exit(struct fixture_step *s, struct service_io *io, struct str i
     _exit(7);
 }
 
+/* Answers, and ends before the next document. */
+static bool act_leave(struct fixture_step *s, struct service_io *io, struct str in,
+                      struct service_failure *f)
+{
+    struct buf out = BUF_INIT(1024);
+
+    (void)s;
+    (void)io;
+    (void)in;
+    (void)f;
+    frame_put(&out, FRAME_END, false, STR(""));
+    _exit(write(0, out.ptr, out.len) < 0);
+}
+
 __attribute__((noinline)) static int fixture_deep(volatile char *up)
 {
     volatile char here[4096];
@@ -279,7 +293,7 @@ ESCAPE(kill_all, kill(-1, 0) == 0)
 ESCAPE(kill_other, syscall(SYS_tgkill, 1, 1, 0) == 0)
 ESCAPE(ptrace, ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0)
 ESCAPE(dup, dup(0) >= 0)
-ESCAPE(write_other, write(2, "x", 1) == 1)
+ESCAPE(write_other, write(2, "\n", 1) == 1)
 ESCAPE(read_other, read(3, fixture_bytes, 1) >= 0)
 ESCAPE(limit, setrlimit(RLIMIT_AS, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }) == 0)
 ESCAPE(priority, setpriority(PRIO_PROCESS, 0, 0) == 0)
@@ -299,14 +313,14 @@ static const struct {
     const char *word;
     fixture_act *act;
 } acts[] = {
-    ACT(echo),     ACT(text),       ACT(facts),  ACT(fail),  ACT(none),        ACT(parts),
-    ACT(bad_part), ACT(loop),       ACT(sleep),  ACT(bomb),  ACT(flood),       ACT(raw_flood),
-    ACT(raw),      ACT(abort),      ACT(exit),   ACT(deep),  ACT(open),        ACT(create),
-    ACT(proc),     ACT(memory),     ACT(list),   ACT(stat),  ACT(link),        ACT(unlink),
-    ACT(socket),   ACT(unix),       ACT(pair),   ACT(fork),  ACT(exec),        ACT(kill_parent),
-    ACT(kill_all), ACT(kill_other), ACT(ptrace), ACT(dup),   ACT(write_other), ACT(read_other),
-    ACT(limit),    ACT(priority),   ACT(shared), ACT(memfd), ACT(thread),      ACT(setuid),
-    ACT(print),    ACT(environ),
+    ACT(echo),     ACT(text),       ACT(facts),   ACT(fail),  ACT(none),        ACT(parts),
+    ACT(bad_part), ACT(loop),       ACT(sleep),   ACT(bomb),  ACT(flood),       ACT(raw_flood),
+    ACT(raw),      ACT(abort),      ACT(exit),    ACT(deep),  ACT(open),        ACT(create),
+    ACT(proc),     ACT(memory),     ACT(list),    ACT(stat),  ACT(link),        ACT(unlink),
+    ACT(socket),   ACT(unix),       ACT(pair),    ACT(fork),  ACT(exec),        ACT(kill_parent),
+    ACT(kill_all), ACT(kill_other), ACT(ptrace),  ACT(dup),   ACT(write_other), ACT(read_other),
+    ACT(limit),    ACT(priority),   ACT(shared),  ACT(memfd), ACT(thread),      ACT(leave),
+    ACT(setuid),   ACT(print),      ACT(environ),
 };
 
 static bool fixture_run(void *self, struct service_io *io, struct service_failure *f)
@@ -360,7 +374,9 @@ static bool fixture_twice(void *self, struct service_io *io, struct service_fail
             return false;
         second += (int64_t)piece.len;
     } while (piece.len > 0);
-    return first == second || service_fail(f, DEAD_SERVICE_FAILED, "the second time is another");
+    /* What is said of its size before is what came. */
+    return (first == second && first == io->size) ||
+           service_fail(f, DEAD_SERVICE_FAILED, "the second time is another");
 }
 
 static const struct option fixture_keys[] = {

@@ -66,13 +66,15 @@ TEST(the_head_of_a_document_comes_back)
                                   .gateway = STR("g") },
                             back;
 
-    CHECK(frame_put_document(&b, &d));
+    int64_t size = 0;
+
+    CHECK(frame_put_document(&b, &d, 4711));
     size_t head = b.len;
 
     buf_puts(&b, "bytes");
     struct str rest = buf_view(&b);
 
-    CHECK(frame_take_document(&rest, &a, &back) && str_is(rest, "bytes"));
+    CHECK(frame_take_document(&rest, &a, &back, &size) && str_is(rest, "bytes") && size == 4711);
     CHECK(id_eq(&back.id, &d.id) && back.received_us == -5 && str_is(back.name, "n"));
     CHECK(back.ctype.ptr == NULL && str_is(back.gateway, "g"));
     CHECK(str_is(back.facts->sender, "shop") && back.facts->receiver.ptr == NULL);
@@ -81,7 +83,7 @@ TEST(the_head_of_a_document_comes_back)
     CHECK(back.facts->attributes[1].value.ptr != NULL && back.facts->attributes[1].value.len == 0);
     for (size_t n = 0; n < head; n++) {
         rest = str_mem(b.ptr, n);
-        CHECK(!frame_take_document(&rest, &a, &back) && rest.len == n);
+        CHECK(!frame_take_document(&rest, &a, &back, &size) && rest.len == n);
     }
 }
 
@@ -114,7 +116,7 @@ TEST(a_head_has_a_limit)
     struct service_document d = { .facts = &facts };
     struct service_part p = { .name = str_mem(long_text, sizeof long_text) };
 
-    CHECK(!frame_put_document(&b, &d) && !frame_put_part(&b, &p) && b.len == 0);
+    CHECK(!frame_put_document(&b, &d, -1) && !frame_put_part(&b, &p) && b.len == 0);
 }
 
 int main(void)
