@@ -167,7 +167,8 @@ static bool bear(struct brood *k, struct err *err)
     return true;
 }
 
-/* An answer is not in its parent's place: it came in now. */
+/* An answer is not in its parent's place: it came in now.  On PostgreSQL all nodes need the row of
+ * the numbers, so it is locked late. */
 static bool number_answers(struct brood *k, struct err *err)
 {
     bool any = false;
@@ -279,10 +280,11 @@ static bool write_brood(struct brood *k, struct err *err)
     size_t count = k->o->count;
 
     if (!load_parent(k, err) || !place_children(k, err) || !bear(k, err) ||
-        !number_answers(k, err) || !accept_add_payloads(k->w, k->fresh, count, err) ||
+        !accept_add_payloads(k->w, k->fresh, count, err) ||
         !accept_add_tasks(k->w, k->fresh, count, err) ||
         !accept_adopt_all(k->w, k->fresh, count, err) ||
-        !accept_count(k->w, k->fresh, count, err) || !offspring_add(k, err))
+        !accept_count(k->w, k->fresh, count, err) || !number_answers(k, err) ||
+        !offspring_add(k, err))
         return false;
     fault_point(PARTS_WRITTEN);
     if (!put_progress(k, err) || !settle_parent(k, err))
