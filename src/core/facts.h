@@ -77,8 +77,8 @@ struct facts facts_copy(struct arena *a, const struct facts *f);
 bool facts_fit(const struct facts *f);
 
 /* Appends attributes, unknown names, original facts, the number of batches and the generation;
- * nothing when there are none.  Never more than FACTS_BYTES_MOST: attributes without room are left out, names are
- * cut. */
+ * nothing when there are none.  Never more than FACTS_BYTES_MOST: attributes without room are left
+ * out, names are cut. */
 void facts_write(const struct facts *f, struct buf *to);
 /* Of stored facts: `partial`. */
 bool facts_are_partial(struct str bytes);

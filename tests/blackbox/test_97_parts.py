@@ -71,3 +71,25 @@ def test_how_many_parts_there_are_is_for_those_who_see_all(family):
     node, (parent, *_) = family
     make_role(node, "desk", {"see"}, ["acme"])
     assert shown(somebody(node, "desk"), parent)["parts"] is None
+
+
+@BOTH
+def test_a_record_is_shown_to_those_who_see_all_payloads(make_node, receiver):
+    node = make_node(config=CONFIG.format(url=receiver.url("")))
+    node.start()
+    assert node.stop() == 0
+    blob = "'\\x{}'" if node.store else "x'{}'"
+    change(node, ["INSERT INTO word(id, kind, name) VALUES (900000, 8, 'articles')"]
+           + [f"INSERT INTO set_record(set_id, key, value, version, doc, updated_us) VALUES (900000,"
+              f" {blob.format(key.encode().hex())}, {blob.format(value.hex())}, 5, 0, 1000000)"
+              for key, value in (("4711", b'{"price":1.10}'), ("bytes", b"\xff\xfe"))])
+    node.start()
+    ask = "query($s: String!, $k: String!) { record(set: $s, key: $k) { value size updated } }"
+    admin = Somebody(node, node.token)
+    assert admin.data(ask, s="articles", k="4711")["record"] == {
+        "value": '{"price":1.10}', "size": 14, "updated": "1970-01-01T00:00:01.000000Z"}
+    assert admin.data(ask, s="articles", k="bytes")["record"]["value"] is None
+    assert admin.data(ask, s="articles", k="4712")["record"] is None
+    assert admin.data(ask, s="nothing", k="4711")["record"] is None
+    make_role(node, "desk", {"see", "payload"}, ["acme"])
+    assert somebody(node, "desk").data(ask, s="articles", k="4711")["record"] is None

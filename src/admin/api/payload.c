@@ -1,6 +1,7 @@
-/* payload.c - payloads of a document, to view: stages, payload, answers. */
+/* payload.c - payloads of a document, to view: stages, payload, answers; and records. */
 #include "store/payload/payload.h"
 #include "admin/api/parts.h"
+#include "admin/api/scope.h"
 #include "admin/view/document_view.h"
 #include "base/auto.h"
 #include "base/base64.h"
@@ -11,6 +12,7 @@
 #include "core/verdict.h"
 #include "engine/engine.h"
 #include "engine/rehearse/stage.h"
+#include "store/road/set_record.h"
 #include "store/store.h"
 
 enum { PART_MOST = 1 << 20, TEXT_MOST = 4 * PART_MOST, NO_STAGE = -1 };
@@ -267,7 +269,43 @@ static bool delivery_answer(struct graphql_call *call, struct err *err)
     return d->has_answer ? graphql_set_object(call, &d->answer) : graphql_set_null(call);
 }
 
+/* ---- records that documents leave behind ---- */
+
+static bool api_record_find(struct graphql_call *call, struct err *err)
+{
+    struct set_record *r = ARENA_NEW(call->arena, struct set_record);
+    struct str key = graphql_arg_text(call, "key");
+    int64_t set;
+
+    if (!api_sees_all(call, RIGHT_PAYLOAD) || key.len > SET_RECORD_KEY_MOST ||
+        !name_find(api_store(call), NAME_SET, graphql_arg_text(call, "set"), &set))
+        return graphql_set_null(call);
+    if (!set_record_get(api_store(call), set, key, call->arena, r, err))
+        return false;
+    return r->version != 0 ? graphql_set_object(call, r) : graphql_set_null(call);
+}
+
+static bool api_record_value(struct graphql_call *call, struct err *err)
+{
+    const struct set_record *r = call->parent;
+
+    (void)err;
+    return str_is_utf8(r->value) ? graphql_set_text(call, r->value) : graphql_set_null(call);
+}
+
+static bool api_record_size(struct graphql_call *call, struct err *err)
+{
+    const struct set_record *r = call->parent;
+
+    (void)err;
+    return graphql_set_int(call, (int64_t)r->value.len);
+}
+
 const struct graphql_resolver api_payload[] = {
+    { .field = "Query.record", .fn = api_record_find },
+    { .field = "Record.value", .fn = api_record_value },
+    { .field = "Record.size", .fn = api_record_size },
+    GRAPHQL_MEMBER("Record.updated", struct set_record, updated_us),
     { .field = "Document.stages", .fn = doc_stages },
     GRAPHQL_MEMBER("Stage.stage", struct shown_stage, number),
     GRAPHQL_MEMBER("Stage.name", struct shown_stage, name),

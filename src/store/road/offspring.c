@@ -62,6 +62,7 @@ struct brood {
     struct offspring_op *o;
     struct parent parent;
     struct accept_op **fresh;
+    int64_t placed;    /* children that stand at its place: all but answers, which come last */
     int64_t first_seq; /* of answers (PostgreSQL) */
 };
 
@@ -107,13 +108,13 @@ static bool place_children(struct brood *k, struct err *err)
     struct parent *p = &k->parent;
     const struct offspring_progress *now = &k->o->progress;
     int64_t total = now->made > 0 ? now->total : k->o->total;
-    int64_t upto = now->made + (int64_t)k->o->count;
+    int64_t upto = now->made + k->placed;
     bool at_once = now->made == 0 && k->o->end != NULL; /* this chunk is the only one */
     int64_t room = total > 0 ? total : at_once ? upto : OFFSPRING_TOTAL_MOST;
 
     if (now->earlier > 0) /* the places may be taken */
         p->seq = 0;
-    if (p->seq == 0 || upto == 0)
+    if (p->seq == 0 || k->placed == 0)
         return true;
     p->stride = (p->span - 1) / room;
     p->first = p->child + 1;
@@ -156,6 +157,7 @@ static bool bear(struct brood *k, struct err *err)
 
         require(p->is_uploaded || p->bytes.len <= SEGMENT_PAYLOAD_MOST);
         require(p->kind == LINK_SPLIT || o->end != NULL);
+        require((p->kind == LINK_ANSWER) == ((int64_t)i >= k->placed));
         bytes += p->is_uploaded ? 0 : p->bytes.len;
         k->fresh[i] = child_of(k, p);
         if (!accept_name(k->w, k->fresh[i], err) || !accept_place(k->w, k->fresh[i], err))
@@ -167,13 +169,12 @@ static bool bear(struct brood *k, struct err *err)
     return true;
 }
 
-/* An answer is not in its parent's place: it came in now. */
+/* An answer is not in its parent's place: it came in now.  On PostgreSQL all nodes need the row of
+ * the numbers, so it is locked late. */
 static bool number_answers(struct brood *k, struct err *err)
 {
-    bool any = false;
+    bool any = (int64_t)k->o->count > k->placed;
 
-    for (size_t i = 0; i < k->o->count; i++)
-        any |= k->o->parts[i].kind == LINK_ANSWER;
     return !any || k->w->db->kind == DB_SQLITE || !order_is_numbered(k->w->store) ||
            order_take_numbers(k->w, k->o->count, &k->first_seq, err);
 }
@@ -251,7 +252,7 @@ static bool put_progress(struct brood *k, struct err *err)
     }
     for (size_t i = 0; i < o->count; i++)
         now->made += o->parts[i].kind == LINK_SPLIT;
-    if (now->made == 0)
+    if (now->made == 0 || o->task.kind != TASK_RUN)
         return true;
     if (o->end != NULL)
         now->total = now->made;
@@ -278,11 +279,14 @@ static bool write_brood(struct brood *k, struct err *err)
 {
     size_t count = k->o->count;
 
+    while (k->placed < (int64_t)count && k->o->parts[k->placed].kind != LINK_ANSWER)
+        k->placed++;
     if (!load_parent(k, err) || !place_children(k, err) || !bear(k, err) ||
-        !number_answers(k, err) || !accept_add_payloads(k->w, k->fresh, count, err) ||
+        !accept_add_payloads(k->w, k->fresh, count, err) ||
         !accept_add_tasks(k->w, k->fresh, count, err) ||
         !accept_adopt_all(k->w, k->fresh, count, err) ||
-        !accept_count(k->w, k->fresh, count, err) || !offspring_add(k, err))
+        !accept_count(k->w, k->fresh, count, err) || !number_answers(k, err) ||
+        !offspring_add(k, err))
         return false;
     fault_point(PARTS_WRITTEN);
     if (!put_progress(k, err) || !settle_parent(k, err))
@@ -297,6 +301,12 @@ static bool not_overtaken(struct writer *w, struct settle_op *end, bool *ret, st
 {
     *ret = true;
     return end == NULL || end->record_count == 0 || settle_records(w, end, ret, err);
+}
+
+/* Invariants (1) and (3).  An attempt of a delivery makes no parts, whatever its document did. */
+static bool offspring_goes_on(const struct offspring_op *o)
+{
+    return o->progress.made == o->from && (o->from == 0 || o->progress.config == o->config);
 }
 
 static bool offspring_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -318,7 +328,7 @@ static bool offspring_run(struct writer *w, struct store_op **ops, size_t count,
                   NULL, &o->progress, &there, err))
         return false;
     o->result = OFFSPRING_ELSEWHERE;
-    if (o->progress.made != o->from || (o->from > 0 && o->progress.config != o->config)) /* (3) */
+    if (o->task.kind == TASK_RUN && !offspring_goes_on(o))
         return true;
     if (!not_overtaken(w, o->end, &current, err))
         return false;

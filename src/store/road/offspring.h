@@ -8,7 +8,8 @@
  * Parts (LINK_SPLIT) may take many chunks.  `from` says how many parts were committed before; a
  * chunk that does not go on where the store is has no effect.  So a run that begins again after
  * a crash asks for the progress, makes the same parts, and leaves out those that exist.  All other
- * kinds are made in the commit that settles the claim, and are not counted.
+ * kinds are made in the commit that settles the claim, and are not counted; an attempt of a
+ * delivery makes nothing but answers.
  *
  * A child has the gateway, the caller and the head of its parent, and its place in the order
  * (order.h); it begins at the router, with the facts that are given (core/part.h).  offspring.c
@@ -79,8 +80,8 @@ struct offspring_op {
     int64_t config;     /* the version that its run uses, and that the children begin with */
     int64_t from;       /* parts that were committed before */
     int64_t total;      /* children there will be; 0: not known yet */
-    struct offspring_part *parts;
-    size_t count;          /* may be 0 with `end` */
+    struct offspring_part *parts; /* answers last */
+    size_t count;                 /* may be 0 with `end` */
     struct settle_op *end; /* its settlement is a part of the commit; NULL: more chunks follow */
 
     /* the answer, when op.ok */

@@ -56,7 +56,7 @@ UPDATE offspring SET earlier = earlier + made, made = 0, total = 0 WHERE doc = $
 -- name: offspring_slice
 -- in:  $1 above int, $2 most int
 -- out: @slice@
-SELECT count(*), max(num) FROM (SELECT doc AS num FROM offspring WHERE doc > $1 ORDER BY doc LIMIT $2) AS slice;
+SELECT @slice@ FROM (SELECT doc AS num FROM offspring WHERE doc > $1 ORDER BY doc LIMIT $2) AS slice;
 
 -- name: offspring_wrong
 -- in:  $1 above int, $2 upto int

@@ -313,19 +313,20 @@ TEST(an_answer_is_a_document_from_the_commit_of_its_attempt)
     struct store *s = open_store(&h);
     struct accept_op parent;
     struct settle_delivery p;
-    struct settle_op routed;
     struct task t;
     struct err err = { 0 };
     size_t n = 0;
     int64_t queue;
-    AUTO(family_done) struct family f;
+    AUTO(family_done) struct family f, split;
 
     CHECK(s != NULL && born_docs(s, &parent, 1) && queue_for(s, 32, 31, &queue, &err));
     p = part_of(STR("d"), queue, DELIVERY_READY);
-    routed = settle_of(&parent.task, parent.num, SETTLE_DELIVERIES);
-    routed.parts = &p;
-    routed.part_count = 1;
-    CHECK(settle_ops(s, &routed, 1) && task_claim(s, queue, 1, LEASE_US, &t, &n, &err) && n == 1);
+    family_init(&split, &parent.task, parent.num, 0, 2, 2); /* it is sent and split, too */
+    split.end = settle_of(&parent.task, parent.num, SETTLE_DELIVERIES);
+    split.end.parts = &p;
+    split.end.part_count = 1;
+    CHECK(family_commit(s, &split) && split.op.result == OFFSPRING_MADE);
+    CHECK(task_claim(s, queue, 1, LEASE_US, &t, &n, &err) && n == 1);
     family_init(&f, &t, parent.num, 0, 1, 1);
     f.op.parts[0].kind = LINK_ANSWER;
     p = part_of(STR("d"), queue, DELIVERY_DELIVERED);
@@ -335,7 +336,7 @@ TEST(an_answer_is_a_document_from_the_commit_of_its_attempt)
     f.end.part_count = 1;
     CHECK(family_commit(s, &f) && f.op.result == OFFSPRING_MADE && f.end.over);
     CHECK(linked(s, parent.num, LINK_ANSWER) == 1 && over(s, &parent, DOCUMENT_DELIVERED));
-    CHECK(is_progress(s, parent.num, 0, 0) && places(s).ready == 1 && all_is_well(s));
+    CHECK(is_progress(s, parent.num, 2, 2) && places(s).ready == 3 && all_is_well(s));
     store_close(s);
 }
 
