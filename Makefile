@@ -60,7 +60,7 @@ fuzz: ## every tests/fuzz/fuzz_*.c for FUZZ_SECONDS each
 	@tools/run_fuzz $(FUZZ_SECONDS)
 
 clean: ## all but the unpacked dependencies
-	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name deps ! -name console ! -name tests-console -exec rm -rf {} +; fi
+	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name deps ! -name console ! -name tests-console ! -name tests-formats -exec rm -rf {} +; fi
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14

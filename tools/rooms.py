@@ -22,6 +22,7 @@ ORDER = [
     ["base"],
     ["core"],
     ["core/format"],
+    ["service/script"],
     ["router", "extract", "gateway", "service", "delivery", "cage"],
     ["store/db"],
     ["store/segment"],
@@ -64,7 +65,7 @@ APART = [{"store", "router", "extract", "gateway", "service", "delivery", "cage"
 MOST_IN_A_ROOM = 30    # modules
 MOST_BESIDE_ROOMS = 12
 MOST_IN_A_CIRCLE = 4   # files
-WIDE = {"core"}        # a station that keeps its modules beside a room: every folder uses them by these names
+WIDE = {"core", "service"}  # a station that keeps its modules beside a room: every folder uses them by these names
 
 
 def room_of(name):

@@ -245,16 +245,19 @@ export const alerts = query<{ alerts: T.Alert[] }, { cleared: boolean }>(`query 
 
 /* ---- configuration -------------------------------------------------------------------------- */
 
-export const config = query<{ config: (T.ConfigVersion & { text: string }) | null }, { version: number | null }>(`query ($version: Int) {
-  config(version: $version) { ${VERSION} text }
+export const config = query<{ config: (T.ConfigVersion & { text: string; files: T.ConfigFile[] }) | null }, { version: number | null }>(`query ($version: Int) {
+  config(version: $version) { ${VERSION} text files { path size sha256 } }
 }`);
 
 export const configHistory = query<{ configHistory: T.ConfigVersion[] }>(`query {
   configHistory(first: 100) { ${VERSION} }
 }`);
 
-export const configDiff = query<{ configDiff: string }, { from: number | null; to: number | null; text: string | null }>(`query ($from: Int, $to: Int, $text: String) {
-  configDiff(from: $from, to: $to, text: $text)
+export const configDiff = query<
+  { configDiff: string },
+  { from: number | null; to: number | null; text: string | null; files?: T.ConfigFileInput[] }
+>(`query ($from: Int, $to: Int, $text: String, $files: [ConfigFileInput!]) {
+  configDiff(from: $from, to: $to, text: $text, files: $files)
 }`);
 
 const CHECKED = `problems { ${PROBLEM} } warnings { ${PROBLEM} } losses { kind name left } confirm`;
@@ -264,15 +267,18 @@ export const configFile = query<{ about: { configFile: string | null } }>(`query
   about { configFile }
 }`);
 
-export const configCheck = query<{ configCheck: T.ConfigCheck }, { text: string }>(`query ($text: String!) {
-  configCheck(text: $text) { ${CHECKED} }
+export const configCheck = query<
+  { configCheck: T.ConfigCheck },
+  { text: string; files?: T.ConfigFileInput[]; filesOf?: number }
+>(`query ($text: String!, $files: [ConfigFileInput!], $filesOf: Int) {
+  configCheck(text: $text, files: $files, filesOf: $filesOf) { ${CHECKED} }
 }`);
 
 export const configApply = query<
   { configApply: T.ConfigResult },
-  { text: string; note: string | null; confirm: string | null; client: string }
->(`mutation ($text: String!, $note: String, $confirm: String, $client: ID) {
-  configApply(text: $text, note: $note, confirm: $confirm, client: $client) { version { version } ${CHECKED} }
+  { text: string; files?: T.ConfigFileInput[]; note: string | null; confirm: string | null; client: string }
+>(`mutation ($text: String!, $files: [ConfigFileInput!], $note: String, $confirm: String, $client: ID) {
+  configApply(text: $text, files: $files, note: $note, confirm: $confirm, client: $client) { version { version } ${CHECKED} }
 }`);
 
 export const configRevert = query<
@@ -290,9 +296,9 @@ export const connectors = query<{ connectors: T.Connector[] }>(`query {
 
 export const rehearsePast = query<
   { rehearsePast: T.RehearsedPast },
-  { text: string; since: string; after: string | null }
->(`query ($text: String!, $since: Time, $after: String) {
-  rehearsePast(text: $text, since: $since, against: live, most: 1000, after: $after) {
+  { text: string; files?: T.ConfigFileInput[]; since: string; after: string | null }
+>(`query ($text: String!, $files: [ConfigFileInput!], $since: Time, $after: String) {
+  rehearsePast(text: $text, files: $files, since: $since, against: live, most: 1000, after: $after) {
     problems { ${PROBLEM} } looked left next
     differences {
       id gateway name received kinds

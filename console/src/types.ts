@@ -376,6 +376,19 @@ export interface ConfigVersion {
   live: boolean;
 }
 
+/** A file that steps name, stored with a version. */
+export interface ConfigFile {
+  path: string;
+  size: number;
+  sha256: string;
+}
+
+/** One that goes along with a configuration. */
+export interface ConfigFileInput {
+  path: string;
+  base64: string;
+}
+
 /** Something of the live version that a configuration removes. */
 export interface ConfigLoss {
   kind: string;

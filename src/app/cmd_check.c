@@ -97,6 +97,7 @@ static void ask_node(const struct config *config, struct config_report *report)
 
     config_ask_exposed(config, to);
     config_ask_folders(config, to);
+    problem_sort(&report->problems);
     problem_sort(to);
 }
 
@@ -108,7 +109,8 @@ struct compared {
 
 /* Asks the node if there is one at hand: a token for it, or --url.  An answer is not needed: what
  * prevents it is printed on stderr. */
-static void compare(const struct args *a, struct str text, struct compared *ret)
+static void compare(const struct args *a, struct str text, const struct config_files *files,
+                    struct compared *ret)
 {
     AUTO(client_close) struct client c = { 0 };
     json_t *string;
@@ -118,10 +120,12 @@ static void compare(const struct args *a, struct str text, struct compared *ret)
     if (client_open(&c, a) && (c.token != NULL || args_text(a, "url") != NULL) &&
         (string = json_stringn(text.ptr, text.len)) != NULL &&
         client_graphql(&c,
-                       "query($text: String!, $force: Boolean) { configCheck(text: $text, force: "
-                       "$force) { problems { line column message hint } warnings { line column "
+                       "query($text: String!, $files: [ConfigFileInput!], $force: Boolean) { "
+                       "configCheck(text: $text, files: $files, force: $force) { problems { line "
+                       "column message hint } warnings { line column "
                        "message hint } losses { kind name left } confirm } }",
-                       json_pack("{s:o,s:b}", "text", string, "force", args_flag(a, "force")),
+                       json_pack("{s:o,s:o,s:b}", "text", string, "files", config_file_list(files),
+                                 "force", args_flag(a, "force")),
                        &ret->data))
         ret->result = json_object_get(ret->data, "configCheck");
     if (ret->result == NULL && c.exit_code != EXIT_DONE)
@@ -169,6 +173,8 @@ static int run_check(const struct args *a)
                                             .refuse = !args_flag(a, "force") };
     AUTO(buf_done) struct buf text = BUF_INIT(YAML_BYTES + 1);
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    AUTO(arena_done) struct arena arena = ARENA_INIT(2 * CONFIG_FILES_BYTES);
+    struct config_files files = { 0 };
     struct compared node = { 0 };
     struct err err;
 
@@ -178,13 +184,15 @@ static int run_check(const struct args *a)
     }
     struct config *config = config_load(buf_view(&text), file, &options, &report);
 
-    if (config != NULL)
+    if (config != NULL) {
+        config_read_files(config, &arena, &files, &report.problems);
         ask_node(config, &report);
+    }
     bool valid = report.problems.count == 0;
 
     config_unref(config);
     if (valid)
-        compare(a, buf_view(&text), &node);
+        compare(a, buf_view(&text), &files, &node);
     const json_t *refused = json_object_get(node.result, "problems");
     size_t count = json_array_size(refused);
 

@@ -5,6 +5,7 @@
 #include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
+#include "app/config_export.h"
 #include "app/config_file.h"
 #include "app/exit_code.h"
 #include "app/list.h"
@@ -15,6 +16,7 @@
 enum { HISTORY_MOST = 200 }; /* the API's largest page */
 
 #define VERSION_FIELDS "version made by note sha256 live"
+#define FILE_FIELDS    " files { path size sha256 }"
 #define RESULT_FIELDS                        \
     "{ version { " VERSION_FIELDS " }"       \
     " problems { line column message hint }" \
@@ -86,6 +88,22 @@ static int change_config(struct client *c, const struct args *a, const char *que
     return cmd_config_print_result(c, a, json_object_get(again, field), file);
 }
 
+/* Sends the files that the text names along with it; --keep-files: those of the live version stay.
+ * False: the error is printed. */
+static bool send_files(const struct args *a, const char *path, json_t *variables, int *ret_exit)
+{
+    json_t *files;
+
+    if (args_flag(a, "keep-files"))
+        return true;
+    files =
+        config_file_along(path, json_object_get(variables, "text"), args_flag(a, "json"), ret_exit);
+    if (files == NULL)
+        return false;
+    config_file_attach(variables, files);
+    return true;
+}
+
 static int run_apply(const struct args *a)
 {
     const char *path = a->operand[0], *note = args_text(a, "note");
@@ -101,14 +119,19 @@ static int run_apply(const struct args *a)
     variables = json_object();
     (void)json_object_set_new(variables, "text", text);
     (void)json_object_set_new(variables, "force", json_boolean(args_flag(a, "force")));
+    if (!send_files(a, path, variables, &code)) {
+        json_decref(variables);
+        return code;
+    }
     if (note != NULL && json_object_set_new(variables, "note", json_string(note)) != 0) {
         json_decref(variables);
         return args_wrong(a, "--note is not text in UTF-8");
     }
     return change_config(
         &c, a,
-        "mutation($text: String!, $note: String, $force: Boolean, $confirm: String)"
-        " { configApply(text: $text, note: $note, force: $force, confirm: "
+        "mutation($text: String!, $files: [ConfigFileInput!], $note: String, $force: Boolean,"
+        " $confirm: String)"
+        " { configApply(text: $text, files: $files, note: $note, force: $force, confirm: "
         "$confirm) " RESULT_FIELDS " }",
         "configApply", variables, path);
 }
@@ -148,7 +171,8 @@ static bool fetch_version(struct client *c, const struct args *a, json_t **ret_d
         (void)json_object_set_new(variables, "version", json_integer(version));
     }
     if (!ask_node(c, a,
-                  "query($version: Int) { config(version: $version) { " VERSION_FIELDS " text } }",
+                  "query($version: Int) { config(version: $version) { " VERSION_FIELDS
+                  " text" FILE_FIELDS " } }",
                   variables, ret_data))
         return false;
     if (json_is_object(json_object_get(*ret_data, "config")))
@@ -167,8 +191,9 @@ static int cmd_config_run_show(const struct args *a)
 
     if (!fetch_version(&c, a, &data))
         return c.exit_code;
-    const json_t *v = json_object_get(data, "config");
+    const json_t *v = json_object_get(data, "config"), *file;
     const char *note = member_text(v, "note"), *text = member_text(v, "text");
+    size_t i;
 
     if (args_flag(a, "json")) {
         print_json(v);
@@ -183,7 +208,15 @@ static int cmd_config_run_show(const struct args *a)
         (void)fputs(": ", stdout);
         print_text(stdout, note);
     }
-    (void)printf("\n%s", text);
+    (void)fputc('\n', stdout);
+    json_array_foreach(json_object_get(v, "files"), i, file)
+    {
+        (void)printf("# file %lld bytes, sha256 %s: ", (long long)member_number(file, "size"),
+                     member_text(file, "sha256"));
+        print_text(stdout, member_text(file, "path"));
+        (void)fputc('\n', stdout);
+    }
+    (void)fputs(text, stdout);
     return EXIT_DONE;
 }
 
@@ -191,12 +224,16 @@ static int run_export(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
+    const char *to = args_text(a, "files");
 
     if (!fetch_version(&c, a, &data))
         return c.exit_code;
     const json_t *v = json_object_get(data, "config");
     const json_t *text = json_object_get(v, "text");
+    int code = to != NULL ? config_export_files(&c, v, to) : EXIT_DONE;
 
+    if (code != EXIT_DONE)
+        return code;
     if (args_flag(a, "json"))
         print_json(v);
     else if (!json_is_string(text))
@@ -241,8 +278,12 @@ static json_t *diff_variables(const struct args *a, int *ret_exit)
 
     if (str_is(str_of(a->operand[0]), "file")) {
         json_t *text = config_file_read(a->operand[1], ret_exit);
+        json_t *variables = text == NULL ? NULL : json_pack("{s:o}", "text", text);
 
-        return text == NULL ? NULL : json_pack("{s:o}", "text", text);
+        if (variables != NULL && send_files(a, a->operand[1], variables, ret_exit))
+            return variables;
+        json_decref(variables);
+        return NULL;
     }
     *ret_exit = EXIT_USAGE;
     if (!args_version(a, 0, &from) || !args_version(a, 1, &to))
@@ -260,8 +301,8 @@ static int run_diff(const struct args *a)
     if (variables == NULL)
         return code;
     if (!ask_node(&c, a,
-                  "query($from: Int, $to: Int, $text: String)"
-                  " { configDiff(from: $from, to: $to, text: $text) }",
+                  "query($from: Int, $to: Int, $text: String, $files: [ConfigFileInput!])"
+                  " { configDiff(from: $from, to: $to, text: $text, files: $files) }",
                   variables, &data))
         return c.exit_code;
     const char *diff = member_text(data, "configDiff");
@@ -277,12 +318,21 @@ static int run_diff(const struct args *a)
     return *diff != '\0' ? EXIT_NO : EXIT_DONE;
 }
 
+#define KEEP_FILES                                                                    \
+    {                                                                                 \
+        .name = "keep-files", .kind = ARG_FLAG,                                       \
+        .help = "take the files that it names from the live version, not beside FILE" \
+    }
+
+static const struct arg_option diff_options[] = { KEEP_FILES, { 0 } };
+
 static const struct arg_option apply_options[] = {
     { .name = "note", .kind = ARG_TEXT, .value = "TEXT", .help = "why, for the history" },
     { .name = "force",
       .kind = ARG_FLAG,
       .help = "keep keys that this build does not run, for a newer one" },
     { .name = "yes", .kind = ARG_FLAG, .help = "remove what is in use without asking" },
+    KEEP_FILES,
     { 0 },
 };
 
@@ -304,20 +354,34 @@ const struct verb cmd_apply = {
         "second.  A key that this build does not run is refused (\"not in this build\"),\n"
         "unless --force keeps it for a newer one.\n"
         "\n"
+        "Files that steps name (`file:`, schemas) lie beside FILE or below.  They are sent along\n"
+        "and stored with the version: a file that is edited later changes nothing before the\n"
+        "next `apply`, and old versions keep theirs.\n"
+        "\n"
         "What the file removes is listed.  What is in use is removed only by who types yes,\n"
         "or says --yes: a gateway that received documents in the last week, an endpoint or\n"
         "a system that deliveries wait for, a system with a hold.  What waits is held then,\n"
         "and `waybill docs retry --state held --from route` sends it where the routes in\n"
         "force lead.  A node whose file is the truth (`node.config: file`) refuses this verb.\n",
     .example = "waybill apply waybill.yaml --note \"orders go to the archive too\"\n",
-    .forms = (const struct arg_form[]){ { .usage = "FILE|- [--note TEXT] [--force] [--yes]",
-                                          .summary = "make FILE the live configuration",
-                                          .least = 1,
-                                          .most = 1,
-                                          .options = apply_options,
-                                          .common = FORM_NODE | FORM_JSON,
-                                          .run = run_apply },
-                                        { 0 } },
+    .forms =
+        (const struct arg_form[]){
+            { .usage = "FILE|- [--note TEXT] [--force] [--yes] [--keep-files]",
+              .summary = "make FILE the live configuration",
+              .least = 1,
+              .most = 1,
+              .options = apply_options,
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_apply },
+            { 0 } },
+};
+
+static const struct arg_option export_options[] = {
+    { .name = "files",
+      .kind = ARG_TEXT,
+      .value = "DIR",
+      .help = "also write the files of the version, below DIR; none is replaced" },
+    { 0 },
 };
 
 static const struct arg_option history_options[] = {
@@ -331,9 +395,11 @@ static const struct arg_option history_options[] = {
 const struct verb cmd_config = {
     .name = "config",
     .summary = "look at versions of the configuration, compare them, go back",
-    .about = "`show` puts a line of comment before the text; `export` prints the text alone,\n"
+    .about = "`show` puts lines of comment before the text; `export` prints the text alone,\n"
              "byte for byte, so that it can be kept in a file and applied again.\n"
-             "`diff` exits with 1 when there is a difference.\n",
+             "`diff` exits with 1 when there is a difference; the files that belong to the\n"
+             "versions are compared, too.  `revert` brings the files of its version back.\n"
+             "`export --files DIR` writes them, so that the text can be applied from there.\n",
     .example = "waybill config diff 3 4\n"
                "waybill config diff file waybill.yaml\n"
                "waybill config revert 3\n",
@@ -352,10 +418,11 @@ const struct verb cmd_config = {
               .common = FORM_NODE | FORM_JSON,
               .run = run_history },
             { .word = "diff",
-              .usage = "A B | file FILE",
+              .usage = "A B | file FILE [--keep-files]",
               .summary = "what differs between two versions, or between the live one and FILE",
               .least = 2,
               .most = 2,
+              .options = diff_options,
               .common = FORM_NODE | FORM_JSON,
               .run = run_diff },
             { .word = "revert",
@@ -367,9 +434,10 @@ const struct verb cmd_config = {
               .common = FORM_NODE | FORM_JSON,
               .run = run_revert },
             { .word = "export",
-              .usage = "[N]",
+              .usage = "[N] [--files DIR]",
               .summary = "the text of the live version, or of version N",
               .most = 1,
+              .options = export_options,
               .common = FORM_NODE | FORM_JSON,
               .run = run_export },
             { 0 } },

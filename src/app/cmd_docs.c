@@ -148,7 +148,8 @@ static bool fetch_one(struct client *c, const struct args *a, const char *query,
 #define SHOW_FIELDS                                                                  \
     DOCUMENT_FIELDS                                                                  \
     " contentType config caller route again attributes { name value } editOf { id }" \
-    " edits { items { id } next } batch { id } parent { id }" DOCUMENT_DELIVERIES
+    " edits { items { id } next } batch { id } parent { id } copyOf { id }"          \
+    " answerOf { id } parts { made total }" DOCUMENT_DELIVERIES
 
 /* With --json the timeline is printed, too. */
 static int cmd_docs_run_show(const struct args *a)

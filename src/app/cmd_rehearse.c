@@ -16,9 +16,11 @@
 enum { PORTION = 1000, LEFT_SHOWN = 10 };
 
 #define QUERY                                                                        \
-    "query($text: String!, $since: Time, $until: Time, $gateway: String,"            \
+    "query($text: String!, $files: [ConfigFileInput!], $since: Time, $until: Time,"  \
+    " $gateway: String,"                                                             \
     " $against: RehearseAgainst, $most: Int, $after: String)"                        \
-    " { rehearsePast(text: $text, since: $since, until: $until, gateway: $gateway,"  \
+    " { rehearsePast(text: $text, files: $files, since: $since, until: $until,"      \
+    " gateway: $gateway,"                                                            \
     " against: $against, most: $most, after: $after)"                                \
     " { problems { line column message hint } warnings { line column message hint }" \
     " looked left leftSome { id message } next differences { " REHEARSE_FIELDS " } } }"
@@ -47,7 +49,7 @@ static bool make_variables(struct rehearsal *r, int *ret_exit)
     const char *against = args_text(a, "against"), *gateway = args_text(a, "gateway");
     int64_t day = INT64_C(86400) * CLOCK_S;
     char since[CLOCK_TEXT], until[CLOCK_TEXT];
-    json_t *text;
+    json_t *text, *files;
 
     *ret_exit = EXIT_USAGE;
     if (against != NULL && strcmp(against, "happened") != 0 && strcmp(against, "live") != 0) {
@@ -59,12 +61,23 @@ static bool make_variables(struct rehearsal *r, int *ret_exit)
     text = config_file_read(a->operand[0], ret_exit);
     if (text == NULL)
         return false;
+    files = args_flag(a, "keep-files")
+                ? json_array()
+                : config_file_along(a->operand[0], text, args_flag(a, "json"), ret_exit);
+    if (files == NULL) {
+        json_decref(text);
+        return false;
+    }
     r->variables = json_pack("{s:o,s:s,s:s?,s:s?,s:s}", "text", text, "since", since, "until",
                              args_text(a, "until") != NULL ? until : NULL, "gateway", gateway,
                              "against", against != NULL ? against : "happened");
-    if (r->variables == NULL)
+    if (r->variables == NULL) {
+        json_decref(files);
         *ret_exit = args_wrong(a, "--gateway is not text in UTF-8");
-    return r->variables != NULL;
+        return false;
+    }
+    config_file_attach(r->variables, files);
+    return true;
 }
 
 static void add_left(struct rehearse_sum *s, const json_t *page)
@@ -197,6 +210,9 @@ static const struct arg_option options[] = {
       .value = "WHAT",
       .help = "compare with what `happened` (default), or with the `live` version" },
     { .name = "sum", .kind = ARG_FLAG, .help = "only the sum, not each document" },
+    { .name = "keep-files",
+      .kind = ARG_FLAG,
+      .help = "take the files that it names from the live version, not beside FILE" },
     { 0 },
 };
 

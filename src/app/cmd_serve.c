@@ -26,6 +26,7 @@
 #include "base/key.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "cage/cage.h"
 #include "core/config.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
@@ -540,6 +541,8 @@ static int serve(struct node *n)
 
     if (!read_config(n, &report))
         return EXIT_NO;
+    if (!cage_prepare(&err)) /* while the node may execute anything */
+        return cmd_serve_say("the node did not start", &err, EXIT_NO);
     if (!n->unconfined)
         confine_node(n->config, buf_view(&n->text), &confined); /* before the first thread */
     log_set_level(log_levels[n->config->node.log]);

@@ -8,10 +8,14 @@
 #include "app/client.h"
 #include "app/exit_code.h"
 #include "app/print.h"
+#include "app/registry.h"
 #include "base/auto.h"
+#include "base/base64.h"
 #include "base/buf.h"
+#include "base/require.h"
+#include "core/config.h"
 
-enum { TEXT_CAP = 8 << 20 };
+enum { TEXT_CAP = 8 << 20, FILES_ARENA = 2 * CONFIG_FILES_BYTES };
 
 json_t *config_file_read(const char *path, int *ret_exit)
 {
@@ -43,6 +47,79 @@ json_t *config_file_read(const char *path, int *ret_exit)
     if (string == NULL)
         *ret_exit = print_fail(EXIT_NO, "%s is not text in UTF-8", path);
     return string;
+}
+
+/* A content that is no text is sent as base64. */
+static json_t *file_object(const struct config_file *f)
+{
+    AUTO(buf_done) struct buf coded = BUF_INIT(2 * CONFIG_FILE_BYTES);
+    bool is_text = str_is_utf8(f->bytes) && memchr(f->bytes.ptr, '\0', f->bytes.len) == NULL;
+    struct str value = f->bytes;
+    struct err err;
+
+    if (!is_text) {
+        require(base64_encode(f->bytes, &coded, &err));
+        value = buf_view(&coded);
+    }
+    return json_pack("{s:s%,s:s%}", "path", f->path.ptr, f->path.len, is_text ? "text" : "base64",
+                     value.ptr, value.len);
+}
+
+json_t *config_file_list(const struct config_files *files)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < files->count; i++)
+        (void)json_array_append_new(list, file_object(&files->items[i]));
+    return list;
+}
+
+void config_file_attach(json_t *variables, json_t *list)
+{
+    if (json_array_size(list) > 0)
+        (void)json_object_set_new(variables, "files", list);
+    else
+        json_decref(list);
+}
+
+static void print_unread(const char *path, const struct problem_list *problems, bool as_json)
+{
+    json_auto_t *list = json_array();
+
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct problem *p = &problems->items[i];
+
+        (void)json_array_append_new(
+            list, json_pack("{s:i,s:i,s:s,s:s?}", "line", (int)p->place.line, "column",
+                            (int)p->place.column, "message", p->message, "hint", p->hint));
+    }
+    config_file_problems(list, path, "error", as_json);
+}
+
+json_t *config_file_along(const char *path, const json_t *text, bool as_json, int *ret_exit)
+{
+    const struct config_options options = { .connectors = &registry };
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    AUTO(arena_done) struct arena a = ARENA_INIT(FILES_ARENA);
+    struct problem_list problems = PROBLEM_LIST_INIT;
+    struct config_files files = { 0 };
+    struct str body = str_mem(json_string_value(text), json_string_length(text));
+    struct config *c = config_load(body, path, &options, &report);
+
+    if (c != NULL)
+        config_read_files(c, &a, &files, &problems);
+    config_unref(c);
+    bool ok = problems.count == 0;
+
+    if (!ok) {
+        print_unread(path, &problems, as_json);
+        *ret_exit = print_fail(EXIT_NO,
+                               "%s: nothing was sent; --keep-files takes the files of "
+                               "the live version",
+                               path);
+    }
+    problem_list_done(&problems);
+    return ok ? config_file_list(&files) : NULL;
 }
 
 void config_file_problems(const json_t *list, const char *file, const char *severity, bool as_json)

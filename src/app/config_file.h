@@ -7,6 +7,15 @@
 /* The whole file, or stdin for "-", as a JSON string; NULL: the error is printed. */
 json_t *config_file_read(const char *path, int *ret_exit);
 
+/* The files that the configuration names, read from beside it, as a list of ConfigFileInput.  NULL:
+ * what is wrong with them is printed.  A text that cannot be loaded here names none: the node says
+ * why. */
+json_t *config_file_along(const char *path, const json_t *text, bool as_json, int *ret_exit);
+struct config_files;
+json_t *config_file_list(const struct config_files *files);
+/* Makes the list the variable `files`; none stays away.  Takes ownership of the list. */
+void config_file_attach(json_t *variables, json_t *list);
+
 /* Prints those of a list of ConfigLoss that leave nothing behind; the others are problems or
  * warnings. */
 void config_file_losses(const json_t *list, bool as_json);

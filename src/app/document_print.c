@@ -172,6 +172,22 @@ static void print_answers(const json_t *doc)
     }
 }
 
+static void print_parts(const json_t *parts)
+{
+    char text[PRINT_SHORT];
+
+    if (!json_is_object(parts))
+        return;
+    long long made = (long long)member_number(parts, "made");
+
+    if (json_is_null(json_object_get(parts, "total")))
+        (void)snprintf(text, sizeof text, "%lld so far", made);
+    else
+        (void)snprintf(text, sizeof text, "%lld of %lld", made,
+                       (long long)member_number(parts, "total"));
+    document_print_field_line("parts", text);
+}
+
 static void print_lineage(const json_t *doc)
 {
     const json_t *edits = json_object_get(json_object_get(doc, "edits"), "items"), *edit;
@@ -180,6 +196,9 @@ static void print_lineage(const json_t *doc)
     document_print_field_line("edit of", member_text(json_object_get(doc, "editOf"), "id"));
     document_print_field_line("batch", member_text(json_object_get(doc, "batch"), "id"));
     document_print_field_line("part of", member_text(json_object_get(doc, "parent"), "id"));
+    document_print_field_line("copy of", member_text(json_object_get(doc, "copyOf"), "id"));
+    document_print_field_line("answer to", member_text(json_object_get(doc, "answerOf"), "id"));
+    print_parts(json_object_get(doc, "parts"));
     json_array_foreach(edits, i, edit)
         document_print_field_line("edited as", member_text(edit, "id"));
 }

@@ -8,9 +8,11 @@
 #include "app/exit_code.h"
 #include "app/help_kind.h"
 #include "app/print.h"
+#include "app/registry.h"
 #include "app/suggest.h"
 #include "app/verb.h"
 #include "base/str.h"
+#include "cage/cage_main.h"
 
 static int run_help(const struct args *a);
 
@@ -166,6 +168,8 @@ int main(int argc, char **argv)
 {
     int code;
 
+    if (cage_main_is(argc, argv)) /* of the program itself, not of people */
+        return cage_main(argc, argv, &registry);
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     code = main_run(argc, argv);
     /* A full disk or a closed pipe may show only when stdout is flushed. */

@@ -16,6 +16,14 @@ void buf_done(struct buf *b)
     *b = (struct buf)BUF_INIT(b->cap);
 }
 
+void buf_cut(struct buf *b, size_t len)
+{
+    if (len >= b->len)
+        return;
+    b->len = len;
+    b->ptr[len] = '\0';
+}
+
 void buf_clear(struct buf *b)
 {
     b->len = 0;

@@ -33,8 +33,9 @@ extern char buf_empty[1];
         .ptr = buf_empty, .cap = (cap_) \
     }
 
-void buf_done(struct buf *b);  /* safe on a zeroed buf, and twice */
-void buf_clear(struct buf *b); /* empty, keeps its memory         */
+void buf_done(struct buf *b);            /* safe on a zeroed buf, and twice */
+void buf_clear(struct buf *b);           /* empty, keeps its memory         */
+void buf_cut(struct buf *b, size_t len); /* keeps its first bytes */
 
 bool buf_append(struct buf *b, struct str bytes, struct err *err)
     __attribute__((warn_unused_result));

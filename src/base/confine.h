@@ -6,6 +6,7 @@
  *     confine_process   nobody else looks into its memory; no core file, no new privileges
  *     confine_files     only listed folders, and nothing is executed (Landlock)
  *     confine_calls     no system calls that only an intruder would use     (seccomp)
+ *     confine_all       no file, no TCP, no other process at all            (Landlock)
  *
  * The kernel may lack Landlock or seccomp, or a container may forbid them: that is an error which
  * the caller reports, and the process runs as before.
@@ -22,8 +23,9 @@
 #include "base/err.h"
 
 enum confine_access {
-    CONFINE_READ, /* read files, list folders                                             */
-    CONFINE_WRITE /* also make, change, move and remove files and folders; no other nodes */
+    CONFINE_READ,  /* read files, list folders                                             */
+    CONFINE_WRITE, /* also make, change, move and remove files and folders; no other nodes */
+    CONFINE_RUN    /* read and execute                                                     */
 };
 
 /* The path and everything below it.  A path that does not exist is skipped. */
@@ -46,6 +48,13 @@ bool confine_process(struct err *err);
 bool confine_files(const struct confine_rule *rules, size_t count, uint16_t port,
                    struct confine_files_report *ret, struct err *err);
 
+/* From now on no file is opened, no TCP port bound or connected to, and no process outside of this
+ * call's domain is signalled, as far as the kernel's Landlock knows these.  Returns its ABI; 0:
+ * there is none, nothing was limited. */
+int confine_all(void);
+
 /* Refuses (EPERM) calls that a node never makes, and new namespaces; docs/security.md lists them.
  */
 bool confine_calls(struct err *err);
+/* The same for a process that starts others (cage/keeper.h): it may execute. */
+bool confine_calls_of_keeper(struct err *err);

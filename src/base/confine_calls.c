@@ -129,6 +129,9 @@ static const int refused[] = {
 #endif
 };
 
+/* The first calls of the table are those that start programs. */
+enum { EXECUTING = 2 };
+
 enum { REFUSED = sizeof refused / sizeof refused[0], FILTER_MOST = REFUSED * 2 + 24 };
 
 #ifdef OWN_MACHINE
@@ -174,7 +177,7 @@ static void filter_refuse_argument(struct call_filter *f, int call, int n, uint1
     filter_add(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 }
 
-static void build_filter(struct call_filter *f)
+static void build_filter(struct call_filter *f, size_t from)
 {
     filter_load(f, offsetof(struct seccomp_data, arch));
     filter_add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN_MACHINE, 1, 0));
@@ -183,7 +186,7 @@ static void build_filter(struct call_filter *f)
 #ifdef __x86_64__
     filter_refuse(f, BPF_JGE, X32_BIT, EPERM);
 #endif
-    for (size_t i = 0; i < REFUSED; i++)
+    for (size_t i = from; i < REFUSED; i++)
         filter_refuse(f, BPF_JEQ, (uint32_t)refused[i], EPERM);
     /* Its flags are in memory, where a filter cannot look; the C library then uses clone(). */
     filter_refuse(f, BPF_JEQ, SYS_clone3, ENOSYS);
@@ -192,11 +195,15 @@ static void build_filter(struct call_filter *f)
     filter_add(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 }
 
-bool confine_calls(struct err *err)
+#endif
+
+/* `from`: of the table. */
+static bool refuse_calls(size_t from, struct err *err)
 {
+#ifdef OWN_MACHINE
     struct call_filter f = { 0 };
 
-    build_filter(&f);
+    build_filter(&f, from);
     struct sock_fprog program = { .len = f.count, .filter = f.steps };
 
     /* SPEC_ALLOW: without it some kernels slow the whole process down. */
@@ -204,13 +211,18 @@ bool confine_calls(struct err *err)
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) < 0)
         return err_set(err, ERR_CONFIG, errno, "seccomp: %s", strerror(errno));
     return true;
-}
-
 #else
+    (void)from;
+    return err_set(err, ERR_CONFIG, 0, "seccomp: the numbers of this machine's calls are unknown");
+#endif
+}
 
 bool confine_calls(struct err *err)
 {
-    return err_set(err, ERR_CONFIG, 0, "seccomp: the numbers of this machine's calls are unknown");
+    return refuse_calls(0, err);
 }
 
-#endif
+bool confine_calls_of_keeper(struct err *err)
+{
+    return refuse_calls(EXECUTING, err);
+}

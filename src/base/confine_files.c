@@ -28,6 +28,8 @@ enum {
     RULE_PATH_BENEATH = 1,
     RULE_NET_PORT = 2,
     BIND_TCP = 1,
+    CONNECT_TCP = 2,
+    SCOPE_ABSTRACT_SOCKET = 1,
     SCOPE_SIGNAL = 2,
     ABI_LEAST = 2, /* moves between folders */
     ABI_TRUNCATE = 3,
@@ -37,6 +39,7 @@ enum {
 };
 
 enum {
+    EXECUTE = 1 << 0,
     WRITE_FILE = 1 << 1,
     READ_FILE = 1 << 2,
     READ_DIR = 1 << 3,
@@ -48,8 +51,10 @@ enum {
     TRUNCATE = 1 << 14,
     IOCTL_DEV = 1 << 15,
     OF_ABI_2 = (REFER << 1) - 1, /* all up to here: execute, symbolic links, devices... */
-    OF_FILES = WRITE_FILE | READ_FILE | TRUNCATE,
+    OF_ABI_1 = REFER - 1,
+    OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE,
     READS = READ_FILE | READ_DIR,
+    RUNS = READS | EXECUTE,
     WRITES = READS | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | REFER | TRUNCATE,
 };
 
@@ -88,6 +93,11 @@ static struct ruleset_attr handled_by(int abi)
     return a;
 }
 
+static uint64_t rights_of(enum confine_access access)
+{
+    return access == CONFINE_WRITE ? WRITES : access == CONFINE_RUN ? RUNS : READS;
+}
+
 /* Rights of folders cannot be given to a file. */
 static bool add_path_rule(int ruleset, const struct confine_rule *rule, uint64_t handled,
                           struct confine_files_report *report, struct err *err)
@@ -100,7 +110,7 @@ static bool add_path_rule(int ruleset, const struct confine_rule *rule, uint64_t
         report->skipped++;
         return true;
     }
-    attr.allowed_access = (rule->access == CONFINE_WRITE ? WRITES : READS) & handled;
+    attr.allowed_access = rights_of(rule->access) & handled;
     if (!S_ISDIR(st.st_mode))
         attr.allowed_access &= OF_FILES;
     if (syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, &attr, 0) < 0)
@@ -142,6 +152,28 @@ bool confine_files(const struct confine_rule *rules, size_t count, uint16_t port
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(RESTRICT_SELF, ruleset, 0) < 0)
         return err_set(err, ERR_CONFIG, errno, "Landlock: %s", strerror(errno));
     return true;
+}
+
+int confine_all(void)
+{
+    int abi = confine_files_abi();
+    struct ruleset_attr handled = handled_by(abi);
+
+    if (abi == 0)
+        return 0;
+    if (abi < ABI_LEAST)
+        handled.handled_access_fs = OF_ABI_1;
+    if (abi >= ABI_NET)
+        handled.handled_access_net = BIND_TCP | CONNECT_TCP;
+    if (abi >= ABI_SCOPE)
+        handled.scoped = SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL;
+    /* Kernels refuse an attribute that is longer than they know unless the rest is zero. */
+    AUTO_FD ruleset = (int)syscall(CREATE_RULESET, &handled, sizeof handled, 0);
+
+    if (ruleset < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        syscall(RESTRICT_SELF, ruleset, 0) < 0)
+        return 0;
+    return abi;
 }
 
 bool confine_process(struct err *err)

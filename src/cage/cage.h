@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "core/service.h"
+#include "core/settings.h"
 
 /* What the processes of a step are made from: the name of its service, and its options as JSON in
  * which every reference and file is replaced by its content. */
@@ -33,7 +34,14 @@ struct cage_limits {
     int64_t concurrency;    /* processes; 0: one for each core */
 };
 
+/* Reads `limits` of a step; its options include grammar_limits. */
+bool cage_limits_read(const struct settings *s, struct cage_limits *ret, struct err *err);
+
 struct cage;
+
+/* Starts the process that starts the others (keeper.h), for a program that soon gives up executing
+ * anything (base/confine.h).  Without it the first cage does. */
+bool cage_prepare(struct err *err);
 
 /* Copies the recipe; no process starts before the first document.  *ret is not NULL. */
 struct cage *cage_new(const struct cage_recipe *recipe, const struct cage_limits *limits);
@@ -41,14 +49,17 @@ struct cage *cage_new(const struct cage_recipe *recipe, const struct cage_limits
 void cage_free(struct cage *c); /* NULL is fine */
 
 enum cage_result {
-    CAGE_NOT_RUN, /* the process ended before its turn: it may run again at no cost */
+    CAGE_NOT_RUN, /* the process ended before its turn: it may run again at no cost; its io was
+                   * rewound */
     CAGE_DONE,
-    CAGE_FAILED, /* `failure` says why */
-    CAGE_DIED,   /* the process died of this document, or broke a rule: `failure` */
+    CAGE_FAILED, /* `failure` says why: the step's own words, DEAD_BUDGET or DEAD_LIMIT */
+    CAGE_DIED,   /* the process died of this document, or broke a rule: `failure`; it may have been
+                  * an accident of this machine */
 };
 
 struct cage_job {
-    struct service_io *io; /* its document; next, put, part, none and note are called by cage_run */
+    struct service_io *io; /* its document; every slot is called by cage_run.  A document that did
+                            * not end CAGE_DONE may have put something all the same */
     enum cage_result result;
     struct service_failure failure;
 };

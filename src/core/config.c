@@ -307,11 +307,13 @@ static void check_all(struct config *config, struct yaml_node *root,
         .scratch = &scratch,
     };
 
+    check_services(&c);
     check_grammar(&c);
     check_cross(&c);
     check_routes(&c);
     check_batches(&c);
     check_safety(&c);
+    config_build_files(config, &c);
     if (options->also != NULL)
         options->also(options->also_arg, root, &report->problems);
 }

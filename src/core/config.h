@@ -25,6 +25,7 @@
 #include "base/folder_rule.h"
 #include "base/network.h"
 #include "base/str.h"
+#include "core/config_files.h"
 #include "core/problem.h"
 #include "core/units.h"
 #include "core/yaml.h"
@@ -38,8 +39,10 @@ struct config_options {
     bool expand_node;                    /* replace ${env:} and ${file:} in the node section */
     bool ask_zones; /* a time zone that this machine does not know is a problem */
     bool refuse;    /* a planned key of something that runs is a problem, not a warning */
-    const struct config_node *node; /* the node that runs the version, lent for as long as the
-                                     * snapshot lives; NULL: that of the text */
+    const struct config_node *node;   /* the node that runs the version, lent for as long as the
+                                       * snapshot lives; NULL: that of the text */
+    const struct config_files *files; /* what is there for options that name files; those that are
+                                       * named are copied.  NULL: none */
     /* Called last, for checks that only the caller can make; may be NULL.  The tree may have any
      * mistake that is in `problems` already. */
     void (*also)(void *arg, const struct yaml_node *root, struct problem_list *problems);
@@ -148,9 +151,12 @@ struct config {
     const struct yaml_node *root; /* the whole tree, with the planned keys */
     struct folder_rule *folders;  /* those that it names, and what was seen of them since: it has a
                                    * lock of its own */
-    const struct place *folder_places; /* of each use in `folders` */
-    const char *file;                  /* as given to config_load() */
-    bool has_node;                     /* the text has a node section */
+    const struct place *folder_places;       /* of each use in `folders` */
+    const char *file;                        /* as given to config_load() */
+    struct config_files files;               /* that it names, as far as they were there */
+    const struct config_file_use *file_uses; /* all that it names, by path */
+    size_t file_use_count;
+    bool has_node; /* the text has a node section */
 
     struct arena arena;
     _Atomic unsigned refs;

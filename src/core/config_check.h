@@ -1,5 +1,6 @@
 /* config_check.h - the checks of a configuration, for config.c only.
  *
+ *     check_services  puts named steps where they are used    (config_services.c)
  *     check_grammar   every key and value against the tables  (config_walk.c)
  *     check_value     one scalar                              (config_value.c)
  *     check_cross     names, references, keys that depend on
@@ -39,6 +40,7 @@ struct check {
     struct check_list attributes; /* names that extract, search and split define */
     struct check_list unknown;    /* keys of `when` that may be attributes        */
     struct check_list words;      /* words of templates: ${word}                  */
+    struct check_list files;      /* that options name                            */
 };
 
 /* The sorted names of a section. */
@@ -55,6 +57,7 @@ struct check_names {
 void check_see(struct check *c, struct check_list *list, struct yaml_node *node,
                enum option_type type, struct str name);
 
+void check_services(struct check *c);
 void check_grammar(struct check *c);
 void check_cross(struct check *c);
 void check_routes(struct check *c);
@@ -76,6 +79,9 @@ void check_open_gateways(const struct yaml_node *root, const char *host,
                          struct problem_list *problems);
 
 void check_names_sort(struct check_names *names);
+/* Of a section that is a map. */
+struct check_names check_names_of(struct check *c, const char *section);
+const struct check_name *check_names_find(const struct check_names *names, struct str text);
 
 /* Builds a hint: "did you mean `x`? allowed: a, b, c".  Candidates are added one by one; the text
  * is written to a buffer of the caller. */
@@ -99,6 +105,9 @@ const char *check_hint_text(struct check_hint *hint, const char *lead, char text
 
 /* Lists the folders that the configuration names (config_reach.c). */
 void config_build_folders(struct config *c, const struct connectors *all);
+
+/* Lists the files that it names, and copies those that are there (config_files.c). */
+void config_build_files(struct config *c, const struct check *check);
 
 /* ${env:}, ${file:}, ${secret:} or a leading secret: anywhere in the text. */
 bool check_has_reference(struct str text);

@@ -26,7 +26,7 @@ void check_names_sort(struct check_names *names)
         qsort(names->items, names->count, sizeof names->items[0], config_cross_by_text);
 }
 
-static const struct check_name *check_names_find(const struct check_names *names, struct str text)
+const struct check_name *check_names_find(const struct check_names *names, struct str text)
 {
     size_t low = 0, high = names->count;
 
@@ -44,7 +44,7 @@ static const struct check_name *check_names_find(const struct check_names *names
     return NULL;
 }
 
-static struct check_names names_of(struct check *c, const char *section)
+struct check_names check_names_of(struct check *c, const char *section)
 {
     const struct yaml_node *map = yaml_get(c->root, section);
     struct check_names names = { 0 };
@@ -92,12 +92,13 @@ static void check_references_resolve(struct check *c)
           { 0 } },
         { OPT_ENDPOINT, "endpoints", "there is no endpoint", "defined", { 0 } },
         { OPT_CALENDAR, "calendars", "there is no calendar", "defined", { 0 } },
+        { OPT_SUBSCRIPTION, "subscriptions", "there is no subscription", "defined", { 0 } },
         { OPT_STEP, "services", "unknown service", "allowed", { 0 } },
     };
     size_t count = sizeof targets / sizeof targets[0];
 
     for (size_t i = 0; i < count; i++)
-        targets[i].names = names_of(c, targets[i].section);
+        targets[i].names = check_names_of(c, targets[i].section);
     for (const struct check_seen *s = c->references.first; s != NULL; s = s->next)
         for (size_t i = 0; i < count; i++) {
             const struct target *t = &targets[i];

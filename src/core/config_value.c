@@ -4,6 +4,7 @@
 #include "base/auto.h"
 #include "base/network.h"
 #include "base/require.h"
+#include "base/safe_path.h"
 #include "core/config_check.h"
 #include "core/connector.h"
 #include "core/cron.h"
@@ -230,6 +231,8 @@ static bool check_typed(const struct option *o, struct str text, struct err *err
         return network_parse(text, &network, err);
     case OPT_PATH:
         return text.len > 0 || err_set(err, ERR_CONFIG, 0, "it is empty");
+    case OPT_FILE:
+        return safe_path(str_from(text, str_starts(text, STR("./")) ? 2 : 0), err);
     case OPT_NAME:
         return units_name(text, err);
     case OPT_BOOL:
@@ -398,13 +401,15 @@ void check_value(struct check *c, struct yaml_node *node, const struct option *o
         return;
     }
     if (option->type == OPT_SYSTEM || option->type == OPT_DOCTYPE || option->type == OPT_ENDPOINT ||
-        option->type == OPT_CALENDAR) {
+        option->type == OPT_CALENDAR || option->type == OPT_SUBSCRIPTION) {
         check_see(c, &c->references, node, option->type, node->text);
         return;
     }
     if (check_typed(option, node->text, &err)) {
         if (option->type == OPT_ZONE)
             check_see(c, &c->references, node, OPT_ZONE, node->text);
+        if (option->type == OPT_FILE)
+            check_see(c, &c->files, node, OPT_FILE, node->text);
         check_safe_value(c, node, option, in_node, label);
         return;
     }

@@ -357,12 +357,34 @@ static void open_service(struct walk *w, const struct option *option,
     }
 }
 
-static void open_step(struct walk *w, const struct option *option, struct yaml_node *node)
+/* What stands in `services` is a step itself, not the name of another one. */
+static void say_no_kind(struct walk *w, const struct yaml_node *value)
+{
+    char name[PROBLEM_QUOTE], text[1400];
+    struct check_hint hint;
+
+    check_hint_start(&hint, w->c, value->key->text);
+    check_hint_add_kinds(&hint, w->c->options->connectors, ROLE_SERVICE);
+    problem_add(w->c->problems, yaml_position(value), check_hint_text(&hint, "allowed", text),
+                "unknown service `%s`", problem_quote(name, value->key->text));
+}
+
+/* A step of a chain, or one of `services`.  config_services.c has put the latter where chains name
+ * them. */
+static void open_step(struct walk *w, const struct option *option, struct yaml_node *node,
+                      bool in_chain)
 {
     struct check *c = w->c;
 
+    if (in_chain && node->kind == YAML_SCALAR && !yaml_is_null(node) &&
+        kind_find(c->options->connectors, option->role, node->text) == NULL) {
+        check_see(c, &c->references, node, OPT_STEP, node->text);
+        return;
+    }
     if (node->kind != YAML_MAP || node->count != 1) {
-        problem_add(c->problems, node->place, "write each step as `- SERVICE: OPTIONS`",
+        problem_add(c->problems, node->place,
+                    in_chain ? "write each step as `- SERVICE: OPTIONS`"
+                             : "write it as `NAME: { SERVICE: OPTIONS }`",
                     "a step is a map with one key, the name of a service");
         return;
     }
@@ -370,15 +392,16 @@ static void open_step(struct walk *w, const struct option *option, struct yaml_n
     const struct option_kind *kind =
         kind_find(c->options->connectors, option->role, value->key->text);
 
-    if (kind != NULL) {
-        if (kind->ends && node->next != NULL)
-            problem_add(c->problems, node->next->place,
-                        "put this step before it, or into the route that takes what comes out",
-                        "nothing runs after `%s`", kind->name);
+    if (kind != NULL && kind->ends && in_chain && node->next != NULL)
+        problem_add(c->problems, node->next->place,
+                    "put this step before it, or into the route that takes what comes out",
+                    "nothing runs after `%s`", kind->name);
+    if (kind != NULL && !node->borrowed)
         open_service(w, option, kind, value);
-        return;
-    }
-    check_see(c, &c->references, value, OPT_STEP, value->key->text); /* perhaps one of `services` */
+    if (kind == NULL && in_chain) /* perhaps one of `services` */
+        check_see(c, &c->references, value, OPT_STEP, value->key->text);
+    if (kind == NULL && !in_chain)
+        say_no_kind(w, value);
 }
 
 static void open_map(struct walk *w, const struct option *option, struct yaml_node *node,
@@ -450,7 +473,7 @@ static void config_walk_visit(struct walk *w, struct yaml_node *node, const stru
         open_list(w, option, node, label);
         return;
     case OPT_STEP:
-        open_step(w, option, node);
+        open_step(w, option, node, in_list);
         return;
     default:
         break;

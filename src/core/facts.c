@@ -13,11 +13,12 @@ enum {
     NAMES = 7,
     BEGIN = 8,
     BATCHES = 16,
-    PARTIAL = 32
+    PARTIAL = 32,
+    GENERATION = 64
 };
 
 /* The most bytes that an attribute and a whole record need beside their texts. */
-enum { ATTRIBUTE_MORE = 2 * VARINT_MOST, RECORD_MORE = 3 + 9 * VARINT_MOST };
+enum { ATTRIBUTE_MORE = 2 * VARINT_MOST, RECORD_MORE = 3 + 10 * VARINT_MOST };
 
 struct str facts_attribute(const struct facts *f, struct str name)
 {
@@ -153,7 +154,7 @@ static char *put_begin(char *at, const struct facts_begin *b)
 void facts_write(const struct facts *f, struct buf *to)
 {
     if (!f->sender_unknown && !f->receiver_unknown && !f->type_unknown && f->attribute_count == 0 &&
-        !f->begin.is && f->batches == 0 && !f->partial)
+        !f->begin.is && f->batches == 0 && f->generation == 0 && !f->partial)
         return;
     struct plan p = plan(f);
     struct err err;
@@ -165,13 +166,16 @@ void facts_write(const struct facts *f, struct buf *to)
     *at++ = FORMAT;
     *at++ = (char)((f->sender_unknown ? SENDER : 0) | (f->receiver_unknown ? RECEIVER : 0) |
                    (f->type_unknown ? TYPE : 0) | (p.begin.is ? BEGIN : 0) |
-                   (f->batches > 0 ? BATCHES : 0) | (f->partial ? PARTIAL : 0));
+                   (f->batches > 0 ? BATCHES : 0) | (f->partial ? PARTIAL : 0) |
+                   (f->generation > 0 ? GENERATION : 0));
     at = put_name(at, f->sender_unknown, p.sender);
     at = put_name(at, f->receiver_unknown, p.receiver);
     at = put_name(at, f->type_unknown, p.type);
     at = put_begin(at, &p.begin);
     if (f->batches > 0)
         at = varint_put(at, f->batches);
+    if (f->generation > 0)
+        at = varint_put(at, f->generation);
     at = varint_put(at, p.attributes);
     for (size_t i = 0; i < p.attributes; i++)
         at = varint_put_text(varint_put_text(at, f->attributes[i].name), f->attributes[i].value);
@@ -207,7 +211,7 @@ static bool take_begin(struct str *bytes, bool there, struct facts_begin *ret)
     return true;
 }
 
-static bool take_batches(struct str *bytes, bool there, unsigned *ret)
+static bool take_number(struct str *bytes, bool there, unsigned *ret)
 {
     uint64_t count = 0;
 
@@ -243,13 +247,14 @@ bool facts_read(struct str bytes, struct arena *a, struct facts *ret)
 
     bytes = str_from(bytes, 2);
     found.partial = (names & PARTIAL) != 0;
-    if ((names & ~(unsigned)(NAMES | BEGIN | BATCHES | PARTIAL)) != 0 ||
+    if ((names & ~(unsigned)(NAMES | BEGIN | BATCHES | PARTIAL | GENERATION)) != 0 ||
         !facts_take_name(&bytes, names & SENDER, &found.sender, &found.sender_unknown) ||
         !facts_take_name(&bytes, names & RECEIVER, &found.receiver, &found.receiver_unknown) ||
         !facts_take_name(&bytes, names & TYPE, &found.type, &found.type_unknown) ||
         !take_begin(&bytes, names & BEGIN, &found.begin) ||
-        !take_batches(&bytes, names & BATCHES, &found.batches) || !varint_take(&bytes, &count) ||
-        count > FACTS_ATTRIBUTES_MOST)
+        !take_number(&bytes, names & BATCHES, &found.batches) ||
+        !take_number(&bytes, names & GENERATION, &found.generation) ||
+        !varint_take(&bytes, &count) || count > FACTS_ATTRIBUTES_MOST)
         return false;
     found.attribute_count = (size_t)count;
     found.attributes = count > 0 ? ARENA_ARRAY(a, struct fact, (size_t)count) : NULL;

@@ -9,13 +9,14 @@
  * first such step (`begin`): with the changed ones it could take another route and miss steps.
  *
  * facts_write() encodes what the store does not keep as name ids: the attributes, the texts of
- * unknown names, the original facts, and the number of batches.
+ * unknown names, the original facts, the number of batches, and the generation.
  *
  * Format      u8 format; u8 flags: which names are unknown, has original facts, was in a batch,
- *             is partial;
+ *             is partial, has a generation;
  *             the texts of the unknown names; of the original facts u8 which names they have, their
- *             texts, varint number of their attributes; varint number of batches; varint number of
- *             attributes; name and value of each.  A text has its length in front.
+ *             texts, varint number of their attributes; varint number of batches; varint
+ *             generation; varint number of attributes; name and value of each.  A text has its
+ *             length in front.
  */
 #pragma once
 
@@ -56,6 +57,9 @@ struct facts {
     /* How many batches the document passed through, one after the other.  A batch document has the
      * maximum over its members; a member that is a batch document itself counts one more. */
     unsigned batches;
+    /* How many forefathers it has: documents that it was made of, one of the other (core/part.h).
+     * 0: it came in through a gateway. */
+    unsigned generation;
 };
 
 /* Call before a step changes the facts; only the first call keeps them. */
@@ -72,8 +76,8 @@ struct facts facts_copy(struct arena *a, const struct facts *f);
 /* True: everything is within the limits above, so that facts_write() leaves nothing out. */
 bool facts_fit(const struct facts *f);
 
-/* Appends attributes, unknown names, original facts and the number of batches; nothing when there
- * are none.  Never more than FACTS_BYTES_MOST: attributes without room are left out, names are
+/* Appends attributes, unknown names, original facts, the number of batches and the generation;
+ * nothing when there are none.  Never more than FACTS_BYTES_MOST: attributes without room are left out, names are
  * cut. */
 void facts_write(const struct facts *f, struct buf *to);
 /* Of stored facts: `partial`. */

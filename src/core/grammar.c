@@ -119,10 +119,11 @@ const struct option grammar_node[] = {
            .words = OPTION_WORDS("none", "environment"), .fallback = "none"),
     OPTION("insecure", OPT_BOOL, "answer without TLS on other addresses than loopback",
            .fallback = "false"),
-    OPTION("config", OPT_WORD,
-           "what is the truth: the newest version of the store, or this file, which is then applied "
-           "at start and at SIGHUP if it is valid, and by nothing else",
-           .words = OPTION_WORDS("store", "file"), .fallback = "store"),
+    OPTION(
+        "config", OPT_WORD,
+        "what is the truth: the newest version of the store, or this file, which is then applied "
+        "at start and at SIGHUP if it is valid, and by nothing else",
+        .words = OPTION_WORDS("store", "file"), .fallback = "store"),
     { 0 },
 };
 
@@ -227,7 +228,7 @@ static const struct option attribute_value = {
     .flags = OPT_OR_LIST | OPT_STAR,
 };
 
-static const struct option route_when[] = {
+const struct option grammar_when[] = {
     OPTION("sender", OPT_SYSTEM, "the system that sent it", .flags = OPT_OR_LIST | OPT_STAR,
            .fallback = "*"),
     OPTION("receiver", OPT_SYSTEM, "the system it is for", .flags = OPT_OR_LIST | OPT_STAR,
@@ -251,14 +252,19 @@ const struct option grammar_route[] = {
     OPTION("name", OPT_NAME, "its name", .flags = OPT_REQUIRED),
     OPTION("title", OPT_TEXT, "its name for people"),
     OPTION("when", OPT_MAP, "which documents it takes; left out: any", .flags = OPT_MORE,
-           .keys = route_when),
+           .keys = grammar_when),
     OPTION("do", OPT_LIST, "the steps, one after the other", .flags = OPT_REQUIRED,
            .each = &grammar_step),
     OPTION("keep", OPT_WORD, "which payloads are stored: received and sent, or each stage",
-           .words = OPTION_WORDS("ends", "stages"), .planned = OPTION_WORDS("stages"),
-           .fallback = "ends"),
+           .words = OPTION_WORDS("ends", "stages"), .fallback = "ends"),
     OPTIONS(handling),
     { 0 },
+};
+
+static const struct option service_each = {
+    .type = OPT_STEP,
+    .role = ROLE_SERVICE,
+    .noun = "service",
 };
 
 static const struct option route_each = {
@@ -336,6 +342,9 @@ const struct option grammar_sections[] = {
     OPTION("routes", OPT_LIST,
            "which documents run through which steps; exactly one route takes a document",
            .each = &route_each),
+    OPTION("services", OPT_NAMED,
+           "named steps: a chain has `- NAME` where it runs one, with the options that stand here",
+           .each = &service_each),
     OPTION("calendars", OPT_NAMED, "holidays, for windows", .each = &calendar_each),
     OPTION("batches", OPT_NAMED, "how documents are gathered, and what becomes of them then",
            .each = &batch_each),

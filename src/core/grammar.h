@@ -15,7 +15,8 @@ extern const struct option grammar_type[];
 extern const struct option grammar_retention[];
 extern const struct option grammar_route[];
 extern const struct option grammar_alerts[];
-extern const struct option grammar_step; /* one step of a chain */
+extern const struct option grammar_when[]; /* which documents */
+extern const struct option grammar_step;   /* one step of a chain */
 extern const struct option grammar_batch[];
 extern const struct option grammar_auth[];
 extern const struct option grammar_oidc[];       /* auth: oidc */
@@ -44,3 +45,4 @@ extern const struct option grammar_s3[];        /* url region access_key secret_
 extern const struct option grammar_sql[];       /* dsn */
 extern const struct option grammar_headers[];   /* headers */
 extern const struct option grammar_file_name[]; /* name */
+extern const struct option grammar_limits[];    /* limits: of a step in a process of its own */

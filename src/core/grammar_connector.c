@@ -193,6 +193,24 @@ const struct option grammar_headers[] = {
     { 0 },
 };
 
+static const struct option limits_of_step[] = {
+    OPTION("time", OPT_DURATION, "how long one document may take", .least = CLOCK_MS,
+           .most = INT64_C(86400) * CLOCK_S, .fallback = "2s"),
+    OPTION("memory", OPT_SIZE, "the memory of its process", .least = 16 << 20,
+           .fallback = "256 MiB"),
+    OPTION("output", OPT_SIZE, "what may come out of one document", .least = 1,
+           .fallback = "64 MiB"),
+    OPTION("concurrency", OPT_INT, "documents at once; left out: one for each core", .least = 1,
+           .most = 1024),
+    { 0 },
+};
+
+const struct option grammar_limits[] = {
+    OPTION("limits", OPT_MAP, "what it may use; more is a dead letter `budget` or `limit`",
+           .keys = limits_of_step),
+    { 0 },
+};
+
 const struct option grammar_file_name[] = {
     OPTION("name", OPT_TEMPLATE, "the name it gets", .fallback = "${id}"),
     { 0 },

@@ -13,6 +13,9 @@ static const struct {
       "a text in which ${id}, ${sender}, ${receiver}, ${type}, ${date} and attributes are filled "
       "in" },
     { OPT_PATH, false, "path", "the path of a file or folder" },
+    { OPT_FILE, true, "file",
+      "a file beside the configuration file or below its folder, such as scripts/clean.lua; it is "
+      "stored with the version" },
     { OPT_URL, false, "URL", "scheme://host/path" },
     { OPT_ADDRESS, false, "address", "host:port, such as 127.0.0.1:8480 or [::1]:8480" },
     { OPT_NETWORK, true, "network", "an address or a range, such as 10.0.0.0/8 or fd00::/8" },
@@ -44,11 +47,13 @@ static const struct {
     { OPT_DOCTYPE, true, "type", "the name of one of `types`" },
     { OPT_ENDPOINT, true, "endpoint", "the name of one of `endpoints`" },
     { OPT_CALENDAR, true, "calendar", "the name of one of `calendars`" },
+    { OPT_SUBSCRIPTION, true, "subscription", "the name of one of `subscriptions`" },
     { OPT_MAP, false, "map", "a map of keys and values" },
     { OPT_NAMED, false, "map", "a map of names" },
     { OPT_LIST, false, "list", "a list" },
     { OPT_KIND, false, "map", "a map with the key `kind`" },
-    { OPT_STEP, false, "step", "a map with one key, the name of a service" },
+    { OPT_STEP, false, "step",
+      "a map with one key, the name of a service; or the name of one of `services`" },
     { OPT_ANY, false, "anything", "anything" },
 };
 

@@ -29,6 +29,7 @@ enum option_type {
     OPT_SECRET,   /* likewise, and never shown                                  */
     OPT_TEMPLATE, /* likewise, with ${sender}, ${id}, ... filled in per document */
     OPT_PATH,
+    OPT_FILE,    /* a file beside the configuration, whose content belongs to the version */
     OPT_URL,     /* words: the schemes */
     OPT_ADDRESS, /* host:port          */
     OPT_NETWORK, /* an address or a range of them */
@@ -55,6 +56,7 @@ enum option_type {
     OPT_DOCTYPE,
     OPT_ENDPOINT,
     OPT_CALENDAR,
+    OPT_SUBSCRIPTION,
 
     /* A map or a list. */
     OPT_MAP,   /* the keys of `keys`                                   */

@@ -124,28 +124,6 @@ static const struct option content_out[] = {
 
 /* ---- services ---- */
 
-static const struct option jq_keys[] = {
-    OPTION("filter", OPT_TEXT, "the jq program", .flags = OPT_ONE_OF),
-    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF),
-    { 0 },
-};
-
-static const struct option param_each = { .type = OPT_TEMPLATE, .help = "its value" };
-
-static const struct option xslt_keys[] = {
-    OPTION("file", OPT_PATH, "a file with the style sheet", .flags = OPT_ONE_OF),
-    OPTION("text", OPT_TEXT, "the style sheet itself", .flags = OPT_ONE_OF),
-    OPTION("params", OPT_NAMED, "parameters of the style sheet", .each = &param_each,
-           .noun = "parameter"),
-    { 0 },
-};
-
-static const struct option lua_keys[] = {
-    OPTION("script", OPT_TEXT, "the program", .flags = OPT_ONE_OF),
-    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF),
-    { 0 },
-};
-
 static const struct option passphrase[] = {
     OPTION("passphrase", OPT_SECRET, "its passphrase"),
     { 0 },
@@ -160,12 +138,14 @@ static const struct option encrypt_keys[] = {
     OPTION("to", OPT_TEXT, "the OpenPGP public keys of the recipients",
            .flags = OPT_REQUIRED | OPT_OR_LIST),
     OPTIONS(armor),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
 static const struct option decrypt_keys[] = {
     OPTION("key", OPT_SECRET, "our OpenPGP private key", .flags = OPT_REQUIRED | OPT_OR_LIST),
     OPTIONS(passphrase),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
@@ -173,18 +153,21 @@ static const struct option sign_keys[] = {
     OPTION("key", OPT_SECRET, "our OpenPGP private key", .flags = OPT_REQUIRED),
     OPTIONS(passphrase),
     OPTIONS(armor),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
 static const struct option verify_keys[] = {
     OPTION("key", OPT_TEXT, "the OpenPGP public keys that are trusted",
            .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
 static const struct option validate_keys[] = {
-    OPTION("xml", OPT_PATH, "an XML Schema", .flags = OPT_ONE_OF),
-    OPTION("json", OPT_PATH, "a JSON Schema", .flags = OPT_ONE_OF),
+    OPTION("xml", OPT_FILE, "an XML Schema", .flags = OPT_ONE_OF),
+    OPTION("json", OPT_FILE, "a JSON Schema", .flags = OPT_ONE_OF),
+    OPTIONS(grammar_limits),
     { 0 },
 };
 
@@ -195,7 +178,8 @@ static const struct option store_keys[] = {
 };
 
 static const struct option subscribe_keys[] = {
-    OPTION("to", OPT_NAME, "one or more of `subscriptions`", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTION("to", OPT_SUBSCRIPTION, "one or more of `subscriptions`",
+           .flags = OPT_REQUIRED | OPT_OR_LIST),
     { 0 },
 };
 
@@ -295,9 +279,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_ENDPOINT, "s3", "objects in a bucket", s3_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 
-    PLANNED(ROLE_SERVICE, "jq", "change JSON with jq", jq_keys),
-    PLANNED(ROLE_SERVICE, "xslt", "change XML with a style sheet", xslt_keys),
-    PLANNED(ROLE_SERVICE, "lua", "change it with a program", lua_keys),
     PLANNED(ROLE_SERVICE, "encrypt", "encrypt it (OpenPGP)", encrypt_keys),
     PLANNED(ROLE_SERVICE, "decrypt", "decrypt it (OpenPGP)", decrypt_keys),
     PLANNED(ROLE_SERVICE, "sign", "sign it (OpenPGP)", sign_keys),
@@ -319,6 +300,19 @@ const struct planned_kind planned_kinds[] = {
 static const struct option job_each = { .type = OPT_KIND, .role = ROLE_JOB, .noun = "job" };
 static const struct option any_each = { .type = OPT_ANY };
 
+static const struct option subscription_keys[] = {
+    OPTION("to", OPT_SYSTEM, "the systems that get a copy", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTION("when", OPT_MAP, "of which documents; left out: of all", .flags = OPT_MORE,
+           .keys = grammar_when),
+    { 0 },
+};
+
+static const struct option subscription_each = {
+    .type = OPT_MAP,
+    .keys = subscription_keys,
+    .noun = "subscription",
+};
+
 #define SECTION(word, of, sentence)                                                                \
     {                                                                                              \
         .name = (word), .type = OPT_NAMED, .flags = OPT_PLANNED, .each = (of), .help = (sentence), \
@@ -326,8 +320,7 @@ static const struct option any_each = { .type = OPT_ANY };
 
 const struct option planned_sections[] = {
     SECTION("jobs", &job_each, "recurring work"),
-    SECTION("services", &any_each, "named steps"),
-    SECTION("subscriptions", &any_each, "who gets copies of which documents"),
+    SECTION("subscriptions", &subscription_each, "who gets copies of which documents"),
     SECTION("stores", &any_each, "where content lives"),
     OPTION("content", OPT_NAMED, "how content is copied and checked",
            .flags = OPT_PLANNED | OPT_FREE, .each = &any_each),

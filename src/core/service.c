@@ -23,7 +23,7 @@ bool service_fail(struct service_failure *ret, enum dead_code code, const char *
 
 /* ---- running ---- */
 
-static bool gather(struct service_io *io, struct buf *to, struct service_failure *ret_failure)
+bool service_gather(struct service_io *io, struct buf *to, struct service_failure *ret_failure)
 {
     struct str piece;
     struct err err;
@@ -46,7 +46,7 @@ bool service_run(const struct service_type *t, void *self, struct service_io *io
     AUTO(buf_done) struct buf in = BUF_INIT(SERVICE_BYTES_MOST);
     AUTO(buf_done) struct buf out = BUF_INIT(SERVICE_BYTES_MOST);
 
-    return gather(io, &in, ret_failure) &&
+    return service_gather(io, &in, ret_failure) &&
            t->run(self, buf_view(&in), io->document, &out, ret_failure) &&
            io->put(io, buf_view(&out), ret_failure);
 }

@@ -106,6 +106,9 @@ struct service_type {
 bool service_run(const struct service_type *t, void *self, struct service_io *io,
                  struct service_failure *ret_failure);
 
+/* The whole input, for a stream() that needs it in memory; over the cap of `to` it is `limit`. */
+bool service_gather(struct service_io *io, struct buf *to, struct service_failure *ret_failure);
+
 /* ---- an io in memory ---- */
 
 struct service_memory_part {

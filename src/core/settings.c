@@ -1,13 +1,17 @@
 #include "core/settings.h"
 
 #include "base/auto.h"
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/safe_path.h"
 #include "core/config.h"
+#include "core/config_files.h"
 #include "core/units.h"
 
-/* The most bytes of an expanded value: several files of config_expand(). */
-enum { VALUE_MOST = 1 << 20 };
+/* The most bytes of an expanded value: several files of config_expand(); and the room for one that
+ * was written in base64, which is decoded in groups of three. */
+enum { VALUE_MOST = 1 << 20, VALUE_ROOM = VALUE_MOST + 3 };
+_Static_assert((int)VALUE_MOST >= (int)CONFIG_FILE_BYTES, "a file is a value");
 
 /* ---- finding a key ---- */
 
@@ -98,20 +102,77 @@ static bool expand(const struct settings *s, struct str rest, struct buf *out, s
     return true;
 }
 
+/* A value of settings_json(): a text, or its bytes in base64 where JSON has no text for them. */
+static bool put_literal(const struct yaml_node *value, struct buf *out, struct err *err)
+{
+    const struct yaml_node *coded = yaml_get(value, "base64");
+
+    if (value->kind == YAML_SCALAR)
+        return buf_append(out, value->text, err);
+    if (coded == NULL || coded->kind != YAML_SCALAR || value->count != 1)
+        return err_set(err, ERR_CONFIG, 0, "a single value is expected");
+    if (base64_decode(coded->text, out, err))
+        return true;
+    if (err->kind != ERR_LIMIT)
+        err->kind = ERR_CONFIG;
+    return false;
+}
+
+static bool settings_put(const struct settings *s, const struct yaml_node *value, struct buf *out,
+                         struct err *err)
+{
+    if (!s->literal && value->kind != YAML_SCALAR)
+        return err_set(err, ERR_CONFIG, 0, "a single value is expected");
+    if (s->literal ? put_literal(value, out, err) : expand(s, value->text, out, err))
+        return true;
+    return err->kind == ERR_LIMIT ? err_set(err, ERR_CONFIG, 0, "the value is too long") : false;
+}
+
 bool settings_expand(const struct settings *s, const struct yaml_node *value, struct str *ret,
                      struct err *err)
 {
-    AUTO(buf_done) struct buf out = BUF_INIT(VALUE_MOST);
+    AUTO(buf_done) struct buf out = BUF_INIT(VALUE_ROOM);
 
-    if (value->kind != YAML_SCALAR)
-        return err_set(err, ERR_CONFIG, 0, "a single value is expected");
-    if (!expand(s, value->text, &out, err))
-        return err->kind == ERR_LIMIT ? err_set(err, ERR_CONFIG, 0, "the value is too long")
-                                      : false;
+    if (!settings_put(s, value, &out, err))
+        return false;
     if (memchr(out.ptr, '\0', out.len) != NULL)
         return err_set(err, ERR_CONFIG, 0, "the value is not a text");
     *ret = arena_copy(s->arena, buf_view(&out));
     return true;
+}
+
+/* ---- files of the version ---- */
+
+bool settings_content(const struct settings *s, const struct yaml_node *value, struct str *ret,
+                      struct err *err)
+{
+    AUTO(buf_done) struct buf out = BUF_INIT(VALUE_ROOM);
+
+    if (s->literal) {
+        if (!settings_put(s, value, &out, err))
+            return false;
+        *ret = arena_copy(s->arena, buf_view(&out));
+        return true;
+    }
+    if (value->kind != YAML_SCALAR)
+        return err_set(err, ERR_CONFIG, 0, "a single value is expected");
+    const struct config_file *file = config_files_find(s->files, value->text);
+
+    if (file == NULL)
+        return err_set(err, ERR_CONFIG, 0,
+                       "the file %.150s is not stored with this version: apply it again, with the "
+                       "file",
+                       value->text.ptr);
+    *ret = arena_copy(s->arena, file->bytes);
+    return true;
+}
+
+bool settings_file(const struct settings *s, const char *key, struct str *ret, struct err *err)
+{
+    const struct yaml_node *value = settings_value_of(s, key);
+
+    *ret = (struct str){ 0 };
+    return value == NULL || settings_content(s, value, ret, err) || err_context(err, "`%s`", key);
 }
 
 /* ---- values ---- */

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/known_folder.h"
 #include "base/str.h"
@@ -25,6 +26,7 @@
 typedef bool secret_find(void *arg, struct str name, struct arena *a, struct str *ret,
                          struct err *err);
 
+struct config_files;
 struct config_node;
 
 struct settings {
@@ -38,6 +40,8 @@ struct settings {
      * ${file:} start in the folder of its file.  NULL: nothing. */
     const struct config_node *reach;
     const struct folder_port *folders; /* keeps what is known of folders; NULL: nothing does */
+    const struct config_files *files;  /* of the version, for OPT_FILE; NULL: none */
+    bool literal; /* over settings_json(): nothing is replaced, a file is its content */
     struct arena *arena;
 };
 
@@ -59,6 +63,9 @@ bool settings_path(const struct settings *s, const char *key, struct str *ret, s
 bool settings_folder(const struct settings *s, const char *key, struct known_folder *ret,
                      struct err *err);
 
+/* The content of a file of the version, any bytes; ptr NULL when the key is not set. */
+bool settings_file(const struct settings *s, const char *key, struct str *ret, struct err *err);
+
 /* A text, or a list of texts; none when the key is not set and has no fallback. */
 bool settings_texts(const struct settings *s, const char *key, const struct str **ret,
                     size_t *ret_count, struct err *err);
@@ -66,3 +73,17 @@ bool settings_texts(const struct settings *s, const char *key, const struct str 
 /* One value of a list or of a map of texts. */
 bool settings_expand(const struct settings *s, const struct yaml_node *value, struct str *ret,
                      struct err *err);
+/* The content of the file that one value names. */
+bool settings_content(const struct settings *s, const struct yaml_node *value, struct str *ret,
+                      struct err *err);
+
+/* ---- options for another process (settings_json.c) ---- */
+
+/* Appends the options that are set as one JSON object, in which every reference is replaced by its
+ * value and every file by its content: it has secrets in it.  Keys of `common` and `limits` are
+ * left out: they are for the caller. */
+bool settings_json(const struct settings *s, struct buf *out, struct err *err);
+/* The way back: settings over such a text, `literal`, on the arena.  Whatever a value looks like,
+ * it is taken as it stands. */
+bool settings_of_json(struct str json, const struct option *own, struct arena *a,
+                      struct settings *ret, struct err *err);

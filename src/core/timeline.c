@@ -19,12 +19,13 @@ const char *const timeline_outcomes[TIMELINE_OUTCOMES] = {
     [TIMELINE_DELIVERED] = "delivered", [TIMELINE_DOUBT] = "in_doubt",
     [TIMELINE_DEAD] = "dead",           [TIMELINE_CANCELLED] = "cancelled",
     [TIMELINE_DROPPED] = "dropped",     [TIMELINE_AGAIN] = "again",
-    [TIMELINE_UNKNOWN] = "unknown",
+    [TIMELINE_UNKNOWN] = "unknown",     [TIMELINE_NOTED] = "noted",
 };
 
 /* A new field, stage or outcome needs a new format, so that older programs skip the line.  Format 2
- * has the flags above HAS_BYTES; a line without them is written in format 1. */
-enum { FORMAT_PLAIN = 1, FORMAT_WIDE = 2 };
+ * has the flags above HAS_BYTES; a line without them is written in format 1.  Format 3 is the same
+ * with the outcome `noted`. */
+enum { FORMAT_PLAIN = 1, FORMAT_WIDE = 2, FORMAT_NOTED = 3 };
 enum { HAS_BYTES = 1, HAS_DELIVERY = 2, HAS_ANSWER = 4, HAS_LEFT_OUT = 8 };
 
 /* Sizes of a line at most.  HEAD: its length.  FIXED: with format, stage, outcome and flags, six
@@ -76,7 +77,9 @@ static char *timeline_put_line(char *to, const struct timeline_line *line, struc
 {
     unsigned flags = flags_of(line);
 
-    *to++ = flags > HAS_BYTES ? FORMAT_WIDE : FORMAT_PLAIN;
+    *to++ = line->outcome == TIMELINE_NOTED ? FORMAT_NOTED
+            : flags > HAS_BYTES             ? FORMAT_WIDE
+                                            : FORMAT_PLAIN;
     *to++ = (char)line->stage;
     *to++ = (char)line->outcome;
     *to++ = (char)flags;
@@ -192,7 +195,8 @@ static bool timeline_take_line(struct str s, struct timeline_line *ret)
     };
 
     s = str_from(s, 4);
-    if (stage >= TIMELINE_STAGES || outcome >= TIMELINE_OUTCOMES || !flags_fit(format, flags) ||
+    if (stage >= TIMELINE_STAGES || outcome >= TIMELINE_OUTCOMES ||
+        (outcome == TIMELINE_NOTED) != (format == FORMAT_NOTED) || !flags_fit(format, flags) ||
         !timeline_take_number(&s, &line.at_us) || !timeline_take_number(&s, &line.node) ||
         !timeline_take_number(&s, &line.took_us) || !timeline_take_number(&s, &line.attempt) ||
         !timeline_take_number(&s, &line.status) || !timeline_take_number(&s, &line.config) ||
@@ -206,7 +210,7 @@ static bool timeline_take_line(struct str s, struct timeline_line *ret)
 
 static bool is_known(struct str line)
 {
-    return line.ptr[0] == FORMAT_PLAIN || line.ptr[0] == FORMAT_WIDE;
+    return line.ptr[0] >= FORMAT_PLAIN && line.ptr[0] <= FORMAT_NOTED;
 }
 
 bool timeline_next(struct timeline_reader *r, struct timeline_line *ret, bool *ret_damaged)

@@ -54,6 +54,7 @@ enum timeline_outcome {
     TIMELINE_DROPPED,
     TIMELINE_AGAIN,   /* a person or a new configuration started it again */
     TIMELINE_UNKNOWN, /* sent before a crash: the result is unknown */
+    TIMELINE_NOTED,   /* a step had something to say */
     TIMELINE_OUTCOMES
 };
 

@@ -32,9 +32,10 @@ enum yaml_kind { YAML_SCALAR, YAML_MAP, YAML_LIST };
 
 struct yaml_node {
     enum yaml_kind kind;
-    bool quoted;  /* a scalar that was written in quotes or as a block */
-    bool outside; /* its text came from a reference: never shown      */
-    bool flow;    /* a map or list that was written in brackets       */
+    bool quoted;   /* a scalar that was written in quotes or as a block */
+    bool outside;  /* its text came from a reference: never shown      */
+    bool flow;     /* a map or list that was written in brackets       */
+    bool borrowed; /* its content stands elsewhere too, and is checked there */
     struct place place;
     size_t at, end;              /* first character, and the one after the last, from 0 */
     struct str text;             /* of a scalar */

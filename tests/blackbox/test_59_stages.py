@@ -192,10 +192,10 @@ def test_computed_stages_that_nobody_reads_are_bounded(make_node):
 
 
 def test_a_stage_does_not_wait_for_a_large_document(make_node):
-    """One that hangs in its walk: a small stage is computed, a large one says that it is busy."""
+    """One that hangs in a step: a small stage is computed, a large one says that it is busy."""
     with Receiver() as receiver:
         node = make_node(config=CHAIN.format(url=receiver.url(""), first="b"),
-                         environment={"WAYBILL_FAULT": "road.walk:hang_on:stuck"})
+                         environment={"WAYBILL_FAULT": "road.step:hang_on:stuck"})
         node.start()
         small, large = (deliver_one(node, receiver, "a banana" * times) for times in (1, 1 << 18))
         assert node.get(f"/documents/{large}/payload?stage=3").status == 200

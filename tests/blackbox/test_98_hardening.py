@@ -7,6 +7,7 @@ import signal
 import pytest
 from running_node import BINARY
 from test_13_start_stop import make_certificate
+from wire import wait_until
 
 LANDLOCK_CREATE_RULESET = 444
 LANDLOCK_VERSION = 1
@@ -42,6 +43,32 @@ def test_every_thread_of_a_node_is_confined(node):
     assert len({t["Name"] for t in threads}) > 5, "names of threads are lost"
     limits = pathlib.Path(f"/proc/{node.process.pid}/limits").read_text()
     assert [line.split()[4:6] for line in limits.splitlines() if line.startswith("Max core")] == [["0", "0"]]
+
+
+def children_of(pid):
+    return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+            for child in (task / "children").read_text().split()]
+
+
+def is_gone(pid):
+    """Also one that nobody has waited for."""
+    try:
+        return next(status_of_threads(pid), {"State": "Z"})["State"].startswith("Z")
+    except OSError:
+        return True
+
+
+def test_the_keeper_of_cages_has_nothing_and_ends_with_its_node(node):
+    """The one process that a node starts, before it can start none any more."""
+    [keeper] = children_of(node.process.pid)
+    proc = pathlib.Path(f"/proc/{keeper}")
+    wait_until(lambda: (proc / "cmdline").read_bytes() == b"waybill\0cage\0keep\0", 60)
+    wait_until(lambda: {t["NoNewPrivs"] for t in status_of_threads(keeper)} == {"1"}, 60)
+    if os.geteuid() == 0:  # the process is not dumpable: its user cannot look
+        assert (proc / "environ").read_bytes() == b""
+        assert not [fd for fd in (proc / "fd").iterdir() if os.readlink(fd).startswith(str(node.folder))]
+    node.kill()
+    wait_until(lambda: is_gone(keeper), 60)
 
 
 @reads_all

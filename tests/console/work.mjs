@@ -344,6 +344,30 @@ const steps = {
     await button("Discard the changes").click();
   },
 
+  async "send a schema along with a version, then another one"() {
+    const schema = (type) => ({ name: "order.json", mimeType: "application/json", buffer: Buffer.from(`{ "type": "${type}" }\n`) });
+    const applied = async () => {
+      await page.locator("button:enabled", { hasText: "Apply…" }).click(); // when it was checked
+      await page.getByRole("dialog").getByText("schemas/order.json").first().waitFor();
+      await page.locator("dialog button:enabled, [role=dialog] button:enabled", { hasText: "Make it live" }).click();
+      await text(/Version \d+ is live/).last().waitFor();
+      await page.getByText(/of version \d+/).waitFor();
+    };
+    await page.goto(`${URL_OF_NODE}/config/text`);
+    const area = page.getByLabel("Configuration", { exact: true });
+    await area.fill(`${await area.inputValue()}services: { checked: { validate: { json: schemas/order.json } } }\n`);
+    await text(/schemas\/order\.json`? is missing/).waitFor();
+    await page.getByLabel(/Add a file/).fill("schemas/order.json");
+    await page.getByLabel("Content of the new file").setInputFiles(schema("object"));
+    await text("chosen for the next version").waitFor();
+    await applied();
+    await page.getByLabel("Replace schemas/order.json").setInputFiles(schema("array"));
+    await page.getByRole("tab", { name: "Changes" }).click();
+    await text('+{ "type": "array" }').waitFor();
+    await applied();
+    check((await area.inputValue()).includes("schemas/order.json"), "the text is another one");
+  },
+
   async "make a role for one system, and a user with it"() {
     await link("Users and roles").click();
     await page.getByRole("link", { name: "Roles", exact: true }).click();

@@ -27,6 +27,13 @@ def test_refused_calls_are_listed():
     assert refused == {w for w in words(section("System calls that are refused (seccomp)")) if re.fullmatch(r"\w+", w)}
 
 
+def test_calls_of_a_cage_are_listed():
+    code = (ROOT / "src/cage/lock.c").read_text(encoding="utf-8")
+    allowed = set(re.findall(r"SCMP_SYS\((\w+)\)", re.sub(r"#if KEEPER_SANITIZED.*?#(?:else|endif)", "", code, flags=re.S)))
+    paragraph = re.search(r"^It may call .*?\n\n", section("Cages"), re.S | re.M).group(0)
+    assert len(allowed) > 15 and allowed == words(paragraph)
+
+
 def test_folders_that_every_node_reads_are_listed():
     code = (ROOT / "src/app/reach.c").read_text(encoding="utf-8")
     always = [re.findall(r'"(/[^"]*)"', re.search(rf"{name}\[\] = {{(.*?)}};", code, re.S).group(1))

@@ -7,8 +7,9 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "engine/engine.h"
-#include "store/manual/link.h"
 #include "store/payload/payload.h"
+#include "store/road/link.h"
+#include "store/road/offspring.h"
 
 enum {
     DIFF_BYTES = 256 << 10,
@@ -61,6 +62,16 @@ static bool doc_batch(struct graphql_call *call, struct err *err)
 static bool doc_parent(struct graphql_call *call, struct err *err)
 {
     return parent_of(call, LINK_SPLIT, err);
+}
+
+static bool doc_copy_of(struct graphql_call *call, struct err *err)
+{
+    return parent_of(call, LINK_COPY, err);
+}
+
+static bool doc_answer_of(struct graphql_call *call, struct err *err)
+{
+    return parent_of(call, LINK_ANSWER, err);
 }
 
 /* ---- what was made of it ---- */
@@ -184,6 +195,18 @@ static bool doc_children(struct graphql_call *call, struct err *err)
     return children_of(call, 0, err);
 }
 
+/* The number counts parts out of scope too, so it is for those who see all. */
+static bool doc_parts(struct graphql_call *call, struct err *err)
+{
+    struct offspring_progress *p = ARENA_NEW(call->arena, struct offspring_progress);
+
+    if (!api_sees_all(call, RIGHT_SEE))
+        return graphql_set_null(call);
+    if (!offspring_get(api_store(call), num_of(call), p, err))
+        return false;
+    return p->made > 0 ? graphql_set_object(call, p) : graphql_set_null(call);
+}
+
 /* ---- what differs ---- */
 
 /* Reads the bytes; *ret_is: they are text, and short enough for a diff. */
@@ -243,6 +266,11 @@ const struct graphql_resolver api_lineage[] = {
     { .field = "Document.batch", .fn = doc_batch },
     { .field = "Document.members", .fn = doc_members },
     { .field = "Document.parent", .fn = doc_parent },
+    { .field = "Document.copyOf", .fn = doc_copy_of },
+    { .field = "Document.answerOf", .fn = doc_answer_of },
+    { .field = "Document.parts", .fn = doc_parts },
+    GRAPHQL_MEMBER("Parts.made", struct offspring_progress, made),
+    API_NUMBER_AT("Parts.total", struct offspring_progress, total),
     { .field = "Document.children", .fn = doc_children },
 };
 const size_t api_lineage_count = sizeof api_lineage / sizeof api_lineage[0];

@@ -121,6 +121,10 @@ graphql_fn api_page_items;
 /* Sets the cursor of the next page; 0: this is the last one. */
 void api_page_goes_on(struct graphql_call *call, struct api_page *page, int64_t next);
 
+/* The argument `files`: the files that were sent along with a configuration. */
+struct config_files;
+bool api_config_files(struct graphql_call *call, struct config_files *ret, struct err *err);
+
 /* A list of Problem: copied into an arena, and as the answer to a field. */
 struct problem_list;
 const struct problem_list *api_keep_problems(struct arena *a, const struct problem_list *from);

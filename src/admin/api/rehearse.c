@@ -220,6 +220,7 @@ static bool rehearse_past(struct graphql_call *call, struct err *err)
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct portion *p = ARENA_NEW(call->arena, struct portion);
     struct rehearse_order o = { .found = found, .left = left, .arg = p };
+    struct config_files files;
     bool nothing, ok = true;
 
     *p = (struct portion){ .store = api_store(call),
@@ -227,7 +228,11 @@ static bool rehearse_past(struct graphql_call *call, struct err *err)
                            .from = call->arena->used };
     if (!read_order(call, &o, &nothing, err))
         return false;
-    const struct live_change change = { .text = graphql_arg_text(call, "text"), .force = true };
+    if (!api_config_files(call, &files, err))
+        return false;
+    const struct live_change change = { .text = graphql_arg_text(call, "text"),
+                                        .force = true,
+                                        .files = &files };
 
     if (live_propose(engine_live(api_engine(call)), &change, &report, &o.proposed, err)) {
         ok = nothing || api_rehearse_play(call, p, &o, err);

@@ -25,9 +25,14 @@ static bool edi_is_letter(char c)
     return c >= 'A' && c <= 'Z';
 }
 
+static bool edi_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 static bool edi_is_name(char c)
 {
-    return edi_is_letter(c) || (c >= '0' && c <= '9');
+    return edi_is_letter(c) || edi_is_digit(c);
 }
 
 bool edi_is_blank(enum edi_kind kind, char c)
@@ -355,6 +360,9 @@ static bool check_segment(struct edi_reader *r, struct edi_segment *s, size_t en
                                             : "no segment name of three letters and digits");
     }
     s->tag = str_mem(s->text.ptr, tag);
+    while (tag < s->text.len && s->text.ptr[tag] != s->marks.element)
+        if (s->text.ptr[tag++] != s->marks.component && !edi_is_digit(s->text.ptr[tag - 1]))
+            return edi_wrong(r, s->at + tag - 1, "only numbers may stand behind a segment name");
     if (!pieces_fit(s))
         return edi_over(r, s->at, "the segment has more than 1000000 parts");
     return true;

@@ -154,6 +154,106 @@ bool edi_path_value(enum edi_kind kind, const struct edi_path *p, const struct e
     return true;
 }
 
+/* ---- in a whole text ---- */
+
+/* The segment that the path names; with ERR_NONE there is none. */
+static bool path_segment(enum edi_kind kind, const struct edi_path *p, struct str text,
+                         struct edi_segment *ret, struct err *err)
+{
+    struct edi_reader r;
+    enum edi_found found;
+    unsigned seen = 0;
+
+    *err = (struct err){ 0 };
+    edi_reader_init(&r, kind, text);
+    while ((found = edi_next(&r, ret)) == EDI_SEGMENT)
+        if (str_eq(ret->tag, p->tag) && ++seen == p->nth)
+            return true;
+    return found == EDI_WRONG && edi_fail(&r, err);
+}
+
+bool edi_path_get(enum edi_kind kind, const struct edi_path *p, struct str text, struct buf *to,
+                  struct err *err)
+{
+    struct edi_segment s;
+    size_t at;
+
+    return path_segment(kind, p, text, &s, err) && edi_path_value(kind, p, &s, to, &at);
+}
+
+/* Where a value goes: it replaces `slice`, behind separators that are missing. */
+struct path_place {
+    struct str slice;
+    struct {
+        char mark;
+        unsigned count;
+    } pads[4];
+    size_t pad_count;
+};
+
+/* Narrows the place to the n-th piece of it, from 1. */
+static bool narrow(struct path_place *place, const struct edi_marks *m, char mark, unsigned n,
+                   struct err *err)
+{
+    struct str rest = place->slice, piece = place->slice;
+    unsigned have = 0;
+
+    while (have < n && edi_cut(m, mark, &rest, &piece))
+        have++;
+    if (have == n) {
+        place->slice = piece;
+        return true;
+    }
+    if (mark == '\0')
+        return err_set(err, ERR_PERMANENT, 0, "the message has no separator for this place");
+    place->slice = str_mem(place->slice.ptr + place->slice.len, 0);
+    place->pads[place->pad_count].mark = mark;
+    place->pads[place->pad_count++].count = n - have;
+    return true;
+}
+
+static bool find_place(enum edi_kind kind, const struct edi_path *p, const struct edi_segment *s,
+                       struct path_place *ret, struct err *err)
+{
+    const struct edi_marks *m = &s->marks;
+    bool header = kind == EDI_HL7 && edi_tag_is_hl7_header(s->tag);
+
+    *ret = (struct path_place){ .slice = s->text };
+    if (element_is_whole(kind, s, p->element))
+        return err_set(err, ERR_PERMANENT, 0,
+                       "%.*s says the separators of the message and is not set", STR_ARG(s->tag));
+    if (p->last_component > 0)
+        return err_set(err, ERR_PERMANENT, 0, "one component can be set, not several");
+    return narrow(ret, m, m->element, header ? p->element : p->element + 1, err) &&
+           narrow(ret, m, m->repetition, p->repetition, err) &&
+           (p->component == 0 || narrow(ret, m, m->component, p->component, err)) &&
+           (p->sub == 0 || narrow(ret, m, m->sub, p->sub, err));
+}
+
+bool edi_path_set(enum edi_kind kind, const struct edi_path *p, struct str text, struct str value,
+                  struct outlet *to, struct err *err)
+{
+    struct edi_segment s;
+    struct path_place place;
+
+    if (!path_segment(kind, p, text, &s, err))
+        return err->kind != ERR_NONE
+                   ? false
+                   : err_set(err, ERR_PERMANENT, 0, "there is no segment %.*s", STR_ARG(p->tag));
+    if (!find_place(kind, p, &s, &place, err))
+        return false;
+    size_t at = (size_t)(place.slice.ptr - text.ptr);
+
+    outlet_put(to, str_mem(text.ptr, at));
+    for (size_t i = 0; i < place.pad_count; i++)
+        for (unsigned k = 0; k < place.pads[i].count; k++)
+            outlet_putc(to, place.pads[i].mark);
+    if (!edi_encode(kind, &s.marks, value, to, err))
+        return false;
+    outlet_put(to, str_from(text, at + place.slice.len));
+    return true;
+}
+
 const char *const *edi_own_paths(enum edi_kind kind, enum edi_own what)
 {
     static const char *const paths[3][3][3] = {

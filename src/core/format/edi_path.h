@@ -29,6 +29,18 @@ bool edi_path_parse(enum edi_kind kind, struct str text, struct edi_path *ret);
 bool edi_path_value(enum edi_kind kind, const struct edi_path *p, const struct edi_segment *s,
                     struct buf *to, size_t *ret_at);
 
+/* Appends the value that the path has in a text.  False with ERR_NONE: it is not there; else the
+ * text is wrong. */
+bool edi_path_get(enum edi_kind kind, const struct edi_path *p, struct str text, struct buf *to,
+                  struct err *err);
+
+/* Writes the text with this value at the path, escaped; all other bytes stay.  Elements,
+ * repetitions and components that are missing before it are added, empty.  False: the text is
+ * wrong, it has no such segment, the value cannot be written, or the path names separators (MSH-1,
+ * ISA). */
+bool edi_path_set(enum edi_kind kind, const struct edi_path *p, struct str text, struct str value,
+                  struct outlet *to, struct err *err);
+
 /* The paths of the standard's own sender, receiver and type, "" for what it has not: the second is
  * asked when the first gives nothing. */
 enum edi_own { EDI_OWN_SENDER, EDI_OWN_RECEIVER, EDI_OWN_TYPE };

@@ -18,9 +18,15 @@ static const struct {
     const char *begin, *end;
     bool optional;
 } levels[][EDI_UNITS_LEVELS] = {
-    [EDI_HL7] = { { "FHS", "FTS", true }, { "BHS", "BTS", true }, { "MSH", NULL, false } },
-    [EDI_X12] = { { "ISA", "IEA", false }, { "GS", "GE", false }, { "ST", "SE", false } },
-    [EDI_EDIFACT] = { { "UNB", "UNZ", false }, { "UNG", "UNE", true }, { "UNH", "UNT", false } },
+    [EDI_HL7] = { { .begin = "FHS", .end = "FTS", .optional = true },
+                  { .begin = "BHS", .end = "BTS", .optional = true },
+                  { .begin = "MSH" } },
+    [EDI_X12] = { { .begin = "ISA", .end = "IEA" },
+                  { .begin = "GS", .end = "GE" },
+                  { .begin = "ST", .end = "SE" } },
+    [EDI_EDIFACT] = { { .begin = "UNB", .end = "UNZ" },
+                      { .begin = "UNG", .end = "UNE", .optional = true },
+                      { .begin = "UNH", .end = "UNT" } },
 };
 
 static size_t unit_level(const struct edi_units *u)
@@ -36,7 +42,7 @@ void edi_units_init(struct edi_units *u, enum edi_kind kind, enum edi_unit unit,
         .tag = tag,
         .fresh = true,
         .head = BUF_INIT(EDI_UNITS_HEAD_MOST),
-        .tail = BUF_INIT(EDI_UNITS_HEAD_MOST),
+        .tail = BUF_INIT(3 * EDI_UNITS_HEAD_MOST + 64), /* two references, and two ends */
     };
 }
 
@@ -77,6 +83,7 @@ bool edi_units_fail(const struct edi_units *u, struct err *err)
 static void cut_head(struct edi_units *u, size_t len)
 {
     if (u->head.len > len) {
+        u->tail_is_old = true;
         u->head.len = len;
         u->head.ptr[len] = '\0';
     }
@@ -86,6 +93,7 @@ static bool keep_head(struct edi_units *u, struct str bytes)
 {
     struct err err;
 
+    u->tail_is_old = true;
     if (buf_append(&u->head, bytes, &err))
         return true;
     u->is_limit = true;
@@ -103,17 +111,18 @@ static void put_end(struct edi_units *u, size_t level, struct str reference, str
     buf_put(&u->tail, end);
 }
 
-/* The ends of what the head begins, from the inside out.  The head is ours: it was read before. */
-static void make_tail(struct edi_units *u)
+/* The ends of what the head begins, from the inside out. */
+static bool make_tail(struct edi_units *u)
 {
     static const size_t places[][2] = { [EDI_X12] = { 13, 6 }, [EDI_EDIFACT] = { 5, 5 } };
     struct str references[2] = { 0 }, end = { 0 };
     struct edi_reader r;
     struct edi_segment s;
 
+    if (u->kind == EDI_HL7 || !u->tail_is_old)
+        return true;
+    u->tail_is_old = false;
     buf_clear(&u->tail);
-    if (u->kind == EDI_HL7 || u->head.len == 0)
-        return;
     edi_reader_init(&r, u->kind, buf_view(&u->head));
     while (edi_next(&r, &s) == EDI_SEGMENT)
         for (size_t i = 0; i < 2; i++)
@@ -124,6 +133,7 @@ static void make_tail(struct edi_units *u)
     for (size_t i = 2; i-- > 0;)
         if (i < unit_level(u) && u->level_open[i])
             put_end(u, i, references[i], end);
+    return r.why == NULL || units_wrong(u, "in what stands before it: %s", r.why);
 }
 
 /* ---- levels ---- */
@@ -451,8 +461,7 @@ static enum edi_units_event waiting(struct edi_units *u)
     }
     if (u->to_begin) {
         u->to_begin = false;
-        make_tail(u);
-        return EDI_UNITS_BEGIN;
+        return make_tail(u) ? EDI_UNITS_BEGIN : EDI_UNITS_WRONG;
     }
     if (u->to_open) {
         u->to_open = false;

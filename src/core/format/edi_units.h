@@ -27,7 +27,8 @@
  * ends, and that no segment stands outside of a unit.  Counts and references are not: partners get
  * them wrong, and the bytes are theirs.
  *
- * Limits: EDI_UNITS_HEAD_MOST bytes of head; nothing else is kept.
+ * Limits: EDI_UNITS_HEAD_MOST bytes of head; nothing else is kept.  Every unit repeats its head:
+ * who writes them bounds what comes out, not only what comes in.
  */
 #pragma once
 
@@ -36,7 +37,7 @@
 #include "base/buf.h"
 #include "core/format/edi.h"
 
-enum { EDI_UNITS_HEAD_MOST = 1 << 20, EDI_UNITS_LEVELS = 3 };
+enum { EDI_UNITS_HEAD_MOST = 64 << 10, EDI_UNITS_LEVELS = 3 };
 
 enum edi_unit { EDI_UNIT_INTERCHANGE, EDI_UNIT_GROUP, EDI_UNIT_MESSAGE, EDI_UNIT_SEGMENTS };
 
@@ -75,6 +76,7 @@ struct edi_units {
     int64_t units_of_message, message_at;
 
     struct buf head, tail;
+    bool tail_is_old; /* the head has changed since it was made */
     struct str bytes;
     int64_t units; /* begun so far */
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/require.h"
+#include "extract/extract.h"
 #include "store/payload/payload.h"
 #include "store/store.h"
 
@@ -25,9 +26,31 @@ static bool read_all(struct store *s, const struct payload_source *source, struc
     return ok;
 }
 
-bool bytes_peek(struct flight *f, size_t most, struct err *err)
+bool bytes_read_first(struct flight *f, size_t most, struct err *err)
 {
-    return read_all(f->stock->store, &f->source, &f->variants[0].buf, most, err);
+    return read_all(f->stock->store, &f->source, &f->received.buf, most, err);
+}
+
+bool variant_peek(struct flight *f, struct variant *v, struct err *err)
+{
+    if (v->source.size <= SEGMENT_PAYLOAD_MOST || v->buf.len > 0)
+        return true; /* all of it is in memory, or its beginning */
+    require(f->peeked == NULL);
+    (void)pthread_mutex_lock(&f->stock->peeking);
+    f->peeked = v;
+    if (read_all(f->stock->store, &v->source, &v->buf, EXTRACT_BYTES_MOST, err))
+        return true;
+    variant_unpeek(f);
+    return false;
+}
+
+void variant_unpeek(struct flight *f)
+{
+    if (f->peeked == NULL)
+        return;
+    buf_done(&f->peeked->buf);
+    f->peeked = NULL;
+    (void)pthread_mutex_unlock(&f->stock->peeking);
 }
 
 bool variant_load(struct flight *f, struct variant *v, struct err *err)
@@ -43,62 +66,133 @@ bool variant_load(struct flight *f, struct variant *v, struct err *err)
     return read_all(f->stock->store, &v->source, &v->buf, SERVICE_BYTES_MOST, err);
 }
 
-/* ---- variants ---- */
+/* ---- variants in the store ---- */
 
-static bool upload(struct flight *f, struct variant *v, struct err *err)
+void variant_set_stored(struct flight *f, struct variant *v, struct payload_ref place, int64_t size,
+                        const struct sha256 *sha256)
 {
+    v->settle.size = size;
+    v->settle.sha256 = *sha256;
+    v->settle.stored = (struct payload_source){
+        .id = f->source.id, .size = size, .sha256 = *sha256, .place = place
+    };
+    v->settle.uploaded = true;
+    v->source = v->settle.stored;
+    buf_done(&v->buf);
+}
+
+/* Uploads the variant and frees its memory. */
+static bool to_store(struct flight *f, struct variant *v, struct err *err)
+{
+    struct str bytes = buf_view(&v->buf);
+    struct sha256 sum = digest_of(bytes);
+    struct payload_ref place;
     struct upload *u;
-    struct payload_source *to = &v->settle.stored;
 
     if (!upload_open(f->stock->store, &u, err))
         return false;
-    bool ok = upload_add(u, buf_view(&v->buf), err) && upload_finish(u, &to->place, err);
+    bool ok = upload_add(u, bytes, err) && upload_finish(u, &place, err);
 
     upload_close(u);
-    v->settle.uploaded = ok;
+    if (ok)
+        variant_set_stored(f, v, place, (int64_t)bytes.len, &sum);
     return ok;
 }
 
-/* Upload the variant and free its memory; from here on it is read from the store. */
-static bool to_store(struct flight *f, struct variant *v, struct err *err)
+static void drop_upload(struct flight *f, struct variant *v)
 {
-    if (!upload(f, v, err)) {
-        v->settle.size = 0; /* not sealed: the next call tries again */
-        return false;
+    if (!v->settle.uploaded)
+        return;
+    v->settle.uploaded = false;
+    upload_drop(f->stock->store, v->settle.stored.place);
+}
+
+bool variants_have_uploads(const struct flight *f)
+{
+    for (size_t i = 0; i < f->made_count; i++)
+        if (f->made[i]->settle.uploaded)
+            return true;
+    return false;
+}
+
+void variants_drop_uploads(struct flight *f)
+{
+    for (size_t i = 0; i < f->made_count; i++)
+        drop_upload(f, f->made[i]);
+}
+
+/* ---- who needs them ---- */
+
+/* A leg sends these bytes, a batch gets them, or they are kept. */
+static bool variant_is_used(const struct flight *f, const struct variant *v)
+{
+    if (f->keeps_stages)
+        return true;
+    for (size_t i = 0; i < f->leg_count; i++)
+        if (f->legs[i]->variant == v)
+            return true;
+    return f->joins == v;
+}
+
+void variant_let_go(struct flight *f, struct variant *v)
+{
+    bool large = variant_size(v) > SEGMENT_PAYLOAD_MOST;
+    struct err err;
+
+    if (v == &f->received) {
+        if (large && !f->dry)
+            buf_done(&v->buf);
+        return;
     }
-    v->settle.stored.id = f->source.id;
-    v->settle.stored.size = v->settle.size;
-    v->settle.stored.sha256 = v->settle.sha256;
-    v->source = v->settle.stored;
+    if (f->keeps_all)
+        return;
+    if (variant_is_used(f, v)) { /* if it fails here, variants_seal() tries again */
+        if (large && !f->dry)
+            (void)(v->settle.uploaded || to_store(f, v, &err));
+        return;
+    }
+    buf_done(&v->buf);
+    drop_upload(f, v);
+}
+
+bool variant_rest(struct flight *f, struct variant *v, struct err *err)
+{
+    if (variant_size(v) <= SEGMENT_PAYLOAD_MOST)
+        return true;
+    if (v != &f->received && !v->settle.uploaded)
+        return to_store(f, v, err);
     buf_done(&v->buf);
     return true;
 }
 
+static struct timeline_line line_of_bytes(const struct flight *f, const struct variant *v)
+{
+    return (struct timeline_line){ .at_us = clock_wall_us(),
+                                   .node = store_node(f->stock->store),
+                                   .stage = TIMELINE_STEP,
+                                   .outcome = TIMELINE_DONE,
+                                   .took_us = -1,
+                                   .attempt = v->step_number,
+                                   .what = v->step,
+                                   .message = STR("the bytes from here on") };
+}
+
 bool variants_seal(struct flight *f, struct err *err)
 {
-    for (size_t i = 1; i < f->variant_count; i++) {
-        struct variant *v = &f->variants[i];
-        bool used = f->joins == v;
+    for (size_t i = 0; i < f->made_count; i++) {
+        struct variant *v = f->made[i];
 
-        for (size_t k = 0; k < f->leg_count; k++)
-            used = used || f->legs[k]->variant == v;
-        if (!used || v->settle.size > 0)
+        if (!variant_is_used(f, v) || v->settle.line != NULL)
             continue;
-        v->settle.size = (int64_t)v->buf.len;
-        v->settle.sha256 = digest_of(buf_view(&v->buf));
-        v->line = (struct timeline_line){ .at_us = clock_wall_us(),
-                                          .node = store_node(f->stock->store),
-                                          .stage = TIMELINE_STEP,
-                                          .outcome = TIMELINE_DONE,
-                                          .took_us = -1,
-                                          .attempt = v->step_number,
-                                          .what = v->step,
-                                          .message = STR("the bytes from here on") };
-        v->settle.line = &v->line;
-        if (v->buf.len <= SEGMENT_PAYLOAD_MOST)
-            v->settle.bytes = buf_view(&v->buf);
-        else if (!to_store(f, v, err))
+        if (v->buf.len > SEGMENT_PAYLOAD_MOST && !to_store(f, v, err))
             return false;
+        if (!v->settle.uploaded) {
+            v->settle.size = (int64_t)v->buf.len;
+            v->settle.sha256 = digest_of(buf_view(&v->buf));
+            v->settle.bytes = buf_view(&v->buf);
+        }
+        v->line = line_of_bytes(f, v);
+        v->settle.line = &v->line;
     }
     return true;
 }

@@ -1,18 +1,46 @@
 /* bytes.h - the bytes of a flight: received, or made by its steps.  See flight.h.
  *
- * Small payloads stay in memory.  A payload larger than a segment entry lives in the store, and the
- * sender reads it piece by piece.  Steps need the whole payload in memory; for large ones that is
- * one document at a time.
+ * Small payloads stay in memory.  A payload larger than a segment entry lives in the store: a step
+ * that streams (step_io.h) and the sender read it piece by piece.  A step that needs all of it gets
+ * it in memory, of one document at a time.
+ *
+ * Uploads that no commit has adopted are dropped when nobody needs them; what a crash leaves behind
+ * is swept (payload.h).
  */
 #pragma once
 
 #include "engine/flight/flight.h"
 
-/* Reads the first `most` bytes of the document into memory, for extraction. */
-bool bytes_peek(struct flight *f, size_t most, struct err *err);
+static inline int64_t variant_size(const struct variant *v)
+{
+    return v->source.size != 0 ? v->source.size : (int64_t)v->buf.len;
+}
+
+static inline bool variant_is_in_memory(const struct variant *v)
+{
+    return (int64_t)v->buf.len == variant_size(v);
+}
+
+/* Reads the first `most` bytes of the document into memory, for a dry flight, which keeps them. */
+bool bytes_read_first(struct flight *f, size_t most, struct err *err);
+/* Brings the first EXTRACT_BYTES_MOST bytes of a variant into memory, until variant_unpeek(): of
+ * one large document at a time.  Blocks if they are only in the store. */
+bool variant_peek(struct flight *f, struct variant *v, struct err *err);
+void variant_unpeek(struct flight *f);
 /* Brings the bytes of a variant into memory.  Reads from the store if they are not there yet, so
  * for large ones only on a thread that may block. */
 bool variant_load(struct flight *f, struct variant *v, struct err *err);
-/* Prepares for the settlement the variants that a leg sends or a batch gets.  Large ones are
- * uploaded to the store now, and sent from there. */
+/* The bytes of a step are in this upload now: they are read from there. */
+void variant_set_stored(struct flight *f, struct variant *v, struct payload_ref place, int64_t size,
+                        const struct sha256 *sha256);
+/* No later step reads the bytes: frees what nobody sends, and moves to the store what is large. */
+void variant_let_go(struct flight *f, struct variant *v);
+/* The walk waits: a large variant is from here on only in the store. */
+bool variant_rest(struct flight *f, struct variant *v, struct err *err);
+/* Prepares for the settlement the variants that a leg sends, a batch gets or that are kept.  Large
+ * ones are uploaded to the store now, and sent from there. */
 bool variants_seal(struct flight *f, struct err *err);
+/* Some of its bytes are uploads that no commit has adopted, as far as the flight knows. */
+bool variants_have_uploads(const struct flight *f);
+/* Deletes these, unless a document has adopted them.  Blocks on the store; not for a writer. */
+void variants_drop_uploads(struct flight *f);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/require.h"
 #include "engine/tally/ways.h"
 #include "store/payload/payload.h"
 #include "store/search/document.h"
@@ -27,6 +28,7 @@ struct flight_stock *flight_stock_new(struct store *store, struct ways *ways, st
 
     *s = (struct flight_stock){ .store = store, .ways = ways, .road = road };
     (void)pthread_mutex_init(&s->large, NULL);
+    (void)pthread_mutex_init(&s->peeking, NULL);
     (void)pthread_mutex_init(&s->computing, NULL);
     (void)pthread_mutex_init(&s->mutex, NULL);
     return s;
@@ -35,7 +37,7 @@ struct flight_stock *flight_stock_new(struct store *store, struct ways *ways, st
 static void destroy(struct flight *f)
 {
     arena_done(&f->arena);
-    buf_done(&f->variants[0].buf);
+    buf_done(&f->received.buf);
     buf_done(&f->timeline);
     buf_done(&f->stages);
     free(f);
@@ -88,16 +90,15 @@ struct flight *flight_new(struct flight_stock *s)
         f->arena = (struct arena)ARENA_INIT(16 << 20);
         f->timeline = (struct buf)BUF_INIT(TIMELINE_MOST);
         f->stages = (struct buf)BUF_INIT(STAGES_MOST);
-        f->variants[0].buf = (struct buf)BUF_INIT(SERVICE_BYTES_MOST);
+        f->received.buf = (struct buf)BUF_INIT(SERVICE_BYTES_MOST);
     }
     struct arena arena = f->arena;
-    struct buf timeline = f->timeline, stages = f->stages, body = f->variants[0].buf;
+    struct buf timeline = f->timeline, stages = f->stages, body = f->received.buf;
 
     *f = (struct flight){
         .stock = s, .road = s->road, .arena = arena, .timeline = timeline, .stages = stages
     };
-    f->variants[0].buf = body;
-    f->variant_count = 1;
+    f->received.buf = body;
     f->began_us = clock_mono_us();
     return f;
 }
@@ -109,11 +110,11 @@ void flight_free(struct flight *f)
         plan_unref(f->legs[i]->plan);
         arena_done(&f->legs[i]->own);
     }
-    for (size_t i = 1; i < f->variant_count; i++)
-        buf_done(&f->variants[i].buf);
-    if (f->variants[0].buf.size > BODY_KEEP)
-        buf_done(&f->variants[0].buf);
-    buf_clear(&f->variants[0].buf);
+    for (size_t i = 0; i < f->made_count; i++)
+        buf_done(&f->made[i]->buf);
+    if (f->received.buf.size > BODY_KEEP)
+        buf_done(&f->received.buf);
+    buf_clear(&f->received.buf);
     plan_unref(f->plan);
     f->plan = NULL;
     arena_reset(&f->arena);
@@ -150,6 +151,7 @@ void flight_fill(struct flight *f, const struct document *d)
     f->config = d->config;
     f->again = d->again;
     f->seq = d->seq;
+    f->child = d->child;
     f->name = d->name;
     f->ctype = d->ctype;
     f->head = d->head;
@@ -159,7 +161,7 @@ void flight_fill(struct flight *f, const struct document *d)
     f->settle.route = d->route;
     (void)id_text(&d->source.id, f->id);
     flight_trace(f);
-    f->variants[0].source = d->source;
+    f->received.source = d->source;
 }
 
 void flight_fill_facts(struct flight *f, const struct document *d)
@@ -276,6 +278,20 @@ void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcom
     say_stage(f, TIMELINE_DELIVERY, name,
               outcome == TIMELINE_DELIVERED ? NULL : timeline_outcomes[outcome], p->row.status,
               took_us);
+}
+
+/* ---- bytes ---- */
+
+struct variant *flight_add_made(struct flight *f, struct str step, struct buf *bytes)
+{
+    struct variant *v = ARENA_NEW(&f->arena, struct variant);
+
+    require(f->made_count <= FLIGHT_MADE_MOST);
+    *v = (struct variant){ .buf = *bytes, .step = step, .step_number = f->step_count };
+    v->buf.cap = SERVICE_BYTES_MOST; /* a later step may need all of it in memory again */
+    *bytes = (struct buf)BUF_INIT(bytes->cap);
+    f->made[f->made_count++] = v;
+    return v;
 }
 
 /* ---- legs ---- */

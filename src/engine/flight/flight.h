@@ -34,9 +34,11 @@
 #include "store/road/settle.h"
 #include "store/road/settle_batch.h"
 
+struct caged;
 struct document;
 struct flight;
 struct flight_stock;
+struct parts;
 struct send_queue;
 struct payload_reader;
 struct road;
@@ -44,11 +46,11 @@ struct store;
 struct walking_place;
 struct ways;
 
-enum { FLIGHT_VARIANTS_MOST = 8, FLIGHT_TRACE = 56 };
+enum { FLIGHT_MADE_MOST = 32, FLIGHT_TRACE = 56 };
 
-/* The bytes after some steps; the first variant is what was received. */
+/* The bytes of a flight: as received, or after some steps. */
 struct variant {
-    struct settle_bytes settle;   /* not of the first: stored with the settlement */
+    struct settle_bytes settle;   /* made by a step: stored with the settlement */
     struct buf buf;               /* the bytes in memory; empty: they are only in the store */
     struct payload_source source; /* the bytes in the store, if they are too large for memory */
     struct str step;              /* the step that made them ... */
@@ -62,6 +64,31 @@ struct leg_answer {
     struct timeline_line line; /* of the attempt; its bytes are the answer */
     int64_t came;              /* its size as it came */
     struct str ctype;
+};
+
+/* What a walk that cannot go on where it is waits for. */
+enum walk_need {
+    WALK_NEEDS_THREAD, /* one that may block: the pool */
+    WALK_NEEDS_CAGE,   /* a process for its step (road/caging.h) */
+};
+
+/* The facts with which the router was asked; on the arena. */
+struct walk_visit {
+    const struct walk_visit *before;
+    struct str sender, receiver, type;
+};
+
+/* How far the walk has come: all it needs to go on later, on another thread (road/walk.h). */
+struct walk_at {
+    bool begun;                      /* it has looked for the facts */
+    bool entered;                    /* it has had a route, or the chain of its batch */
+    bool in_route;                   /* f->route is under way; else the router is asked next */
+    bool routed;                     /* the router gave f->route; else it is the chain of a batch */
+    size_t step;                     /* of f->route, the one that is next or waits */
+    struct variant *bytes;           /* what that step reads */
+    const struct walk_visit *visits; /* the router's questions before, the latest first */
+    size_t hops;                     /* how many these are */
+    enum walk_need need;             /* while it waits */
 };
 
 /* One delivery, in memory. */
@@ -111,7 +138,7 @@ struct flight {
     struct payload_source source; /* id, num, size, sha256, place */
     char id[40];                  /* as text */
     char traceparent[FLIGHT_TRACE];
-    int64_t gateway, received_us, config, again, seq;
+    int64_t gateway, received_us, config, again, seq, child;
     struct str name, ctype, head;
     struct facts facts;
     bool has_facts; /* from an earlier run: extraction is skipped */
@@ -123,9 +150,19 @@ struct flight {
     int64_t prio;                   /* of its deliveries; 0: as its task's */
     int64_t expires_us;             /* of its deliveries; 0: never */
 
-    struct variant variants[FLIGHT_VARIANTS_MOST];
-    size_t variant_count;
+    struct variant received;
+    /* By its steps, in their order; on the arena.  With one too many the document is dead. */
+    struct variant *made[FLIGHT_MADE_MOST + 1];
+    size_t made_count;
+    bool keeps_all;     /* in memory, also bytes that nobody sends and no later step reads */
+    bool keeps_stages;  /* they are stored as well (`keep: stages`) */
     int64_t step_count; /* steps that ran */
+    struct walk_at walk;
+    bool may_block;         /* the thread that walks it may block */
+    bool holds_large;       /* it holds stock->large */
+    struct caged *caged;    /* at a step that runs in a process; on the arena */
+    struct parts *parts;    /* documents that its last step made (road/parts.h); NULL: none */
+    struct variant *peeked; /* whose first bytes are in memory, under stock->peeking */
 
     struct leg **legs;
     size_t leg_count, part_room;
@@ -134,8 +171,9 @@ struct flight {
     struct str past;             /* the stored timeline, if the document was loaded */
     struct buf timeline, stages; /* new lines; and the same in short, for the log */
     int64_t began_us;            /* monotonic */
-    struct pool_job job;         /* walks a large document */
+    struct pool_job job;         /* for a thread that may block: walks it, or frees it */
     struct walking_place *place; /* where its walk is shown (road/walking.h); NULL: nowhere */
+    struct walking_place *waits; /* the same while it waits */
     int64_t counted;             /* its bytes in road.bytes */
     bool was_born;               /* claimed at birth */
     bool recovered;              /* it may have been sent before a crash */
@@ -143,6 +181,7 @@ struct flight {
     int64_t until_us;            /* monotonic: a dry walk ends before the next step; 0: never */
     int tries;                   /* failed settlements */
     bool unfilled;               /* the settlement could not be prepared, and was not submitted */
+    bool refused;                /* its last parts are beyond a limit of the store */
     bool unknown;                /* a commit of the settlement had an unknown outcome */
     bool give_back;              /* the claim is to be given back, nothing else */
     bool delayed;                /* SETTLE_AGAIN because of a delay, not of a failure */
@@ -158,6 +197,7 @@ struct flight_stock {
     struct ways *ways;
     struct road *road;
     pthread_mutex_t large;     /* held while a large document is in memory: one at a time */
+    pthread_mutex_t peeking;   /* held while the beginning of one is; taken last */
     pthread_mutex_t computing; /* held while a stage is computed again; taken before `large` */
 
     pthread_mutex_t mutex; /* guards the fields below */
@@ -189,6 +229,8 @@ void flight_note(struct flight *f, enum timeline_stage stage, enum timeline_outc
 void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcome outcome,
                      int64_t took_us, const char *message);
 
+/* New bytes, made by the step that ran last; they take over `bytes`. */
+struct variant *flight_add_made(struct flight *f, struct str step, struct buf *bytes);
 /* A new delivery. */
 struct leg *flight_add_leg(struct flight *f, const struct plan_endpoint *e,
                            const struct plan_system *system);

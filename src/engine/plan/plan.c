@@ -9,6 +9,7 @@
 #include "engine/plan/folders.h"
 #include "engine/plan/plan_batch.h"
 #include "engine/plan/plan_build.h"
+#include "engine/plan/plan_cage.h"
 #include "engine/plan/plan_retain.h"
 #include "store/people/secret.h"
 #include "store/road/accept.h"
@@ -31,6 +32,7 @@ static struct settings plan_settings(struct builder *b, const struct yaml_node *
                               .secret = plan_find_secret,
                               .secret_arg = b->store,
                               .reach = &b->plan->config->node,
+                              .files = &b->plan->config->files,
                               .arena = &b->plan->arena };
 }
 
@@ -523,12 +525,10 @@ static bool build_service(struct builder *b, const struct yaml_node *map,
     if (step->service == NULL)
         return err_set(err, ERR_LIMIT, 0, "this build cannot run the step `%.*s` yet",
                        STR_ARG(step->name));
-    if (!step->service->make(&s, &step->self, err) ||
-        (step->service->describes && !compile_parts(map, &step->extractor, err)))
+    if (!(step->service->caged ? plan_build_cage(b, &s, step, err)
+                               : step->service->make(&s, &step->self, err)))
         return false;
-    return step->service->run != NULL || /* stream() */
-           err_set(err, ERR_LIMIT, 0, "this build cannot run the step `%.*s` yet",
-                   STR_ARG(step->name));
+    return !step->service->describes || compile_parts(map, &step->extractor, err);
 }
 
 static bool build_step(struct builder *b, const struct yaml_node *node, struct plan_step *step,
@@ -587,6 +587,7 @@ static void build_route(struct builder *b, const struct config_route *c, struct 
         r->broken = plan_broken(b, c->place, &err);
     else
         plan_steps(b, c->steps, r);
+    r->keeps_stages = str_is(yaml_text(yaml_get(c->node, "keep")), "stages");
 }
 
 static bool plan_build_routes(struct builder *b, struct err *err)
@@ -719,6 +720,7 @@ static void free_route(const struct plan_route *r)
         const struct plan_step *s = &r->steps[i];
 
         extractor_free(s->extractor);
+        plan_free_cage(s);
         if (s->self != NULL && s->service->unmake != NULL)
             s->service->unmake(s->self);
     }

@@ -32,6 +32,7 @@
 #include "router/router.h"
 #include "store/road/retain_days.h"
 
+struct cage;
 struct store;
 
 /* The attribute under which the result of order_by is found. */
@@ -74,8 +75,10 @@ enum plan_step_kind { STEP_SERVICE, STEP_DELIVER, STEP_ROUTE, STEP_DROP, STEP_BA
 struct plan_step {
     enum plan_step_kind kind;
     struct str name;
-    const struct service_type *service; /* SERVICE */
-    void *self;
+    const struct service_type *service;     /* SERVICE */
+    void *self;                             /* NULL if it is caged */
+    struct cage *cage;                      /* it runs in processes of its own; NULL: here */
+    int64_t concurrency, output_most;       /* of these: how many; bytes that may come out of one */
     const struct plan_endpoint **endpoints; /* DELIVER */
     size_t endpoint_count;
     struct extractor *extractor;    /* ROUTE; SERVICE: of its parts, NULL: none */
@@ -102,6 +105,7 @@ struct plan_route {
     struct plan_handling handling;
     const struct plan_step *steps;
     size_t step_count;
+    bool keeps_stages;  /* what each step made is stored */
     const char *broken; /* why a step cannot run; NULL: all can */
 };
 

@@ -78,7 +78,7 @@ bool dry_run(struct road *r, const struct dry_request *request, struct arena *a,
     f->head = request->head;
     f->source.size = (int64_t)request->body.len;
     ret->config = plan->version;
-    bool ok = buf_append(&f->variants[0].buf, request->body, err);
+    bool ok = buf_append(&f->received.buf, request->body, err);
 
     if (ok)
         dry_find_way(f, a, ret);

@@ -16,21 +16,8 @@ static bool past_load_bytes(const struct past *p, struct flight *f, struct err *
     if (size == 0)
         return true;
     if (p->was.flight != NULL && size <= SEGMENT_PAYLOAD_MOST) /* the first walk has read them */
-        return buf_append(&f->variants[0].buf, buf_view(&p->was.flight->variants[0].buf), err);
-    return bytes_peek(f, EXTRACT_BYTES_MOST, err);
-}
-
-/* Frees intermediate variants that no delivery and no batch would get. */
-static void past_drop_unused(struct flight *f)
-{
-    for (size_t i = 1; i < f->variant_count; i++) {
-        bool used = f->joins == &f->variants[i];
-
-        for (size_t k = 0; k < f->leg_count; k++)
-            used = used || f->legs[k]->variant == &f->variants[i];
-        if (!used)
-            buf_done(&f->variants[i].buf);
-    }
+        return buf_append(&f->received.buf, buf_view(&p->was.flight->received.buf), err);
+    return bytes_read_first(f, EXTRACT_BYTES_MOST, err);
 }
 
 static void note_batch(const struct past *p, struct past_walk *w)
@@ -48,9 +35,9 @@ static void note_batch(const struct past *p, struct past_walk *w)
  * after the batch has closed. */
 static bool past_walk_on(struct flight *f)
 {
-    for (size_t i = 1; i < f->variant_count; i++)
-        buf_done(&f->variants[i].buf);
-    f->variant_count = 1;
+    for (size_t i = 0; i < f->made_count; i++)
+        buf_done(&f->made[i]->buf);
+    f->made_count = 0;
     f->has_facts = true;
     f->batch = f->into;
     f->into = NULL;
@@ -75,8 +62,6 @@ static void past_run(struct past *p, struct past_walk *w)
             return;
         }
     }
-    if (!p->keeps_all)
-        past_drop_unused(f);
     if (ended || (f->settle.end == SETTLE_DEAD && f->dead != DEAD_PAYLOAD_MISSING &&
                   f->dead != DEAD_PAYLOAD_CORRUPT))
         return;
@@ -122,6 +107,7 @@ bool past_walk_with(struct past *p, struct plan *plan, bool given, struct past_w
 
     f->dry = true;
     f->until_us = p->until_us;
+    f->keeps_all = p->keeps_all;
     flight_fill(f, p->doc);
     f->plan = plan_ref(plan);
     f->config = plan->version;

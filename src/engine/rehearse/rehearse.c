@@ -30,7 +30,7 @@ struct scene {
 
 static struct rehearse_delivery rehearse_bytes_of(const struct flight *f, const struct variant *v)
 {
-    bool received = v == f->variants;
+    bool received = v == &f->received;
     bool whole = !received || (int64_t)v->buf.len == f->source.size;
 
     return (struct rehearse_delivery){
@@ -55,7 +55,7 @@ static struct rehearse_delivery delivery_of(const struct flight *f, const struct
 static struct rehearse_delivery joining_of(const struct past_walk *w)
 {
     const struct flight *f = w->flight;
-    struct rehearse_delivery d = rehearse_bytes_of(f, f->joins != NULL ? f->joins : f->variants);
+    struct rehearse_delivery d = rehearse_bytes_of(f, f->joins != NULL ? f->joins : &f->received);
 
     d.endpoint = w->batch;
     d.system = w->receiver;
@@ -301,11 +301,11 @@ static bool walk_both(struct scene *s, struct err *err)
 /* Loads the received bytes, to compare them with bytes that a step made. */
 static bool load_received(struct flight *f, struct err *err)
 {
-    if (f->joins == f->variants)
-        return variant_load(f, &f->variants[0], err);
+    if (f->joins == &f->received)
+        return variant_load(f, &f->received, err);
     for (size_t i = 0; i < f->leg_count; i++)
-        if (f->legs[i]->variant == f->variants)
-            return variant_load(f, &f->variants[0], err);
+        if (f->legs[i]->variant == &f->received)
+            return variant_load(f, &f->received, err);
     return true;
 }
 
@@ -345,7 +345,7 @@ static bool rehearse_play(struct scene *s, bool *ret_room, struct err *err)
     bool ok = walk_both(s, err);
 
     if (ok && large && s->past.why[0] == '\0' &&
-        s->past.was.flight->variant_count + s->would.flight->variant_count > 2)
+        s->past.was.flight->made_count + s->would.flight->made_count > 0)
         ok = load_received(s->past.was.flight, err) && load_received(s->would.flight, err);
     if (ok && s->past.why[0] == '\0')
         *ret_room = rehearse_tell(s);

@@ -32,10 +32,10 @@ static bool is_the_last_run(struct recomputing *c)
 /* The bytes after the n-th step of the walk: those of the last step up to it that changed them. */
 static struct variant *stage_after(struct flight *f, int64_t nth)
 {
-    struct variant *found = &f->variants[0];
+    struct variant *found = &f->received;
 
-    for (size_t i = 1; i < f->variant_count && f->variants[i].step_number <= nth; i++)
-        found = &f->variants[i];
+    for (size_t i = 0; i < f->made_count && f->made[i]->step_number <= nth; i++)
+        found = f->made[i];
     return found;
 }
 

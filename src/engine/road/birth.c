@@ -38,7 +38,7 @@ void road_born(struct road *r, const struct accept_op *a, struct buf *body)
     f->source = (struct payload_source){
         .id = a->id, .num = a->num, .size = a->size, .sha256 = a->sha256, .place = a->place
     };
-    f->variants[0].source = f->source;
+    f->received.source = f->source;
     (void)id_text(&a->id, f->id);
     flight_trace(f);
     f->gateway = a->gateway;
@@ -48,10 +48,10 @@ void road_born(struct road *r, const struct accept_op *a, struct buf *body)
     f->name = arena_copy(&f->arena, a->name);
     f->ctype = arena_copy(&f->arena, a->ctype);
     f->head = arena_copy(&f->arena, a->head);
-    struct buf room = f->variants[0].buf; /* swapped: the caller reuses the empty buffer */
+    struct buf room = f->received.buf; /* swapped: the caller reuses the empty buffer */
 
-    f->variants[0].buf = *body;
-    f->variants[0].buf.cap = room.cap;
+    f->received.buf = *body;
+    f->received.buf.cap = room.cap;
     room.cap = body->cap;
     *body = room;
     f->counted = a->size;

@@ -71,6 +71,13 @@ static void claimer_give_up(struct flight *f)
     load_give_back(f);
 }
 
+static void submit_again(struct flight *f)
+{
+    struct store_op *op = settling_op(f);
+
+    writers_submit_always(store_writers(f->road->store), op, op, 1);
+}
+
 static void settle_again(struct road *r, struct outbox *out)
 {
     enum { TRIES_MOST = 25 };
@@ -91,7 +98,7 @@ static void settle_again(struct road *r, struct outbox *out)
         else if (f->unfilled)
             settle_flight(f, out);
         else
-            writers_submit_always(store_writers(r->store), &f->settle.op, &f->settle.op, 1);
+            submit_again(f);
     }
 }
 

@@ -46,7 +46,7 @@ static bool is_good(struct flight *f, const struct plan_step *s, struct variant 
     struct str body = buf_view(&bytes->buf);
     struct err err = { 0 };
 
-    if (s->batch->bad_all || (bytes == f->variants && (int64_t)body.len != f->source.size))
+    if (s->batch->bad_all || !variant_is_in_memory(bytes))
         return true;
     if (join_check(s->batch->join, body, &err))
         return true;
@@ -90,7 +90,7 @@ static bool goes_round(struct flight *f, const struct plan_batch *b)
  * step is only found here. */
 static bool was_changed(struct flight *f, const struct plan_batch *b, const struct variant *bytes)
 {
-    if (b->join != JOIN_EACH || bytes == f->variants)
+    if (b->join != JOIN_EACH || bytes == &f->received)
         return false;
     (void)snprintf(f->message, sizeof f->message,
                    "documents join batch %.*s as they came, for they go on one by one; put the "
@@ -131,7 +131,7 @@ bool join_batch(struct flight *f, const struct plan_step *s, struct variant *byt
 
 bool join_fill(struct flight *f, struct err *err)
 {
-    bool own = f->joins == f->variants;
+    bool own = f->joins == &f->received;
 
     if (!variants_seal(f, err))
         return false;

@@ -9,6 +9,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"
 #include "engine/dispatch/limiter.h"
+#include "engine/road/caging.h"
 #include "engine/road/claimer.h"
 #include "engine/road/endpoints.h"
 #include "engine/road/order.h"
@@ -115,6 +116,7 @@ static void init_sync(struct road *r)
     (void)pthread_mutex_init(&r->mutex, NULL);
     for (size_t i = 0; i < RECORDER_SLOTS; i++)
         walking_init(&r->walking[i]);
+    walking_list_init(&r->waiting);
     (void)pthread_mutex_init(&r->claimer_mutex, NULL);
     (void)pthread_cond_init(&r->filled, NULL);
     (void)pthread_cond_init(&r->claimer_wake, NULL);
@@ -152,6 +154,9 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
                                                           .hungry = on_hungry,
                                                           .allot = shared ? on_allot : NULL,
                                                           .arg = r });
+    r->caging =
+        caging_new(r, &(struct caging_calls){ .run = o->cage_run != NULL ? o->cage_run : cage_run,
+                                              .go_on = work_go_on });
     r->keeping = keep_new(r);
     r->order = order_start(r);
     suspects_start(&r->suspects, store_recorder(r->store));
@@ -224,6 +229,7 @@ void road_rest(struct road *r)
     crew_hurry(r->senders, SENDERS_STOP_US);
     dispatch_rest(r->dispatch);
     keep_sweep(r, true);
+    work_put_back(r, caging_close(r->caging));
     if (r->running)
         wait_for_flights(r, SEND_GRACE_US);
 }
@@ -234,6 +240,7 @@ void road_stop(struct road *r)
 {
     if (r == NULL)
         return;
+    caging_stop(r->caging);
     (void)pthread_mutex_lock(&r->mutex);
     r->hub_closed = r->senders_closed = true;
     (void)pthread_mutex_unlock(&r->mutex);
@@ -255,6 +262,7 @@ void road_free(struct road *r)
         return;
     order_done(r->order);
     keep_free(r->keeping);
+    caging_free(r->caging);
     metrics_forget(&flights_metric);
     outcome_metrics_forget();
     settling_metrics_forget();

@@ -8,6 +8,8 @@
 #include "base/err.h"
 #include "core/config.h"
 
+struct cage;
+struct cage_job;
 struct crew;
 struct govern;
 struct mishaps;
@@ -31,6 +33,8 @@ struct road_options {
     /* The plan of a stored version: a reference, or NULL with *err.  Blocks. */
     struct plan *(*plan_of)(void *arg, int64_t version, struct err *err);
     void *arg;
+    /* Runs caged steps; NULL: cage_run().  Tests have no processes. */
+    void (*cage_run)(struct cage *c, struct cage_job *jobs, size_t count);
     bool unclean; /* the process before did not stop in order: its last sends are unknown */
 };
 

@@ -2,7 +2,6 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
-#include "base/container_of.h"
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/flight/bytes.h"
@@ -10,6 +9,7 @@
 #include "engine/road/doubt.h"
 #include "engine/road/order_keep.h"
 #include "engine/road/outcome.h"
+#include "engine/road/parts.h"
 #include "engine/road/send.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
@@ -34,6 +34,7 @@ void load_give_back(struct flight *f)
         return;
     }
     road_note_due(f->road, due);
+    parts_drop(f);
     road_gone(f);
 }
 
@@ -121,24 +122,6 @@ static void note_recovered(struct flight *f)
                 "sent before a crash: unknown");
 }
 
-/* A large document is walked on a thread of the pool. */
-static void walk_large(struct pool_job *job)
-{
-    struct flight *f = container_of(job, struct flight, job);
-    struct road *r = f->road;
-    OUTBOX(out, r);
-    struct err err = { 0 };
-
-    (void)pthread_mutex_lock(&r->stock->large); /* steps need the whole payload in memory */
-    if (bytes_peek(f, EXTRACT_BYTES_MOST, &err)) {
-        work_on(f, &out);
-    } else {
-        outcome_read_failed(f, &err);
-        settle_flight(f, &out);
-    }
-    (void)pthread_mutex_unlock(&r->stock->large);
-}
-
 /* ---- many at once ---- */
 
 static struct flight *flight_of(struct road *r, const struct task *t)
@@ -158,8 +141,8 @@ static void fetch_bytes(struct road *r, struct flight **flights, size_t count)
 
     for (size_t i = 0; i < count; i++)
         if (flights[i] != NULL)
-            wanted[n++] = (struct payload_fetch){ .source = flights[i]->variants[0].source,
-                                                  .to = &flights[i]->variants[0].buf };
+            wanted[n++] = (struct payload_fetch){ .source = flights[i]->received.source,
+                                                  .to = &flights[i]->received.buf };
     payload_fetch(r->store, wanted, n);
 }
 
@@ -227,14 +210,13 @@ static bool load_its_bytes(struct flight *f, struct outbox *out)
 {
     struct err err = { 0 };
 
-    if (!road_load_bytes(f, &f->variants[0], &err)) {
+    if (!road_load_bytes(f, &f->received, &err)) {
         load_failed(f, &err, out);
         return false;
     }
     if (f->source.size <= SEGMENT_PAYLOAD_MOST)
         return true;
-    f->job = (struct pool_job){ .run = walk_large };
-    pool_submit(f->road->pool, &f->job);
+    work_on_pool(f);
     return false;
 }
 
@@ -296,9 +278,9 @@ static bool fill_delivery(struct flight *f, const struct delivery_look *look,
     f->past = of->document.timeline;
     struct leg *p = flight_add_stored(f, v);
 
-    p->variant = &f->variants[0];
+    p->variant = &f->received;
     if (v->has_bytes)
-        f->variants[0].source = v->bytes;
+        f->received.source = v->bytes;
     if (!load_plan(f, &err)) {
         release(f, &err);
         return false;
@@ -344,7 +326,7 @@ static bool load_some_deliveries(struct road *r, struct flight **flights, size_t
 
         if (flights[i] == NULL)
             continue;
-        if (road_load_bytes(flights[i], &flights[i]->variants[0], &unread))
+        if (road_load_bytes(flights[i], &flights[i]->received, &unread))
             send_legs(flights[i], out);
         else
             load_failed(flights[i], &unread, out);

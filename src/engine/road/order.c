@@ -52,6 +52,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "engine/dispatch/dispatch.h"
+#include "engine/flight/bytes.h"
 #include "engine/road/order_keep.h"
 #include "engine/road/state.h"
 #include "engine/tally/mishaps.h"
@@ -171,7 +172,7 @@ void order_use(struct road *r, const struct plan *plan)
 
 static struct str order_key_of(struct flight *f, const struct plan_system *s)
 {
-    struct str body = buf_view(&f->variants[0].buf);
+    struct str body = buf_view(&f->received.buf);
     struct extract_source source = {
         .body = body, .whole = (int64_t)body.len == f->source.size, .head = f->head, .name = f->name
     };
@@ -199,13 +200,15 @@ static int64_t lane_number(int64_t system, struct str key)
     return (lane & INT64_MAX) | 1;
 }
 
-void order_mark(struct flight *f)
+bool order_mark(struct flight *f, struct err *err)
 {
     struct road *r = f->road;
 
     if (!atomic_load_explicit(&r->order->ordered, memory_order_relaxed) ||
         f->settle.task.kind == TASK_DELIVER)
-        return;
+        return true;
+    if (!variant_peek(f, &f->received, err))
+        return false;
     struct plan *plan = road_plan(r);
 
     for (size_t i = 0; i < f->leg_count; i++) {
@@ -216,9 +219,11 @@ void order_mark(struct flight *f)
             continue;
         row->lane = lane_number(s->word, order_key_of(f, s));
         row->seq = f->seq;
-        row->child = (int64_t)i;
+        row->child = order_child(f->child, i);
     }
     plan_unref(plan);
+    variant_unpeek(f);
+    return true;
 }
 
 static bool may_pass(struct road *r, int64_t system)

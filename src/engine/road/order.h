@@ -14,8 +14,9 @@ struct ordering;
 struct ordering *order_start(struct road *r);
 void order_done(struct ordering *o);
 void order_use(struct road *r, const struct plan *plan); /* the plan in force from now on */
-/* Gives new legs of ordered systems their lanes.  Call it before they are offered. */
-void order_mark(struct flight *f);
+/* Gives new legs of ordered systems their lanes.  Call it before they are offered.  False: a large
+ * document cannot be read for its key. */
+bool order_mark(struct flight *f, struct err *err);
 /* Whether a delivery that is being settled is dead and lets the others of its lane pass. */
 bool order_steps_aside(const struct leg *p);
 /* For the claimer, in every round: lanes whose turn was missed, or that wait for documents that

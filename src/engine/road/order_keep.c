@@ -69,7 +69,7 @@ bool keep_wants(struct flight *f)
     struct keeping *k = f->road->keeping;
     int64_t lane = f->leg_count == 1 ? f->legs[0]->row.lane : 0;
 
-    return lane != 0 && f->settle.task.kind == TASK_RUN && f->legs[0]->variant == f->variants &&
+    return lane != 0 && f->settle.task.kind == TASK_RUN && f->legs[0]->variant == &f->received &&
            f->source.size <= SEGMENT_PAYLOAD_MOST && keep_count(k) < KEPT_MOST &&
            !atomic_load(&f->road->stopping) &&
            atomic_load_explicit(slow_of(k, lane), memory_order_relaxed) != lane;

@@ -353,21 +353,35 @@ void outcome_dead(struct flight *f, enum timeline_stage stage, struct str what, 
                      f->message);
 }
 
-void outcome_again(struct flight *f, const struct err *err)
+/* After a back-off that grows with the attempts. */
+static void outcome_set_again(struct flight *f)
 {
     struct retry_rule rule = { .first_us = AGAIN_FIRST_US,
                                .most_us = (int64_t)AGAIN_MOST_S * CLOCK_S };
 
-    (void)snprintf(f->message, sizeof f->message, "%s", err->text);
-    flight_note(f, TIMELINE_DOCUMENT, TIMELINE_RETRY, STR(""), -1, f->message);
     f->settle.end = SETTLE_AGAIN;
     f->settle.part_count = 0;
     f->settle.code = STR("retry");
     f->settle.message = str_of(f->message);
     f->settle.due_us = road_now_us(f->road) + AGAIN_FIRST_US +
                        retry_wait_us(&rule, f->settle.task.attempts, chance_u64());
+}
+
+void outcome_again(struct flight *f, const struct err *err)
+{
+    (void)snprintf(f->message, sizeof f->message, "%s", err->text);
+    flight_note(f, TIMELINE_DOCUMENT, TIMELINE_RETRY, STR(""), -1, f->message);
+    outcome_set_again(f);
     if (!f->dry)
         mishaps_note(f->road->mishaps, "read", "document", STR("payload"), f->message);
+}
+
+void outcome_step_died(struct flight *f, struct str step, int64_t took_us, const char *message)
+{
+    (void)snprintf(f->message, sizeof f->message, "%s", message);
+    flight_note(f, TIMELINE_STEP, TIMELINE_RETRY, step, took_us, f->message);
+    outcome_set_again(f);
+    mishaps_note(f->road->mishaps, dead_codes[DEAD_SERVICE_FAILED], "step", step, f->message);
 }
 
 /* The delay is not an attempt: give the count back. */

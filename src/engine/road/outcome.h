@@ -21,7 +21,9 @@ void outcome_note(struct flight *f, const struct leg *p);
 void outcome_dead(struct flight *f, enum timeline_stage stage, struct str what, enum dead_code code,
                   int64_t took_us, const char *message);
 void outcome_again(struct flight *f, const struct err *err); /* to be retried after a back-off */
-void outcome_delayed(struct flight *f, int64_t due_us);      /* runs at this time; no failure */
+/* The process of a step died of it: to be retried as well. */
+void outcome_step_died(struct flight *f, struct str step, int64_t took_us, const char *message);
+void outcome_delayed(struct flight *f, int64_t due_us); /* runs at this time; no failure */
 /* Bytes cannot be read: missing, damaged or too large is final (dead); any other failure is
  * retried. */
 void outcome_read_failed(struct flight *f, const struct err *err);

@@ -261,8 +261,8 @@ void send_chain(struct leg *first, struct outbox *out)
 /* A large variant is uploaded and sent from the store, so that it does not stay in memory. */
 static bool has_large(const struct flight *f)
 {
-    for (size_t i = 1; i < f->variant_count; i++)
-        if (f->variants[i].buf.len > SEGMENT_PAYLOAD_MOST)
+    for (size_t i = 0; i < f->made_count; i++)
+        if (f->made[i]->buf.len > SEGMENT_PAYLOAD_MOST)
             return true;
     return false;
 }
@@ -273,10 +273,10 @@ void send_legs(struct flight *f, struct outbox *out)
     size_t count = f->leg_count;
     struct err err = { 0 };
 
-    order_mark(f);
     if (f->source.size > SEGMENT_PAYLOAD_MOST) /* sent from the store */
-        buf_done(&f->variants[0].buf);
-    if (has_large(f) && !variants_seal(f, &err)) { /* nothing was sent yet: safe to repeat */
+        buf_done(&f->received.buf);
+    /* Nothing was sent yet: safe to repeat. */
+    if (!order_mark(f, &err) || (has_large(f) && !variants_seal(f, &err))) {
         outcome_again(f, &err);
         settle_flight(f, out);
         return;

@@ -14,6 +14,7 @@
 #include "engine/road/order_keep.h"
 #include "engine/road/outbox.h"
 #include "engine/road/outcome.h"
+#include "engine/road/parts.h"
 #include "engine/road/redrive.h"
 #include "engine/road/state.h"
 #include "engine/tally/mishaps.h"
@@ -78,7 +79,7 @@ static bool fill_leg(struct flight *f, struct leg *p, bool has_row, struct settl
         return false;
     *to = p->row;
     to->aside = p->row.num != 0 && order_steps_aside(p);
-    if (p->variant != f->variants)
+    if (p->variant != &f->received)
         to->bytes = &p->variant->settle;
     to->answer = answers_keep(p);
     return true;
@@ -102,6 +103,22 @@ static bool fill_legs(struct flight *f, struct err *err)
         outcome_note(f, f->legs[i]);
     s->end = over ? SETTLE_OVER : SETTLE_DELIVERIES;
     s->state = DOCUMENT_DELIVERED;
+    return true;
+}
+
+/* What the steps made is stored with whatever came of the run, but not of each attempt. */
+static bool fill_stages(struct flight *f, struct err *err)
+{
+    struct settle_op *s = &f->settle;
+
+    if (s->end == SETTLE_AGAIN || s->task.kind == TASK_DELIVER || f->made_count == 0)
+        return true;
+    if (!variants_seal(f, err))
+        return false;
+    s->stages = ARENA_ARRAY(&f->arena, struct settle_bytes *, f->made_count);
+    s->stage_count = f->made_count;
+    for (size_t i = 0; i < f->made_count; i++)
+        s->stages[i] = &f->made[i]->settle;
     return true;
 }
 
@@ -187,6 +204,30 @@ static void settling_note_stored(const struct flight *f)
         road_note_due(f->road, s->due_us);
 }
 
+static void drop_and_go(struct pool_job *job)
+{
+    struct flight *f = container_of(job, struct flight, job);
+
+    variants_drop_uploads(f);
+    road_gone(f);
+}
+
+/* What was uploaded and no row names is deleted, on a thread that may block.  When the node stops
+ * the next start sweeps it. */
+static void settling_gone(struct flight *f)
+{
+    const struct settle_op *s = &f->settle;
+    bool adopted = s->ours && s->end != SETTLE_AGAIN;
+
+    parts_drop(f);
+    if (adopted || !variants_have_uploads(f) || atomic_load(&f->road->stopping)) {
+        road_gone(f);
+        return;
+    }
+    f->job = (struct pool_job){ .run = drop_and_go };
+    pool_submit(f->road->pool, &f->job);
+}
+
 /* On the writer's thread.  A failed settlement is repeated; `ours` false: the claim was lost. */
 static void on_settled(struct store_op *op)
 {
@@ -196,6 +237,8 @@ static void on_settled(struct store_op *op)
     fault_point(SETTLED);
     if (!op->ok) {
         f->unknown = f->unknown || op->err.kind == ERR_UNCERTAIN;
+        f->refused = f->parts != NULL && op->err.kind == ERR_LIMIT && op->err.sys == 0;
+        f->unfilled = f->refused;
         road_unsettled(f);
         return;
     }
@@ -212,10 +255,12 @@ static void on_settled(struct store_op *op)
     metric_observe_us(&run_time, clock_mono_us() - f->began_us);
     if (s->ours || f->unknown)
         settling_note_stored(f);
+    if (f->parts != NULL)
+        road_note_backlog(f->road);
     if (s->end == SETTLE_DEAD)
         redrive_note_dead(f);
     if (!s->keep || !keep_put(f))
-        road_gone(f);
+        settling_gone(f);
 }
 
 /* The retention depends on the type and on the final state. */
@@ -229,14 +274,32 @@ static void fill_keep(struct flight *f)
     s->keep_cancelled = retain_days(store, type, DOCUMENT_CANCELLED);
 }
 
+struct store_op *settling_op(struct flight *f)
+{
+    return f->parts != NULL ? parts_settlement(f, on_settled) : &f->settle.op;
+}
+
+/* The last chunk goes beyond a limit of the store: that will not change. */
+static void refuse_parts(struct flight *f)
+{
+    struct err why = f->settle.op.err;
+
+    parts_drop(f);
+    outcome_dead(f, TIMELINE_STEP, STR(""), DEAD_LIMIT, -1, why.text);
+}
+
 void settle_flight(struct flight *f, struct outbox *out)
 {
     struct settle_op *s = &f->settle;
 
+    if (f->refused)
+        refuse_parts(f);
+    f->refused = false;
     if (s->task.kind != TASK_DELIVER)
         settling_fill_facts(f->road, &f->facts, f->route, &f->arena, s);
     if ((s->end == SETTLE_DELIVERIES && !fill_legs(f, &s->op.err)) ||
-        (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err))) {
+        (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err)) ||
+        (f->keeps_stages && !fill_stages(f, &s->op.err))) {
         f->unfilled = true;
         road_unsettled(f);
         return;
@@ -249,9 +312,10 @@ void settle_flight(struct flight *f, struct outbox *out)
     s->doc = f->source.num;
     s->gateway = f->gateway;
     s->seq = f->seq;
-    s->keep = s->end == SETTLE_DELIVERIES && keep_wants(f);
+    s->child = f->child;
+    s->keep = s->end == SETTLE_DELIVERIES && f->parts == NULL && keep_wants(f);
     s->timeline = buf_view(&f->timeline);
     s->trims = f->past.len > TIMELINE_FULL;
     s->op = (struct store_op){ .verb = &settle_verb, .done = on_settled };
-    outbox_add_settlement(out, &s->op);
+    outbox_add_settlement(out, settling_op(f));
 }

@@ -8,11 +8,14 @@ struct outbox;
 struct plan_route;
 struct road;
 struct settle_op;
+struct store_op;
 
 /* Settles a flight whose legs all have their outcome, or that has none.  Blocks on the store if a
  * queue is new or bytes are large.  If the outcome cannot be committed now, the flight stays in
  * memory and the claimer repeats the settlement, so that a send is not forgotten. */
 void settle_flight(struct flight *f, struct outbox *out);
+/* The operation of a settlement that is prepared, to be submitted (again). */
+struct store_op *settling_op(struct flight *f);
 
 /* What was extracted, with its name ids, into has_facts and what follows it.  route: NULL if it is
  * not known. */

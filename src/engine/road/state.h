@@ -14,6 +14,7 @@
 
 enum { ROAD_WORKERS_MOST = 16, ROAD_PLANS_MOST = 8 };
 
+struct caging;
 struct crew;
 struct keeping;
 struct mishaps;
@@ -48,8 +49,10 @@ struct road {
     struct ways *ways;
     struct ordering *order;
     struct keeping *keeping;
+    struct caging *caging;
     struct suspects suspects;
     struct walking_place walking[RECORDER_SLOTS]; /* by the slot of the task's code */
+    struct walking_list waiting;                  /* walks that wait */
 
     pthread_rwlock_t plan_lock;
     struct plan *plan;                   /* in force */

@@ -10,31 +10,48 @@
  * `route` step extracts again and goes back to the router; `drop` and `batch` end the walk.  All
  * legs are sent after the walk, by the caller.
  *
+ * A step that cannot run on this thread makes the walk wait.  Its place (f->walk) says where it is:
+ * the route, the step, the bytes that the step reads, and what the router was asked.  Nothing else
+ * of a walk lives on a stack, so walk() called again goes on there, on whichever thread.
+ *
  * Invariants
  *   (1) The result depends on the bytes, the head and name of the request, the facts in the
  *       document's row, and the plan of the version under which it was accepted (the plan in force
  *       if that version has no routes: load.c).  The clock has one use: delay and expiry decide
  *       whether the walk goes on, never where it leads.
- *   (2) The walk sends nothing and writes nothing to the store.  It reads payload bytes, and only
- *       those of a document too large for memory (then the caller is a thread that may block).
- *   (3) variants[0], the received bytes, never changes.  At most FLIGHT_VARIANTS_MOST variants
- *       and SETTLE_DELIVERIES_MOST legs exist; beyond that the document is dead (`limit`).
+ *   (2) The walk sends nothing and writes no row of this document, but for (6).  It reads payload
+ *       bytes of a document too large for memory, and uploads what a step makes that is too large;
+ *       no row names these uploads before the settlement, and those that it will not name are
+ *       dropped.  Steps that read or write in pieces do so on a thread that may block.
+ *   (3) The received bytes never change.  At most FLIGHT_MADE_MOST steps change the bytes, and at
+ *       most SETTLE_DELIVERIES_MOST legs exist; beyond that the document is dead (`limit`).  What
+ *       a step made stays while a later step reads it or a leg sends it.
  *   (4) The walk ends.  A route has finitely many steps, and the router is asked at most HOPS_MOST
  *       times and never twice with the same sender, receiver and type; else the document is dead
- *       (`loop`).  Service code that does not return is not covered by this.
- *   (5) walk() returns true exactly when settle.end is SETTLE_DELIVERIES with at least one leg.
- *       Otherwise settle.end is OVER, JOIN, DEAD or AGAIN, and legs that were added before a
- *       later step failed are not sent and not stored: the settlement reads legs only for
+ *       (`loop`).  Service code that does not return is not covered by this; what runs in a process
+ *       of its own returns, or is killed.  A wait ends: with a thread of the pool, or within the
+ *       time of the steps that are ahead, or the document goes back to the store.
+ *   (5) walk() returns WALK_SENDS exactly when settle.end is SETTLE_DELIVERIES with at least one
+ *       leg.  With WALK_ENDS settle.end is OVER, JOIN, DEAD or AGAIN, and legs that were added
+ *       before a later step failed are not sent and not stored: the settlement reads legs only for
  *       SETTLE_DELIVERIES.
+ *   (6) Only a step that makes parts has an effect before the settlement: it commits them in
+ *       chunks, and a repeated walk leaves out those that are there (parts.h).  So a document
+ *       whose walk fails behind its first chunk is dead or repeated with parts that exist.
+ *   (7) A walk that waits holds nothing that others wait for: no worker, no slot of the recorder,
+ *       not the lock `large`, and no large payload in memory.  The step that waits has had no
+ *       effect but (6); if it began, it begins again, for steps are pure.
  *
- * Crash.  At every point of the walk the document's task is a claimed row and nothing else has
- * happened.  The next claim walks again and gets the same legs by (1); the id of a leg is derived
- * from the document's id, the endpoint's name and its count (flight.c).  If the code of a
- * connector or a service brings the process down, the caller has recorded the task as running
- * (suspects.h), and it becomes poison after a few such crashes.
+ * Crash.  At every point of the walk, also while it waits, the document's task is a claimed row and
+ * nothing else has happened but (6); uploads that no row names are swept.  The next claim walks
+ * again and gets the same legs by (1); the id of a leg is derived from the document's id, the
+ * endpoint's name and its count (flight.c).  If the code of a connector or a service brings the
+ * process down, the caller has recorded the task as running (suspects.h), and it becomes poison
+ * after a few such crashes.
  *
- * Races.  One thread holds the flight during the walk.  The plan is immutable and referenced by
- * the flight.  A new version that comes into force meanwhile has no effect on this walk; if the
+ * Races.  One thread holds the flight during the walk; while it waits, whoever it waits for.
+ * Others see the copy of its facts (walking.h).  The plan is immutable and referenced by the
+ * flight.  A new version that comes into force meanwhile has no effect on this walk; if the
  * document dies of the older one, the settlement asks for a re-drive (redrive.c).
  *
  * A dry flight (f->dry: rehearsals and questions of operators) takes the same way, ignores delay
@@ -49,10 +66,13 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "core/head.h"
+#include "core/part.h"
 #include "engine/flight/bytes.h"
 #include "engine/road/join.h"
 #include "engine/road/outcome.h"
+#include "engine/road/parts.h"
 #include "engine/road/state.h"
+#include "engine/road/step.h"
 #include "engine/road/walking.h"
 #include "engine/tally/ways.h"
 #include "store/road/accept.h"
@@ -167,7 +187,7 @@ bool walk_find_facts(struct flight *f)
     const struct plan_gateway *g = plan_gateway_find(f->plan, f->gateway);
     int64_t from = clock_mono_us();
     struct extract_failure failure;
-    struct str body = buf_view(&f->variants[0].buf);
+    struct str body = buf_view(&f->received.buf);
     struct extract_source source = {
         .body = body, .whole = (int64_t)body.len == f->source.size, .head = f->head, .name = f->name
     };
@@ -302,64 +322,6 @@ static bool walk_may_go_on(struct flight *f, const struct plan_route *r, bool fi
 
 /* ---- steps ---- */
 
-static void note_step(struct flight *f, const struct plan_step *s, int64_t from_us)
-{
-    f->step_count++;
-    flight_note(f, TIMELINE_STEP, TIMELINE_DONE, s->name, clock_mono_us() - from_us, NULL);
-}
-
-static struct service_document walk_document(const struct flight *f)
-{
-    return (struct service_document){ .id = f->source.id,
-                                      .received_us = f->received_us,
-                                      .facts = &f->facts,
-                                      .name = f->name,
-                                      .ctype = f->ctype,
-                                      .gateway = name_text(f->road->store, f->gateway) };
-}
-
-static bool run_service(struct flight *f, const struct plan_step *s, struct variant **bytes)
-{
-    struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
-    int64_t from = clock_mono_us();
-    struct variant *out = &f->variants[f->variant_count];
-    struct err err = { 0 };
-
-    if (f->variant_count == FLIGHT_VARIANTS_MOST) {
-        outcome_dead(f, TIMELINE_STEP, s->name, DEAD_LIMIT, -1,
-                     "more steps change this document than a route may have");
-        return false;
-    }
-    if (f->until_us != 0 && clock_mono_us() >= f->until_us) {
-        outcome_dead(f, TIMELINE_STEP, s->name, DEAD_BUDGET, -1, "its steps take too long");
-        return false;
-    }
-    if (!variant_load(f, *bytes, &err)) {
-        outcome_read_failed(f, &err);
-        return false;
-    }
-    *out = (struct variant){ .buf = BUF_INIT(SERVICE_BYTES_MOST),
-                             .step = s->name,
-                             .step_number = f->step_count + 1 };
-    f->variant_count++;
-    struct service_document d = walk_document(f);
-
-    if (!s->service->run(s->self, buf_view(&(*bytes)->buf), &d, &out->buf, &failure)) {
-        outcome_dead(f, TIMELINE_STEP, s->name, failure.code, clock_mono_us() - from,
-                     failure.message);
-        return false;
-    }
-    note_step(f, s, from);
-    /* Unchanged bytes need no variant, so they are not stored a second time. */
-    if (str_eq(buf_view(&out->buf), buf_view(&(*bytes)->buf))) {
-        buf_done(&out->buf);
-        f->variant_count--;
-        return true;
-    }
-    *bytes = out;
-    return true;
-}
-
 static const struct plan_system *receiver_of(const struct flight *f)
 {
     int64_t word;
@@ -372,7 +334,7 @@ static const struct plan_system *receiver_of(const struct flight *f)
                   : NULL; /* plan_build_apart(): a new name is not in the store */
 }
 
-static bool walk_add_deliveries(struct flight *f, const struct plan_step *s, struct variant *bytes)
+static enum way walk_add_deliveries(struct flight *f, const struct plan_step *s)
 {
     for (size_t i = 0; i < s->endpoint_count; i++) {
         const struct plan_endpoint *e = s->endpoints[i];
@@ -384,161 +346,281 @@ static bool walk_add_deliveries(struct flight *f, const struct plan_step *s, str
                            "say `system:` at the endpoint or extract a receiver",
                            STR_ARG(e->name));
             outcome_dead(f, TIMELINE_STEP, s->name, DEAD_UNKNOWN_SYSTEM, -1, f->message);
-            return false;
+            return WAY_DEAD;
         }
         if (f->leg_count == SETTLE_DELIVERIES_MOST) {
             outcome_dead(f, TIMELINE_STEP, s->name, DEAD_LIMIT, -1,
                          "more deliveries than a document may have");
-            return false;
+            return WAY_DEAD;
         }
         struct leg *p = flight_add_leg(f, e, system);
 
-        p->variant = bytes;
+        p->variant = f->walk.bytes;
     }
-    return true;
+    return WAY_ON;
 }
 
-static bool reroute(struct flight *f, const struct plan_step *s, const struct variant *bytes)
+/* The router is about to be asked again: remember what it was asked. */
+static void leave_route(struct flight *f)
 {
-    struct facts found = { 0 };
-    struct extract_failure failure;
-    struct str body = buf_view(&bytes->buf);
-    struct extract_source source = { .body = body,
-                                     .whole = bytes != f->variants ||
-                                              (int64_t)body.len == f->source.size,
+    const struct facts *x = &f->facts;
+
+    if (!f->walk.routed)
+        return;
+    struct walk_visit *v = ARENA_NEW(&f->arena, struct walk_visit);
+
+    *v = (struct walk_visit){ f->walk.visits, x->sender, x->receiver, x->type };
+    f->walk.visits = v;
+    f->walk.hops++;
+}
+
+/* True: all of these facts are known. */
+static bool take_facts(struct flight *f, const struct facts *found,
+                       const struct extract_source *source, int64_t from_us)
+{
+    leave_route(f);
+    facts_keep_begin(&f->facts);
+    if (found->sender.ptr != NULL)
+        f->facts.sender = found->sender;
+    if (found->receiver.ptr != NULL)
+        f->facts.receiver = found->receiver;
+    if (found->type.ptr != NULL)
+        f->facts.type = found->type;
+    bool known = walk_look_up(f, from_us);
+
+    find_search(f, source);
+    return known;
+}
+
+static enum way extract_again(struct flight *f, const struct plan_step *s)
+{
+    const struct variant *bytes = f->walk.bytes;
+    struct extract_source source = { .body = buf_view(&bytes->buf),
+                                     .whole = variant_is_in_memory(bytes),
                                      .head = f->head,
                                      .name = f->name };
     int64_t from = clock_mono_us();
+    struct extract_failure failure;
+    struct facts found = { 0 };
 
     if (!extract_run(s->extractor, &source, &f->arena, &found, &failure)) {
         outcome_dead(f, TIMELINE_STEP, s->name, failure.code, clock_mono_us() - from,
                      failure.message);
-        return false;
+        return WAY_DEAD;
     }
-    facts_keep_begin(&f->facts);
-    if (found.sender.ptr != NULL)
-        f->facts.sender = found.sender;
-    if (found.receiver.ptr != NULL)
-        f->facts.receiver = found.receiver;
-    if (found.type.ptr != NULL)
-        f->facts.type = found.type;
-    bool known = walk_look_up(f, from);
-
-    find_search(f, &source);
-    if (!known)
-        return false;
+    if (!take_facts(f, &found, &source, from))
+        return WAY_DEAD;
     walking_show(f);
-    note_step(f, s, from);
+    step_note_done(f, s, from);
+    return WAY_BACK_TO_ROUTER;
+}
+
+static enum way reroute(struct flight *f, const struct plan_step *s)
+{
+    struct err err = { 0 };
+
+    if (!variant_peek(f, f->walk.bytes, &err)) {
+        outcome_read_failed(f, &err);
+        return WAY_DEAD;
+    }
+    enum way way = extract_again(f, s);
+
+    variant_unpeek(f);
+    return way;
+}
+
+static enum way walk_drop(struct flight *f, const struct plan_step *s)
+{
+    (void)snprintf(f->message, sizeof f->message, "dropped%s%.*s", s->reason.len > 0 ? ": " : "",
+                   (int)s->reason.len, s->reason.ptr);
+    flight_note(f, TIMELINE_STEP, TIMELINE_DROPPED, s->name, -1, f->message);
+    return WAY_ENDS;
+}
+
+static enum way walk_step(struct flight *f, const struct plan_step *s)
+{
+    switch (s->kind) {
+    case STEP_SERVICE:
+        return step_run(f, s);
+    case STEP_DELIVER:
+        return walk_add_deliveries(f, s);
+    case STEP_ROUTE:
+        return reroute(f, s);
+    case STEP_DROP:
+        return walk_drop(f, s);
+    case STEP_BATCH:
+        return join_batch(f, s, f->walk.bytes) ? WAY_ENDS : WAY_DEAD;
+    }
+    return WAY_DEAD;
+}
+
+/* ---- the way ---- */
+
+static bool was_here(const struct flight *f)
+{
+    const struct facts *x = &f->facts;
+
+    for (const struct walk_visit *v = f->walk.visits; v != NULL; v = v->before)
+        if (str_eq(v->sender, x->sender) && str_eq(v->receiver, x->receiver) &&
+            str_eq(v->type, x->type))
+            return true;
+    return false;
+}
+
+static bool goes_in_circles(struct flight *f)
+{
+    bool again = was_here(f);
+
+    if (!again && f->walk.hops < HOPS_MOST)
+        return false;
+    (void)snprintf(f->message, sizeof f->message,
+                   "routed in a circle: sender %.*s, receiver %.*s, type %.*s came %s",
+                   STR_ARG(walk_shown(f->facts.sender)), STR_ARG(walk_shown(f->facts.receiver)),
+                   STR_ARG(walk_shown(f->facts.type)),
+                   again ? "a second time" : "after too many hops");
+    outcome_dead(f, TIMELINE_ROUTE, STR(""), DEAD_LOOP, -1, f->message);
     return true;
 }
 
-enum way { WAY_ENDS, WAY_BACK_TO_ROUTER, WAY_DEAD };
-
-static enum way walk_run_steps(struct flight *f, const struct plan_route *r, struct variant **bytes)
+/* False: there is no route, or the document does not take it now. */
+static bool enter_route(struct flight *f)
 {
+    if (goes_in_circles(f))
+        return false;
+    const struct plan_route *r = walk_find_route(f);
+
+    f->walk.routed = true;
+    if (r != NULL && r->keeps_stages && !f->dry)
+        f->keeps_stages = true;
+    return r != NULL && walk_may_go_on(f, r, f->walk.hops == 0);
+}
+
+/* A document that came out of a batch runs the steps of the batch first. */
+static bool enter_chain(struct flight *f)
+{
+    f->route = &f->batch->chain;
+    flight_note(f, TIMELINE_ROUTE, TIMELINE_DONE, f->route->name, -1, "the steps of the batch");
+    return walk_may_go_on(f, f->route, false);
+}
+
+/* From the step at which the walk is. */
+static enum way walk_run_steps(struct flight *f)
+{
+    const struct plan_route *r = f->route;
+
     if (r->broken != NULL) {
         outcome_dead(f, TIMELINE_ROUTE, r->name, DEAD_SERVICE_FAILED, -1, r->broken);
         return WAY_DEAD;
     }
-    for (size_t i = 0; i < r->step_count; i++) {
-        const struct plan_step *s = &r->steps[i];
+    while (f->walk.step < r->step_count) {
+        enum way way = walk_step(f, &r->steps[f->walk.step]);
 
-        switch (s->kind) {
-        case STEP_SERVICE:
-            if (!run_service(f, s, bytes))
-                return WAY_DEAD;
-            break;
-        case STEP_DELIVER:
-            if (!walk_add_deliveries(f, s, *bytes))
-                return WAY_DEAD;
-            break;
-        case STEP_ROUTE:
-            return reroute(f, s, *bytes) ? WAY_BACK_TO_ROUTER : WAY_DEAD;
-        case STEP_DROP:
-            (void)snprintf(f->message, sizeof f->message, "dropped%s%.*s",
-                           s->reason.len > 0 ? ": " : "", (int)s->reason.len, s->reason.ptr);
-            flight_note(f, TIMELINE_STEP, TIMELINE_DROPPED, s->name, -1, f->message);
-            return WAY_ENDS;
-        case STEP_BATCH:
-            return join_batch(f, s, *bytes) ? WAY_ENDS : WAY_DEAD;
-        }
+        if (way == WAY_WAITS)
+            return way;
+        f->walk.step++;
+        if (way != WAY_ON)
+            return way;
     }
     return WAY_ENDS;
 }
 
-/* The facts with which the router was asked. */
-struct visit {
-    struct str sender, receiver, type;
-};
-
-static bool was_here(struct visit *visits, size_t count, const struct facts *x)
+/* WAY_ENDS: the walk reached its end, with or without deliveries. */
+static enum way walk_on(struct flight *f)
 {
-    for (size_t i = 0; i < count; i++)
-        if (str_eq(visits[i].sender, x->sender) && str_eq(visits[i].receiver, x->receiver) &&
-            str_eq(visits[i].type, x->type))
-            return true;
-    visits[count] = (struct visit){ x->sender, x->receiver, x->type };
-    return false;
-}
+    for (;;) {
+        if (!f->walk.in_route) {
+            bool chain = f->batch != NULL && !f->walk.entered;
 
-/* A document that came out of a batch runs the steps of the batch first. */
-static enum way run_chain(struct flight *f, struct variant **bytes)
-{
-    f->route = &f->batch->chain;
-    flight_note(f, TIMELINE_ROUTE, TIMELINE_DONE, f->route->name, -1, "the steps of the batch");
-    return walk_may_go_on(f, f->route, false) ? walk_run_steps(f, f->route, bytes) : WAY_DEAD;
-}
-
-/* True: the walk reached its end, with or without deliveries.  False: dead or to be tried again. */
-static bool walk_find_way(struct flight *f)
-{
-    struct visit visits[HOPS_MOST];
-    struct variant *bytes = &f->variants[0];
-    enum way first = f->batch != NULL ? run_chain(f, &bytes) : WAY_BACK_TO_ROUTER;
-
-    if (first != WAY_BACK_TO_ROUTER)
-        return first == WAY_ENDS;
-    for (size_t hop = 0;; hop++) {
-        if (hop == HOPS_MOST || was_here(visits, hop, &f->facts)) {
-            (void)snprintf(f->message, sizeof f->message,
-                           "routed in a circle: sender %.*s, receiver %.*s, type %.*s came %s",
-                           STR_ARG(walk_shown(f->facts.sender)),
-                           STR_ARG(walk_shown(f->facts.receiver)),
-                           STR_ARG(walk_shown(f->facts.type)),
-                           hop == HOPS_MOST ? "after too many hops" : "a second time");
-            outcome_dead(f, TIMELINE_ROUTE, STR(""), DEAD_LOOP, -1, f->message);
-            return false;
+            f->walk.entered = true;
+            if (!(chain ? enter_chain(f) : enter_route(f)))
+                return WAY_DEAD;
+            f->walk.in_route = true;
+            f->walk.step = 0;
         }
-        const struct plan_route *r = walk_find_route(f);
-        enum way way =
-            r != NULL && walk_may_go_on(f, r, hop == 0) ? walk_run_steps(f, r, &bytes) : WAY_DEAD;
+        enum way way = walk_run_steps(f);
 
         if (way != WAY_BACK_TO_ROUTER)
-            return way == WAY_ENDS;
+            return way;
+        f->walk.in_route = false;
     }
+}
+
+/* Documents that are made of each other, without an end. */
+static bool is_a_loop(struct flight *f)
+{
+    if (f->facts.generation < PART_GENERATION_MOST)
+        return false;
+    (void)snprintf(
+        f->message, sizeof f->message,
+        "it is made of a document that was made of one, %u times; see whether the routes "
+        "of its forefathers lead into each other",
+        f->facts.generation);
+    outcome_dead(f, TIMELINE_ROUTE, STR(""), DEAD_LOOP, -1, f->message);
+    return true;
+}
+
+/* The step that made it could not say what it is (parts.h). */
+static bool is_a_failed_part(struct flight *f)
+{
+    struct str why = { 0 };
+
+    if (f->facts.generation > 0)
+        why = facts_attribute(&f->facts, PARTS_FAILED);
+    if (why.ptr == NULL)
+        return false;
+    (void)snprintf(f->message, sizeof f->message, "%.*s", STR_ARG(why));
+    outcome_dead(f, TIMELINE_EXTRACT, STR(""), DEAD_EXTRACT_FAILED, -1, f->message);
+    return true;
+}
+
+static bool walk_begin(struct flight *f)
+{
+    struct err err = { 0 };
+
+    f->walk = (struct walk_at){ .begun = true, .bytes = &f->received };
+    if (!variant_peek(f, &f->received, &err)) {
+        outcome_read_failed(f, &err);
+        return false;
+    }
+    fault_point_on(ROAD_WALK, buf_view(&f->received.buf));
+    bool found = walk_find_facts(f);
+
+    if (found)
+        found = !is_a_loop(f) && !is_a_failed_part(f);
+    if (found)
+        walking_show(f);
+    fault_point_on(ROAD_ROUTE, buf_view(&f->received.buf));
+    variant_unpeek(f);
+    return found;
 }
 
 bool walk_only(struct flight *f)
 {
-    return walk_find_facts(f) && walk_find_way(f);
+    f->walk = (struct walk_at){ .begun = true, .bytes = &f->received };
+    return walk_find_facts(f) && !is_a_loop(f) && !is_a_failed_part(f) && walk_on(f) == WAY_ENDS;
 }
 
-bool walk(struct flight *f)
+/* Bytes that no settlement will name are given up. */
+static enum walk_result walk_end(struct flight *f, bool found)
 {
-    fault_point_on(ROAD_WALK, buf_view(&f->variants[0].buf));
-    bool found = walk_find_facts(f);
-
-    if (found)
-        walking_show(f);
-    fault_point_on(ROAD_ROUTE, buf_view(&f->variants[0].buf));
-    if (found && walk_find_way(f) && f->leg_count == 0) {
-        if (f->settle.end != SETTLE_JOIN)
-            f->settle.end = SETTLE_OVER;
-        f->settle.state = DOCUMENT_DONE;
-        return false;
+    if (found && f->leg_count > 0) {
+        f->settle.end = SETTLE_DELIVERIES;
+        return WALK_SENDS;
     }
-    if (f->leg_count == 0 || f->settle.end == SETTLE_DEAD || f->settle.end == SETTLE_AGAIN)
-        return false;
-    f->settle.end = SETTLE_DELIVERIES;
-    return true;
+    if (found && f->settle.end != SETTLE_JOIN)
+        f->settle.end = SETTLE_OVER;
+    if (found)
+        f->settle.state = DOCUMENT_DONE;
+    if (!found)
+        parts_drop(f);
+    if (f->settle.end != SETTLE_JOIN && (!f->keeps_stages || f->settle.end == SETTLE_AGAIN))
+        variants_drop_uploads(f);
+    return WALK_ENDS;
+}
+
+enum walk_result walk(struct flight *f)
+{
+    enum way way = f->walk.begun || walk_begin(f) ? walk_on(f) : WAY_DEAD;
+
+    return way == WAY_WAITS ? WALK_WAITS : walk_end(f, way == WAY_ENDS);
 }

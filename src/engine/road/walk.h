@@ -9,9 +9,16 @@
 
 #include "engine/flight/flight.h"
 
-/* The whole walk.  True: the flight has deliveries, to be sent.  False: it is over, joins a batch,
- * is dead or is to be tried again; settle.end says which, and the flight is to be settled. */
-bool walk(struct flight *f);
+enum walk_result {
+    WALK_SENDS, /* the flight has deliveries, to be sent */
+    WALK_ENDS,  /* it is over, joins a batch, is dead or is to be tried again: settle.end.  It is to
+                   be settled */
+    WALK_WAITS, /* the next step cannot run on this thread: f->walk.need.  Call walk() again there
+                 */
+};
+
+/* The whole walk, or from where it waited. */
+enum walk_result walk(struct flight *f);
 /* Extraction and routing alone, for callers that only want to know the result. */
 bool walk_find_facts(struct flight *f);
 const struct plan_route *walk_find_route(struct flight *f);

@@ -1,28 +1,136 @@
 #include "engine/road/work.h"
 
+#include <stdio.h>
+
+#include "base/container_of.h"
+#include "engine/flight/bytes.h"
+#include "engine/road/caging.h"
+#include "engine/road/outcome.h"
+#include "engine/road/parts.h"
 #include "engine/road/send.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
+#include "engine/road/step.h"
 #include "engine/road/walk.h"
 
 enum { BATCH = 32 }; /* flights a worker takes at once */
 
-void work_on(struct flight *f, struct outbox *out)
+/* What has happened is as if it had not: the next run begins anew.  A document that expires
+ * meanwhile is due when it expires. */
+static void put_walk_back(struct flight *f, int64_t wait_us, const char *why, struct outbox *out)
+{
+    int64_t due = road_now_us(f->road) + wait_us;
+
+    walking_begin(f, NULL);
+    step_drop(f);
+    parts_drop(f);
+    variants_drop_uploads(f);
+    if (f->expires_us != 0 && due > f->expires_us)
+        due = f->expires_us;
+    if (!f->recovered)
+        buf_clear(&f->timeline);
+    (void)snprintf(f->message, sizeof f->message, "%s", why);
+    outcome_delayed(f, due);
+    settle_flight(f, out);
+}
+
+void work_put_back(struct road *r, struct flight *first)
+{
+    OUTBOX(out, r);
+
+    for (struct flight *next; first != NULL; first = next) {
+        next = first->next;
+        put_walk_back(first, 0, "the node stopped while it waited for a step", &out);
+    }
+}
+
+static void wait_for_cage(struct flight *f, struct outbox *out)
+{
+    struct str step = f->route->steps[f->walk.step].name;
+    char why[VERDICT_MESSAGE_MOST];
+    int64_t wait_us;
+
+    if (caging_put(f, &wait_us))
+        return;
+    (void)snprintf(why, sizeof why, "waits for its turn at the step %.*s", STR_ARG(step));
+    put_walk_back(f, wait_us, why, out);
+}
+
+/* Everything that others wait for has been let go. */
+static void wait_for_need(struct flight *f, struct outbox *out)
+{
+    switch (f->walk.need) {
+    case WALK_NEEDS_THREAD:
+        work_on_pool(f);
+        break;
+    case WALK_NEEDS_CAGE:
+        wait_for_cage(f, out);
+        break;
+    }
+}
+
+/* The flight may be gone afterwards, or be somebody else's. */
+static void after_walk(struct flight *f, enum walk_result result, struct outbox *out)
+{
+    switch (result) {
+    case WALK_SENDS:
+        send_legs(f, out);
+        break;
+    case WALK_ENDS:
+        settle_flight(f, out);
+        break;
+    case WALK_WAITS:
+        break;
+    }
+}
+
+/* Walks the flight, then offers its deliveries or settles it.  The flight of a stored delivery is
+ * not walked, only offered.  A walk that waits is handed on. */
+static void work_on(struct flight *f, struct outbox *out)
 {
     struct road *r = f->road;
     struct task_code c = suspects_enter(&r->suspects, &f->settle.task);
+    enum walk_result result = WALK_SENDS;
 
-    bool walks = f->settle.task.kind != TASK_DELIVER;
+    if (f->settle.task.kind != TASK_DELIVER) {
+        walking_begin(f, c.slot >= 0 ? &r->walking[c.slot] : NULL);
+        result = walk(f);
+        if (result == WALK_WAITS)
+            walking_wait(f);
+        else
+            walking_end(f);
+    }
+    bool large = f->holds_large;
 
-    f->place = walks && c.slot >= 0 ? &r->walking[c.slot] : NULL;
-    bool goes_on = !walks || walk(f);
-
-    walking_end(f);
-    if (goes_on)
-        send_legs(f, out);
-    else
-        settle_flight(f, out);
+    f->holds_large = false;
+    after_walk(f, result, out);
+    if (large)
+        (void)pthread_mutex_unlock(&r->stock->large);
     suspects_leave(&r->suspects, c);
+    if (result == WALK_WAITS)
+        wait_for_need(f, out);
+}
+
+void work_go_on(struct road *r, struct flight **flights, size_t count)
+{
+    OUTBOX(out, r);
+
+    for (size_t i = 0; i < count; i++)
+        work_on(flights[i], &out);
+}
+
+static void on_pool(struct pool_job *job)
+{
+    struct flight *f = container_of(job, struct flight, job);
+
+    work_go_on(f->road, &f, 1);
+}
+
+void work_on_pool(struct flight *f)
+{
+    f->may_block = true;
+    f->job = (struct pool_job){ .run = on_pool };
+    pool_submit(f->road->pool, &f->job);
 }
 
 void *work_main(void *road)
@@ -31,11 +139,7 @@ void *work_main(void *road)
     struct flight *batch[BATCH];
     size_t n;
 
-    while ((n = road_take(r, batch, BATCH)) > 0) {
-        OUTBOX(out, r);
-
-        for (size_t i = 0; i < n; i++)
-            work_on(batch[i], &out);
-    }
+    while ((n = road_take(r, batch, BATCH)) > 0)
+        work_go_on(r, batch, n);
     return NULL;
 }

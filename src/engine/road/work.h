@@ -1,14 +1,21 @@
 /* work.h - the workers: they walk flights and send their deliveries.
  *
- * Threads: work_main() is a worker; work_on() on any thread that may compute.
+ * Threads: work_main() is a worker.
  */
 #pragma once
 
-struct flight;
-struct outbox;
+#include <stddef.h>
 
-/* Walks the flight, then offers its deliveries or settles it.  The flight of a stored delivery is
- * not walked, only offered. */
-void work_on(struct flight *f, struct outbox *out);
+struct flight;
+struct road;
+
+/* Walks a flight on a thread of the pool, which may block: for large documents. */
+void work_on_pool(struct flight *f);
+/* Begins these walks, or goes on with those that waited; then their deliveries are offered, or they
+ * are settled.  One that waits again is handed on. */
+void work_go_on(struct road *r, struct flight **flights, size_t count);
+/* The node stops, and these walks wait: a chain.  Their documents go back to the store, due at
+ * once, and it was no attempt. */
+void work_put_back(struct road *r, struct flight *first);
 
 void *work_main(void *road);

@@ -95,9 +95,11 @@ static void apply_changed(struct file_config *f, struct str text)
                                               .action = { "configApply", 11 } };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
-    const struct live_change change = {
-        .text = text, .by = begun.actor, .note = str_of(f->file), .confirmed = f->confirmed
-    };
+    const struct live_change change = { .text = text,
+                                        .by = begun.actor,
+                                        .note = str_of(f->file),
+                                        .confirmed = f->confirmed,
+                                        .beside_file = true };
     struct losses losses;
     struct err err = { 0 };
     int64_t version;

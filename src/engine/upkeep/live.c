@@ -15,9 +15,11 @@
 #include "engine/plan/outside.h"
 #include "engine/plan/plan.h"
 #include "engine/road/life.h"
+#include "engine/upkeep/live_files.h"
 #include "engine/upkeep/removal.h"
 #include "store/audit/audit.h"
 #include "store/govern/version.h"
+#include "store/govern/version_file.h"
 #include "store/people/caller.h"
 #include "store/people/secret.h"
 #include "store/road/accept.h"
@@ -100,9 +102,11 @@ static void ask_outside(void *arg, const struct yaml_node *root, struct problem_
 /* With `asking`, these are problems like any other: missing secrets, variables and files, folders
  * that this node must not use, and keys that this build does not run, unless they are forced. */
 static struct config *live_load(struct live *l, struct str text, const char *name,
-                                struct asking *asking, struct config_report *report)
+                                const struct config_files *files, struct asking *asking,
+                                struct config_report *report)
 {
     const struct config_options options = { .connectors = l->o.connectors,
+                                            .files = files,
                                             .ask_zones = asking != NULL,
                                             .refuse = asking != NULL && !asking->force,
                                             .node = l->o.node,
@@ -111,6 +115,7 @@ static struct config *live_load(struct live *l, struct str text, const char *nam
     struct config *c = config_load(text, name, &options, report);
 
     if (c != NULL && asking != NULL) {
+        config_ask_files(c, &report->problems);
         folders_ask(c, &report->problems);
         problem_sort(&report->problems);
     }
@@ -172,6 +177,7 @@ static bool live_say_missing(struct live *l, struct config *c, struct err *err)
     struct problem_list missing = PROBLEM_LIST_INIT;
     bool ok = outside_check(l->o.store, c->root, l->o.node, &missing, err);
 
+    config_ask_files(c, &missing);
     folders_ask(c, &missing);
     say_warnings(&missing);
     problem_list_done(&missing);
@@ -182,6 +188,7 @@ static struct config *live_load_stored(struct live *l, int64_t number, struct co
                                        struct err *err)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct config_files files;
     struct version v;
     char name[40];
 
@@ -190,8 +197,10 @@ static struct config *live_load_stored(struct live *l, int64_t number, struct co
             (void)err_set(err, ERR_PERMANENT, 0, "version %lld is gone", (long long)number);
         return NULL;
     }
+    if (!version_files(l->o.store, number, &arena, &files, err))
+        return NULL;
     (void)snprintf(name, sizeof name, "version %lld", (long long)number);
-    struct config *c = live_load(l, v.body, name, NULL, report);
+    struct config *c = live_load(l, v.body, name, &files, NULL, report);
 
     if (c == NULL) {
         const struct problem *p = &report->problems.items[0];
@@ -250,12 +259,27 @@ struct plan *live_plan_of(void *live, int64_t version, struct err *err)
 
 /* ---- start ---- */
 
-/* The first version is applied like any other, by nobody who could force it. */
-static bool may_be_first(struct live *l, struct str body, struct err *err)
+/* False: there are some; `where` is the text that their lines count in. */
+static bool refuse_first(const struct problem_list *problems, const char *file, const char *where,
+                         struct err *err)
 {
-    const struct config_options options = { .connectors = l->o.connectors,
-                                            .refuse = true,
-                                            .node = l->o.node };
+    for (size_t i = 0; i < problems->count; i++)
+        log_event(LOG_ERROR, "config.refuse", kv_z("file", file),
+                  kv_int("line", problems->items[i].place.line),
+                  kv_z("why", problems->items[i].message),
+                  kv_z("hint", problems->items[i].hint != NULL ? problems->items[i].hint : ""));
+    return problems->count == 0 ||
+           err_set(err, ERR_CONFIG, 0, "line %u of %s: %.150s", problems->items[0].place.line,
+                   where, problems->items[0].message);
+}
+
+/* The first version is applied like any other, by nobody who could force it.  NULL: refused. */
+static struct config *load_first(struct live *l, struct str body, const struct config_files *files,
+                                 struct err *err)
+{
+    const struct config_options options = {
+        .connectors = l->o.connectors, .files = files, .refuse = true, .node = l->o.node
+    };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct config *c = config_load(body, "the first version", &options, &report);
 
@@ -264,38 +288,57 @@ static bool may_be_first(struct live *l, struct str body, struct err *err)
         folders_ask(c, &report.problems);
         problem_sort(&report.problems);
     }
-    for (size_t i = 0; i < report.problems.count; i++)
-        log_event(LOG_ERROR, "config.refuse", kv_z("file", "without `node:`"),
-                  kv_int("line", report.problems.items[i].place.line),
-                  kv_z("why", report.problems.items[i].message),
-                  kv_z("hint",
-                       report.problems.items[i].hint != NULL ? report.problems.items[i].hint : ""));
-    if (report.problems.count > 0)
-        (void)err_set(err, ERR_CONFIG, 0, "line %u of what follows `node:`: %.150s",
-                      report.problems.items[0].place.line, report.problems.items[0].message);
+    if (refuse_first(&report.problems, "without `node:`", "what follows `node:`", err))
+        return c;
     config_unref(c);
-    return report.problems.count == 0;
+    return NULL;
 }
 
-static bool make_first(struct live *l, struct str body, struct err *err)
+static bool make_first(struct live *l, struct str body, struct str file_text, struct err *err)
 {
     static const struct audit_entry begun = { .actor = { "first start", 11 },
                                               .kind = { "node", 4 },
                                               .action = { "configApply", 11 } };
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct problem_list problems = PROBLEM_LIST_INIT;
+    struct config_files files;
     int64_t number;
 
-    if (!may_be_first(l, body, err))
-        return false;
-    audit_begin(&begun);
-    bool ok = version_add(l->o.store, 0, body, begun.actor, STR(""), &number, err);
+    live_files_beside(&l->o, file_text, &arena, &files, &problems);
+    bool ok = refuse_first(&problems, l->o.node->file, "the file", err);
 
+    problem_list_done(&problems);
+    struct config *c = ok ? load_first(l, body, &files, err) : NULL;
+
+    if (c == NULL)
+        return false;
+    const struct version_draft draft = { .body = body, .by = begun.actor, .files = &c->files };
+
+    audit_begin(&begun);
+    ok = version_add(l->o.store, 0, &draft, &number, err);
     audit_end();
+    config_unref(c);
     if (ok)
         return true;
     if (err->kind != ERR_TRANSIENT)
         return false;
     *err = (struct err){ 0 }; /* another node was first: use its version */
     return true;
+}
+
+/* Files that cannot be read differ: whoever applies the file says why. */
+static bool has_files_beside(struct live *l, struct str text, int64_t number, bool *ret,
+                             struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct problem_list problems = PROBLEM_LIST_INIT;
+    struct config_files files;
+
+    live_files_beside(&l->o, text, &arena, &files, &problems);
+    bool all = problems.count == 0;
+
+    problem_list_done(&problems);
+    return !all || version_has_files(l->o.store, number, &files, ret, err);
 }
 
 bool live_is_newest(struct live *l, struct str text, bool *ret, struct err *err)
@@ -312,8 +355,7 @@ bool live_is_newest(struct live *l, struct str text, bool *ret, struct err *err)
 
     if (!version_get(l->o.store, newest, &arena, &v, err))
         return err->kind == ERR_NONE;
-    *ret = digest_same(&sha, &v.sha256);
-    return true;
+    return !digest_same(&sha, &v.sha256) || has_files_beside(l, text, newest, ret, err);
 }
 
 static bool live_compare(struct live *l, struct str text, int64_t newest, struct err *err)
@@ -338,8 +380,8 @@ bool live_start(struct live *l, struct str file_text, struct err *err)
     if (!config_without_node(file_text, &body, err) || !version_newest(l->o.store, &newest, err))
         return false;
     (void)pthread_mutex_lock(&l->mutex);
-    bool ok =
-        newest == 0 ? make_first(l, buf_view(&body), err) : live_compare(l, file_text, newest, err);
+    bool ok = newest == 0 ? make_first(l, buf_view(&body), file_text, err)
+                          : live_compare(l, file_text, newest, err);
 
     ok = ok && version_newest(l->o.store, &newest, err) && use_stored(l, newest, err);
     (void)pthread_mutex_unlock(&l->mutex);
@@ -368,16 +410,43 @@ bool live_losses(struct live *l, const struct plan *proposed, struct arena *a, s
     return losses_of(l, proposed->config, a, ret, err);
 }
 
+/* Loads a proposed text with the files that belong to it, and asks for everything that it needs.
+ * NULL: with problems in the report, or with err set. */
+static struct config *load_change(struct live *l, const struct live_change *change,
+                                  struct config_report *report, struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct asking asking = { .live = l, .file = "the text", .force = change->force };
+    struct config_files files = { 0 };
+    bool ok = true;
+
+    (void)pthread_mutex_lock(&l->mutex);
+    struct config *in_force = l->config != NULL ? config_ref(l->config) : NULL;
+
+    (void)pthread_mutex_unlock(&l->mutex);
+    if (change->beside_file)
+        live_files_beside(&l->o, change->text, &arena, &files, &report->problems);
+    else
+        ok = live_files_of(&l->o, change, in_force, &arena, &files, err);
+    config_unref(in_force);
+    if (!ok || report->problems.count > 0)
+        return NULL;
+    struct config *c = live_load(l, change->text, asking.file, &files, &asking, report);
+
+    if (!asking.failed)
+        return c;
+    *err = asking.err;
+    config_unref(c);
+    return NULL;
+}
+
 bool live_propose(struct live *l, const struct live_change *change, struct config_report *report,
                   struct plan **ret, struct err *err)
 {
-    struct asking asking = { .live = l, .file = "the text", .force = change->force };
-    struct config *c = live_load(l, change->text, asking.file, &asking, report);
+    struct config *c = load_change(l, change, report, err);
     struct plan *plan = NULL;
 
-    if (asking.failed)
-        *err = asking.err;
-    bool ok = c != NULL && !asking.failed;
+    bool ok = c != NULL;
 
     if (ok) {
         (void)pthread_mutex_lock(&l->mutex);
@@ -418,13 +487,18 @@ static bool may_remove(const struct live_change *change, const struct losses *lo
 }
 
 /* With the mutex held: stores the version and puts it into force. */
-static bool live_add(struct live *l, const struct live_change *change, int64_t over,
-                     int64_t *ret_version, struct err *err)
+static bool live_add(struct live *l, const struct live_change *change, const struct config *c,
+                     int64_t over, int64_t *ret_version, struct err *err)
 {
     AUTO(buf_done) struct buf body = BUF_INIT(TEXT_MOST);
 
-    if (!config_without_node(change->text, &body, err) ||
-        !version_add(l->o.store, over, buf_view(&body), change->by, change->note, ret_version, err))
+    if (!config_without_node(change->text, &body, err))
+        return false;
+    const struct version_draft draft = {
+        .body = buf_view(&body), .by = change->by, .note = change->note, .files = &c->files
+    };
+
+    if (!version_add(l->o.store, over, &draft, ret_version, err))
         return false;
     if (!use_stored(l, *ret_version, err)) {
         /* Stored, and in force everywhere; this node retries every second. */
@@ -453,7 +527,7 @@ static bool live_apply_once(struct live *l, const struct live_change *change,
     if (change->over != 0)
         over = change->over;
     (void)pthread_mutex_lock(&l->mutex);
-    bool ok = live_add(l, change, over, ret_version, err);
+    bool ok = live_add(l, change, c, over, ret_version, err);
 
     (void)pthread_mutex_unlock(&l->mutex);
     *ret_again = !ok && err->kind == ERR_TRANSIENT && change->over == 0 &&
@@ -465,15 +539,12 @@ bool live_apply(struct live *l, const struct live_change *change, struct config_
                 struct arena *a, struct losses *ret_losses, int64_t *ret_version, struct err *err)
 {
     enum { TRIES = 10 };
-    struct asking asking = { .live = l, .file = "the text", .force = change->force };
-    struct config *c = live_load(l, change->text, asking.file, &asking, report);
+    struct config *c = load_change(l, change, report, err);
     bool ok, again;
     int tries = 0;
 
     *ret_losses = (struct losses){ 0 };
-    if (asking.failed)
-        *err = asking.err;
-    if (c == NULL || asking.failed || !try_plan(l, c, report, err)) {
+    if (c == NULL || !try_plan(l, c, report, err)) {
         config_unref(c);
         return false;
     }

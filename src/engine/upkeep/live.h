@@ -49,6 +49,12 @@ struct live_change {
     /* What it removes is a problem (removal.h), unless this is the `confirm` of these losses ... */
     struct str confirm;
     bool confirmed; /* ... or all of them are confirmed */
+    /* Files that belong to it: those that were sent along (NULL: none), else those of the version
+     * `files_of` (0: of the version in force); or, of the node's own configuration file, those that
+     * lie beside it. */
+    const struct config_files *files;
+    int64_t files_of;
+    bool beside_file;
 };
 
 /* False with problems in the report: nothing was changed.  False with err set: it could not be
@@ -58,7 +64,7 @@ struct live_change {
 bool live_apply(struct live *l, const struct live_change *change, struct config_report *report,
                 struct arena *a, struct losses *ret_losses, int64_t *ret_version, struct err *err);
 
-/* Whether the newest version has this text. */
+/* Whether the newest version has this text of the node's configuration file, and its files. */
 bool live_is_newest(struct live *l, struct str text, bool *ret, struct err *err);
 
 /* Builds the plan of a proposed text, a reference; checked as in live_apply(), nothing is stored.

@@ -5,6 +5,7 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
+#include "store/govern/version_file.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
@@ -48,25 +49,36 @@ bool version_list(struct store *s, size_t limit, struct arena *a, struct version
 struct add_op {
     struct store_op op;
     int64_t expected;
-    struct str body, by, note;
+    const struct version_draft *draft;
     bool late;
 };
 
+enum { BECAME_MOST = 100 + 2 * SHA256_TEXT };
+
 static void note_version(struct writer *w, struct add_op *o, const struct sha256 *sha)
 {
-    char was[40] = "", became[40 + SHA256_TEXT], text[SHA256_TEXT];
+    const struct config_files *files = o->draft->files;
+    char was[40] = "", became[BECAME_MOST], text[SHA256_TEXT], all[SHA256_TEXT];
 
     if (o->expected > 0)
         (void)snprintf(was, sizeof was, "version %lld", (long long)o->expected);
-    (void)snprintf(became, sizeof became, "version %lld, sha256 %s", (long long)o->expected + 1,
-                   digest_text(sha, text));
+    int n = snprintf(became, sizeof became, "version %lld, sha256 %s", (long long)o->expected + 1,
+                     digest_text(sha, text));
+
+    if (files != NULL && files->count > 0) {
+        struct sha256 of_files = version_files_digest(files);
+
+        (void)snprintf(became + n, sizeof became - (size_t)n, ", files sha256 %s",
+                       digest_text(&of_files, all));
+    }
     audit_note(w, &o->op, STR("configuration"), str_of(was), str_of(became));
 }
 
 static bool version_add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct add_op *o = container_of(ops[0], struct add_op, op);
-    struct sha256 sha = digest_of(o->body);
+    const struct version_draft *v = o->draft;
+    struct sha256 sha = digest_of(v->body);
     int64_t newest;
 
     require(count == 1);
@@ -77,20 +89,20 @@ static bool version_add_run(struct writer *w, struct store_op **ops, size_t coun
         return true;
     note_version(w, o, &sha);
     return db_run(w->db, SQL_CONFIG_ADD,
-                  DB_ARGS(db_int(o->expected + 1), db_text(o->by),
-                          o->note.len > 0 ? db_text(o->note) : db_null(),
-                          db_bytes(str_mem(sha.bytes, SHA256_SIZE)), db_text(o->body)),
-                  NULL, err);
+                  DB_ARGS(db_int(o->expected + 1), db_text(v->by), db_text_or_null(v->note),
+                          db_bytes(str_mem(sha.bytes, SHA256_SIZE)), db_text(v->body)),
+                  NULL, err) &&
+           version_files_add(w->db, o->expected + 1, v->files, err);
 }
 
 static const struct store_verb add_verb = { .name = "add version",
                                             .run = version_add_run,
                                             .notes = true };
 
-bool version_add(struct store *s, int64_t expected, struct str body, struct str by, struct str note,
+bool version_add(struct store *s, int64_t expected, const struct version_draft *draft,
                  int64_t *ret_number, struct err *err)
 {
-    struct add_op o = { .expected = expected, .body = body, .by = by, .note = note };
+    struct add_op o = { .expected = expected, .draft = draft };
 
     if (!writers_call(s->writers, &add_verb, &o.op, err))
         return false;

@@ -1,7 +1,8 @@
 /* version.h - configuration versions: the newest stored version is in force.
  *
  * Versions are only added; each has the whole text (without the node section), its
- * author and a note.  A node runs the newest version that it has seen.
+ * author and a note.  A node runs the newest version that it has seen.  The files that belong to a
+ * version: version_file.h.
  */
 #pragma once
 
@@ -11,6 +12,7 @@
 #include "base/arena.h"
 #include "base/digest.h"
 #include "base/err.h"
+#include "core/config_files.h"
 
 struct store;
 
@@ -30,7 +32,12 @@ bool version_get(struct store *s, int64_t number, struct arena *a, struct versio
 bool version_list(struct store *s, size_t limit, struct arena *a, struct version *ret,
                   size_t *ret_count, struct err *err);
 
-/* Adds a version.  `expected` is the newest version that the caller has seen; if there is a newer
- * one, nothing is added: ERR_TRANSIENT. */
-bool version_add(struct store *s, int64_t expected, struct str body, struct str by, struct str note,
+struct version_draft {
+    struct str body, by, note;
+    const struct config_files *files; /* that belong to it; NULL: none */
+};
+
+/* Adds a version with its files, in one commit.  `expected` is the newest version that the caller
+ * has seen; if there is a newer one, nothing is added: ERR_TRANSIENT. */
+bool version_add(struct store *s, int64_t expected, const struct version_draft *draft,
                  int64_t *ret_number, struct err *err);

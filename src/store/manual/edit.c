@@ -15,10 +15,10 @@
 #include "store/batch/batch_members.h"
 #include "store/db/rows.h"
 #include "store/kernel/store_state.h"
-#include "store/manual/link.h"
 #include "store/manual/live_deliveries.h"
 #include "store/manual/place.h"
 #include "store/road/done.h"
+#include "store/road/link.h"
 #include "store/road/order.h"
 #include "store/road/settle.h"
 #include "store/search/document.h"
@@ -45,7 +45,7 @@ struct work {
     struct edit_op *op;
     const struct edit_order *order;
     struct accept_op *doc;
-    int64_t original, received_us, seq;
+    int64_t original, received_us, seq, child, span;
     struct live_deliveries parts;
 };
 
@@ -114,6 +114,8 @@ static bool edit_read_live(struct work *k, struct err *err)
         return false;
     k->received_us = db_get_int(&rows, EDIT_DOC_RECEIVED_US);
     k->seq = db_get_int(&rows, EDIT_DOC_SEQ);
+    k->child = db_get_int(&rows, EDIT_DOC_CHILD);
+    k->span = db_get_int(&rows, EDIT_DOC_SPAN);
     return row_is_id(&rows, EDIT_DOC_ID, &k->order->original);
 }
 
@@ -178,6 +180,7 @@ static bool end_original(struct work *k, struct err *err)
     k->op->ended = true;
     k->op->day = order.day;
     k->doc->keeps_seq = k->seq;
+    k->doc->keeps_child = k->child;
     return true;
 }
 
@@ -316,14 +319,15 @@ static struct str edit_first_line(struct work *k)
 static bool begin_document(struct work *k, struct err *err)
 {
     const struct edit_order *o = k->order;
-    bool facts = o->has_facts && o->facts.len > 0;
+    bool facts = o->has_facts && o->facts.len > 0, child = k->doc->keeps_child != 0;
 
-    return db_run(k->w->db, SQL_EDIT_BEGIN,
-                  DB_ARGS(db_int(k->doc->num), db_int(o->has_facts ? o->sender : 0),
-                          db_int(o->has_facts ? o->receiver : 0),
-                          db_int(o->has_facts ? o->type : 0),
-                          facts ? db_bytes(o->facts) : db_null(), db_bytes(edit_first_line(k))),
-                  NULL, err);
+    return db_run(
+        k->w->db, SQL_EDIT_BEGIN,
+        DB_ARGS(db_int(k->doc->num), db_int(o->has_facts ? o->sender : 0),
+                db_int(o->has_facts ? o->receiver : 0), db_int(o->has_facts ? o->type : 0),
+                facts ? db_bytes(o->facts) : db_null(), db_bytes(edit_first_line(k)),
+                child ? db_int(k->child) : db_null(), child ? db_int(k->span) : db_null()),
+        NULL, err);
 }
 
 static bool make_document(struct work *k, struct err *err)
@@ -361,7 +365,7 @@ static bool edit_one(struct work *k, struct edit_op *const *before, size_t count
 {
     struct accept_op *doc = k->doc;
 
-    doc->keeps_seq = 0;
+    doc->keeps_seq = doc->keeps_child = 0;
     (void)edit_say(k, OPERATE_DONE, "%s",
                    k->order->has_original ? "it goes beside the original" : "");
     if (!accept_known(k->w, doc, err))

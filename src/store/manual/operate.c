@@ -171,7 +171,8 @@ static bool start_run(struct work *k, int64_t config, struct err *err)
                           (long long)config);
     else
         (void)operate_say(k, OPERATE_DONE, "it is sent again as it was, with the version that ran");
-    return (!forget || db_run(k->w->db, SQL_OPERATE_FORGET, DB_ARGS(db_int(k->doc)), NULL, err)) &&
+    return (!forget || db_run(k->w->db, SQL_OPERATE_FORGET, DB_ARGS(doc), NULL, err)) &&
+           (!k->order->again || db_run(k->w->db, SQL_OFFSPRING_ANEW, DB_ARGS(doc), NULL, err)) &&
            db_run(k->w->db, SQL_OPERATE_VERSION,
                   DB_ARGS(db_int(k->doc), db_int(config), db_int(k->order->again)), NULL, err) &&
            db_batch(k->w->db, SQL_ORDER_REOPEN, DB_NO_SLOT, &doc, 1, 1, err) &&

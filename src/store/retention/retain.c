@@ -68,6 +68,7 @@
 #include "store/retention/retain_gate.h"
 #include "store/road/accept.h"
 #include "store/road/done.h"
+#include "store/road/link.h"
 #include "store/search/index_forget.h"
 
 /* ---- which days ---- */
@@ -335,15 +336,48 @@ static bool measure(struct writer *w, const struct retain_order *o, int64_t *ret
     return true;
 }
 
-/* Deletes the links to their parents and to their children. */
+/* The parents of the parts among the purged documents, and how many parts of each: those of one
+ * parent follow each other, mostly. */
+struct bereaved {
+    struct db_value *rows; /* of offspring_purged */
+    size_t count, most;
+};
+
+static bool note_bereaved(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct bereaved *b = arg;
+    int64_t parent = db_get_int(row, RETAIN_PARENTS_PARENT);
+
+    (void)slot;
+    (void)at;
+    (void)err;
+    if (db_get_int(row, RETAIN_PARENTS_KIND) != LINK_SPLIT)
+        return true;
+    for (size_t i = b->count; i > 0; i--)
+        if (b->rows[(i - 1) * 2].i == parent) {
+            b->rows[(i - 1) * 2 + 1].i++;
+            return true;
+        }
+    require(b->count < b->most); /* a document is a part of one other */
+    b->rows[b->count * 2] = db_int(parent);
+    b->rows[b->count++ * 2 + 1] = db_int(1);
+    return true;
+}
+
+/* Deletes the links to their parents and to their children, and what is known of their parts. */
 static bool drop_links(struct writer *w, const struct taken *t, struct err *err)
 {
     struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, t->count + 1);
+    struct bereaved b = { .rows = ARENA_ARRAY(w->arena, struct db_value, t->count * 2 + 1),
+                          .most = t->count };
 
     for (size_t i = 0; i < t->count; i++)
         v[i] = db_int(t->docs[i].num);
     return db_batch(w->db, SQL_RETAIN_CHILDREN, DB_NO_SLOT, v, 1, t->count, err) &&
-           db_batch(w->db, SQL_RETAIN_PARENTS, DB_NO_SLOT, v, 1, t->count, err);
+           db_batch(w->db, SQL_OFFSPRING_DROP, DB_NO_SLOT, v, 1, t->count, err) &&
+           db_find(w->db, SQL_RETAIN_PARENTS, DB_NO_SLOT, 1, v, 1, t->count, note_bereaved, &b,
+                   err) &&
+           db_batch(w->db, SQL_OFFSPRING_PURGED, DB_NO_SLOT, b.rows, 2, b.count, err);
 }
 
 static bool retain_let_go(struct writer *w, const struct retain_order *o, int64_t ended_upto,

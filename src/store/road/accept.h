@@ -44,8 +44,9 @@ struct accept_op {
     int64_t key_period_us; /* how long the key is remembered from now */
 
     /* Its number in the order of acceptance, when it takes another document's; 0: a new one. */
-    int64_t keeps_seq;
+    int64_t keeps_seq, keeps_child;
     bool taken_in;     /* store/recover.h: it has its number, id and place already */
+    bool is_child;     /* offspring.h: its parent makes it again, if the database loses it */
     bool claim_wanted; /* the caller has room for a flight: its task should come claimed */
 
     /* the answer, when op.ok */

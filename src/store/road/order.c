@@ -10,7 +10,7 @@
  * (gateway, seq) to order_open.  The commit that routes the document deletes that row and adds
  * its deliveries with TURN_WAITS and without a task.  Every settlement that changes a lane ends
  * with order_let_go(): in each lane the first waiting delivery by (seq, child) goes, if no
- * delivery of the lane has TURN_GOES and order_open has no smaller number of its gateway.  To go
+ * delivery of the lane has TURN_GOES and order_open has nothing before it of its gateway.  To go
  * is to get TURN_GOES and a task, in one commit.  The turn ends in the commit that delivers or
  * cancels the delivery, lets it expire, or lets it step aside when it is dead.
  *
@@ -25,6 +25,10 @@
  * So when a delivery is visible, each document with a smaller number is committed: it is still in
  * order_open, or the commit that removed it from there has added its deliveries, if any, to their
  * lanes.  One statement reads both.
+ *
+ * Children of a document (offspring.h) are committed while the number of their parent is open, each
+ * with a row of its own in order_open, and the commit that closes the parent's has added the last
+ * of them.  So at any time an open row stands for what may still come at that place.
  *
  * Races.  A transaction does not see what a concurrent one is about to commit, so a lane can
  * become free without anybody noticing.  Three cases are known when they happen, and go to the
@@ -62,10 +66,10 @@
 #include "store/road/lease_rows.h"
 #include "store/road/settle.h"
 
-/* A lane to check again: its head (seq) waits for unrouted documents of its gateway.  gateway 0:
- * another transaction had locked the lane, or its head ended. */
+/* A lane to check again: its head (seq, child) waits for unrouted documents of its gateway. gateway
+ * 0: another transaction had locked the lane, or its head ended. */
 struct asking {
-    int64_t lane, gateway, seq;
+    int64_t lane, gateway, seq, child;
 };
 
 struct order {
@@ -132,21 +136,37 @@ static size_t take_asking(struct order *o, struct asking *ret)
     return n;
 }
 
+static void read_least(struct db_rows *row, struct arena *a, void *to)
+{
+    (void)a;
+    *(struct asking *)to = (struct asking){ .seq = db_get_int(row, ORDER_OPEN_LEAST_SEQ),
+                                            .child = db_get_int(row, ORDER_OPEN_LEAST_CHILD) };
+}
+
+/* Nothing that is open lies before the head of the lane. */
+static bool nothing_before(const struct asking *least, const struct asking *head)
+{
+    return least->seq > head->seq || (least->seq == head->seq && least->child >= head->child);
+}
+
 /* Append to `lanes` those of the list that may be free now; put the others back on the list. */
 static bool add_asking(struct writer *w, int64_t *lanes, size_t *count, struct err *err)
 {
     struct asking *all = ARENA_ARRAY(w->arena, struct asking, ORDER_ASKING_MOST);
     size_t n = take_asking(w->store->order, all);
-    int64_t gateway = 0, least = 0;
+    struct asking least = { 0 };
+    int64_t gateway = 0;
+    bool any = false;
 
     for (size_t i = 0; i < n; i++) {
         if (all[i].gateway != gateway) {
             gateway = all[i].gateway;
             if (gateway != 0 &&
-                !db_one_int(w->db, SQL_ORDER_OPEN_LEAST, DB_ARGS(db_int(gateway)), 0, &least, err))
+                !rows_one(w->db, SQL_ORDER_OPEN_LEAST, DB_NO_SLOT, DB_ARGS(db_int(gateway)),
+                          read_least, NULL, &least, &any, err))
                 return false;
         }
-        if (gateway == 0 || least == 0 || least >= all[i].seq)
+        if (gateway == 0 || !any || nothing_before(&least, &all[i]))
             lanes[(*count)++] = all[i].lane;
         else
             ask_later(w->store->order, all[i]);
@@ -184,7 +204,8 @@ static bool found_head(void *arg, int64_t slot, size_t at, struct db_rows *row, 
         ask_later(h->w->store->order,
                   (struct asking){ .lane = h->lanes[at],
                                    .gateway = db_get_int(row, ORDER_HEAD_GATEWAY),
-                                   .seq = db_get_int(row, ORDER_HEAD_SEQ) });
+                                   .seq = db_get_int(row, ORDER_HEAD_SEQ),
+                                   .child = db_get_int(row, ORDER_HEAD_CHILD) });
         return true;
     }
     h->batch->going[h->batch->count++] =

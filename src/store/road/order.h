@@ -8,6 +8,12 @@
  * or cancelled, or is dead and steps aside.  So a delivery that waits for its retry, is held,
  * dead or in doubt blocks its lane, also over a crash.
  *
+ * A document that is made of another one (offspring.h) has the number of that one.  `child` orders
+ * those of one number: a document that came in through a gateway has child 0 and the span
+ * ORDER_SPAN; children have children and spans of their own within the span of their parent.  So
+ * they stand at its place, also children of children.  The child of a delivery is that of its
+ * document, times ORDER_DELIVERIES, and its own index (order_child()).
+ *
  * The head gets its task in the commit that frees the lane: the one that ends the delivery before
  * it, or the one that routes its own document.  What that commit cannot see (an open document
  * that another node routes) is checked again a moment later (order_ask_again()), and order_scan()
@@ -18,7 +24,8 @@
  *   (1) at most one delivery of a lane is on its way (TURN_GOES).  After a restore several may
  *       be, all of them in doubt (restore.h); none of those is sent.
  *   (2) a new number is higher than that of any document committed before.  A document that is
- *       routed again, or takes another's place (accept.h: keeps_seq), has the old number.
+ *       routed again, is made of another one, or takes another's place (accept.h: keeps_seq), has
+ *       the old number.  No two open documents have the same number and child.
  *
  * Bounded: ORDER_ASKING_MOST lanes are checked again, others wait for the scan.
  *
@@ -39,6 +46,16 @@
 struct store;
 
 enum { ORDER_ASKING_MOST = 4096, ORDER_SCAN_MOST = 256 };
+/* Of a document: at most ORDER_DELIVERIES deliveries, and the span of one that came in. */
+enum { ORDER_DELIVERIES = 64 }; /* order_head in sql/order.sql shifts by 6 */
+#define ORDER_SPAN (INT64_C(1) << 56)
+
+/* The child of a delivery. */
+static inline int64_t order_child(int64_t document_child, size_t index)
+{
+    return document_child * ORDER_DELIVERIES + (int64_t)index;
+}
+
 enum order_turn { TURN_NONE, TURN_WAITS, TURN_GOES };
 
 /* A delivery that may go: its task is ready, or claimed for the flight that keeps the delivery in

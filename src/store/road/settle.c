@@ -8,7 +8,8 @@
  *
  * The method.  settle_run() gets all settlements of the writer's group; most steps are one
  * statement for the whole group.
- *   1. start_over() resets what an earlier try of the same group left in the operations.
+ *   1. start_over() resets what an earlier try of the same group left in the operations;
+ *      write_records() writes records (set_record.h), and leaves out who was overtaken.
  *   2. take_ready() or take_leases() deletes the claimed tasks.  An operation whose task is gone
  *      has lost its claim: `ours` stays false and nothing more is done for it.
  *   3. sort_out() divides the rest: runs that end their document, runs whose document stays
@@ -59,6 +60,7 @@
 #include "store/road/claims.h"
 #include "store/road/done.h"
 #include "store/road/retain_days.h"
+#include "store/road/set_record.h"
 #include "store/road/settle_batch.h"
 #include "store/road/settle_bytes.h"
 #include "store/road/settle_order.h"
@@ -108,6 +110,39 @@ static bool take_ready(struct writer *w, struct settle_op **ops, size_t count, s
             return false;
         ops[i]->ours = gone == 1;
     }
+    return true;
+}
+
+/* ---- records ---- */
+
+bool settle_records(struct writer *w, struct settle_op *o, bool *ret_done, struct err *err)
+{
+    if (!set_records_write(w, o, ret_done, err))
+        return false;
+    o->recorded = *ret_done;
+    o->overtaken = !*ret_done;
+    return true;
+}
+
+/* Writes the records of settlements whose claims hold, and gathers in `ret` those that are not
+ * overtaken; the claims of the others are not touched.  Most have no records. */
+static bool write_records(struct writer *w, struct settle_op **ops, size_t count,
+                          struct settle_op **ret, size_t *ret_count, struct err *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct settle_op *o = ops[i];
+        bool held = true, done = true;
+
+        if (o->record_count > 0 && !o->recorded &&
+            (!task_is_held(w, &o->task, &held, err) || (held && !settle_records(w, o, &done, err))))
+            return false;
+        o->recorded = false; /* for the next try */
+        if (done)
+            ret[n++] = o;
+    }
+    *ret_count = n;
     return true;
 }
 
@@ -500,7 +535,7 @@ static void start_over(struct settle_op *o)
             (o->end != SETTLE_DELIVERIES || o->part_count > 0));
     require(run || o->end != SETTLE_DELIVERIES ||
             (o->part_count == 1 && o->parts[0].num == o->task.id));
-    o->ours = o->over = o->goes = false;
+    o->ours = o->over = o->goes = o->overtaken = false;
     o->told = o->timeline;
     o->going = (struct order_batch){ 0 };
     o->went.id = 0;
@@ -563,7 +598,7 @@ static bool has_bytes(const struct settle_op *o)
     for (size_t i = 0; i < o->part_count; i++)
         if (o->parts[i].bytes != NULL)
             return true;
-    return false;
+    return o->stage_count > 0;
 }
 
 /* Store the bytes that steps made also for documents that end: the timeline names them. */
@@ -608,14 +643,17 @@ static bool write_the_rest(struct group *g, struct err *err)
 static bool settle_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct settle_op **all = ARENA_ARRAY(w->arena, struct settle_op *, count);
+    struct settle_op **current = ARENA_ARRAY(w->arena, struct settle_op *, count);
     struct group *g = ARENA_NEW(w->arena, struct group);
+    size_t n;
 
     for (size_t i = 0; i < count; i++) {
         all[i] = container_of(ops[i], struct settle_op, op);
         start_over(all[i]);
     }
-    if (w->db->kind == DB_SQLITE ? !take_ready(w, all, count, err)
-                                 : !take_leases(w, all, count, err))
+    if (!write_records(w, all, count, current, &n, err) ||
+        (w->db->kind == DB_SQLITE ? !take_ready(w, current, n, err)
+                                  : !take_leases(w, current, n, err)))
         return false;
     *g = settle_group_of(w, count);
     if (!sort_out(g, all, count, err) || !settle_place_answers(w, g->ours, g->our_count, err) ||

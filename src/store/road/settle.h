@@ -24,6 +24,7 @@
 #include "store/road/task.h"
 
 struct batch_join;
+struct set_write;
 
 /* What becomes of the document (or, for TASK_DELIVER, of its claimed delivery). */
 enum settle_outcome {
@@ -73,7 +74,7 @@ struct settle_delivery {
     /* The receiver's answer to this attempt, in memory, with stored.id and its line, which goes to
      * the end of the timeline; NULL: none is kept. */
     struct settle_bytes *answer;
-    /* Of an ordered system.  RUN: the lane in which it waits, and its place there (order.h);
+    /* Of an ordered system.  RUN: the lane in which it waits, and its place there (order_child());
      * DELIVER: the lane it is from.  0: none. */
     int64_t lane, seq, child;
     bool aside; /* DELIVER: it is dead and leaves its lane */
@@ -82,7 +83,7 @@ struct settle_delivery {
     bool is_alone; /* for the writer: its document has no other delivery */
 };
 
-enum { SETTLE_DELIVERIES_MOST = 64 };
+enum { SETTLE_DELIVERIES_MOST = ORDER_DELIVERIES };
 
 struct settle_op {
     struct store_op op; /* verb = &settle_verb */
@@ -96,7 +97,8 @@ struct settle_op {
     int64_t config;       /* the version that was used; 0: the stored one stays */
     struct str timeline;  /* lines to add */
     bool trims;           /* the stored timeline is full: lines are left out of its middle */
-    int64_t gateway, seq; /* RUN: its number (order.h); seq 0: none */
+    int64_t gateway, seq; /* RUN: its number (order.h); seq 0: none ... */
+    int64_t child;        /* ... and its place in it */
     /* RUN, with one delivery, in a lane: the flight keeps it in memory until it may go. */
     bool keep;
 
@@ -109,14 +111,22 @@ struct settle_op {
     int64_t due_us;
     struct str code, message;
     struct batch_join *join; /* SETTLE_JOIN */
-    bool aloft;              /* deliveries of the flight were noted (aloft.h) */
+    /* RUN: bytes that are stored although no delivery may have them; a delivery may share them. */
+    struct settle_bytes **stages;
+    size_t stage_count;
+    /* RUN: records to be written (set_record.h), if they are as they were read. */
+    const struct set_write *records;
+    size_t record_count;
+    bool aloft; /* deliveries of the flight were noted (aloft.h) */
 
     /* the answer, when op.ok */
     bool ours;
+    bool overtaken;   /* not ours, because a record changed; the claim holds: run again */
     bool over;        /* the document has ended and moved to the table of `day` */
     struct task went; /* `keep`: the claim of its delivery, which may go; id 0: it waits */
 
     /* for the writer */
+    bool recorded;   /* its records are written in this transaction */
     struct str told; /* `timeline` with the lines of the answers */
     int64_t day;
     bool goes;                /* DELIVER: its document ends with this group */
@@ -142,6 +152,9 @@ bool settle_end(struct writer *w, struct settle_end_order *order, struct err *er
 bool settle_end_all(struct writer *w, struct settle_end_order *orders, size_t count,
                     struct err *err);
 
+/* The same, before the settlement in the same transaction: writes its records; *ret_done false: it
+ * was overtaken, and must not be settled. */
+bool settle_records(struct writer *w, struct settle_op *o, bool *ret_done, struct err *err);
 /* The same, before a settlement: writes the facts of a run to the row of its live document. */
 bool settle_facts(struct writer *w, struct settle_op *o, struct err *err);
 

@@ -25,6 +25,26 @@ static struct settle_bytes *join_bytes(const struct settle_op *o)
     return b != NULL && (b->bytes.ptr != NULL || b->uploaded) ? b : NULL;
 }
 
+/* The same for a stage that is kept. */
+static struct settle_bytes *stage_bytes(struct settle_bytes *b)
+{
+    return b->bytes.ptr != NULL || b->uploaded ? b : NULL;
+}
+
+static size_t bytes_most(const struct settle_op *o)
+{
+    return o->part_count + o->stage_count + 1;
+}
+
+/* Those of deliveries, those of stages, that of a member. */
+static struct settle_bytes *nth_bytes(const struct settle_op *o, size_t i)
+{
+    if (i < o->part_count)
+        return new_bytes(&o->parts[i]);
+    i -= o->part_count;
+    return i < o->stage_count ? stage_bytes(o->stages[i]) : join_bytes(o);
+}
+
 static bool place_one(struct writer *w, struct settle_bytes *b, const struct id *id, int64_t doc,
                       struct err *err)
 {
@@ -88,8 +108,8 @@ static bool place_bytes_of(struct writer *w, struct settle_op *o, const struct i
 {
     AUTO(buf_done) struct buf lines = BUF_INIT(SETTLE_DELIVERIES_MOST * 4096);
 
-    for (size_t i = 0; i <= o->part_count; i++) {
-        struct settle_bytes *b = i < o->part_count ? new_bytes(&o->parts[i]) : join_bytes(o);
+    for (size_t i = 0; i < bytes_most(o); i++) {
+        struct settle_bytes *b = nth_bytes(o, i);
 
         if (b == NULL || b->is_placed)
             continue;
@@ -114,9 +134,8 @@ bool settle_place_bytes(struct writer *w, struct settle_op **ops, size_t count, 
         bool has = false;
 
         lines[i] = STR("");
-        for (size_t k = 0; k <= ops[i]->part_count; k++) {
-            struct settle_bytes *b =
-                k < ops[i]->part_count ? new_bytes(&ops[i]->parts[k]) : join_bytes(ops[i]);
+        for (size_t k = 0; k < bytes_most(ops[i]); k++) {
+            struct settle_bytes *b = nth_bytes(ops[i], k);
 
             has |= b != NULL;
             if (b != NULL)

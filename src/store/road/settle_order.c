@@ -5,6 +5,8 @@
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 
+enum { CLOSED = 3 }; /* columns of order_close */
+
 /* The delivery joins its lane or leaves it, so the head of the lane may change. */
 static bool moves_lane(const struct settle_op *o, const struct settle_delivery *p)
 {
@@ -30,8 +32,9 @@ static size_t closed_of(struct settle_op **ops, size_t count, struct db_value *r
 
     for (size_t i = 0; i < count; i++)
         if (ops[i]->task.kind == TASK_RUN && ops[i]->seq != 0 && ops[i]->end != SETTLE_AGAIN) {
-            ret[n * 2] = db_int(ops[i]->gateway);
-            ret[n++ * 2 + 1] = db_int(ops[i]->seq);
+            ret[n * CLOSED] = db_int(ops[i]->gateway);
+            ret[n * CLOSED + 1] = db_int(ops[i]->seq);
+            ret[n++ * CLOSED + 2] = db_int(ops[i]->child);
         }
     return n;
 }
@@ -60,10 +63,10 @@ bool settle_order(struct writer *w, struct settle_op **ops, size_t count, struct
         return true;
     int64_t *lanes = ARENA_ARRAY(w->arena, int64_t, parts + 1);
     int64_t *own = ARENA_ARRAY(w->arena, int64_t, count);
-    struct db_value *closed = ARENA_ARRAY(w->arena, struct db_value, numbered * 2 + 1);
+    struct db_value *closed = ARENA_ARRAY(w->arena, struct db_value, numbered * CLOSED + 1);
     size_t lane_count = lanes_of(ops, count, lanes), closed_count = closed_of(ops, count, closed);
 
-    return db_batch(w->db, SQL_ORDER_CLOSE, DB_NO_SLOT, closed, 2, closed_count, err) &&
+    return db_batch(w->db, SQL_ORDER_CLOSE, DB_NO_SLOT, closed, CLOSED, closed_count, err) &&
            order_let_go(w,
                         &(struct order_lanes){ .lanes = lanes,
                                                .count = lane_count,

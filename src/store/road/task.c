@@ -183,6 +183,23 @@ bool task_claim(struct store *s, int64_t queue, size_t limit, int64_t lease_us,
     return true;
 }
 
+bool task_is_held(struct writer *w, const struct task *t, bool *ret, struct err *err)
+{
+    int64_t there = 0;
+    bool sqlite = w->db->kind == DB_SQLITE;
+    struct db_value key[4];
+
+    *ret = false;
+    if (sqlite && !claims_have(w->store->claims, t))
+        return true;
+    if (sqlite ? !db_one_int(w->db, SQL_TASK_IS_THERE, key_args(t, key), 0, &there, err)
+               : !db_one_int(w->db, SQL_TASK_IS_LEASED, DB_ARGS(db_int(t->id), db_int(t->claim)), 0,
+                             &there, err))
+        return false;
+    *ret = there == 1;
+    return true;
+}
+
 /* ---- finish, fail ---- */
 
 struct end_op {

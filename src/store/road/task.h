@@ -21,6 +21,7 @@
 #include "store/db/db.h"
 
 struct store;
+struct writer;
 
 struct task {
     int64_t id;    /* the num of its document (TASK_RUN) or delivery (TASK_DELIVER) */
@@ -66,6 +67,10 @@ bool task_unrouted(struct store *s, int64_t gateway, int64_t *ret, struct err *e
 /* Counts what waits for a person: dead tasks, and batches that could not be built; *ret_oldest_us
  * is 0 if there are none. */
 bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, struct err *err);
+
+/* For verbs of the store, in an open transaction: whether a claim holds.  It then holds until the
+ * commit. */
+bool task_is_held(struct writer *w, const struct task *t, bool *ret, struct err *err);
 
 /* For open.c and rescue.c, in an open transaction: make ready again the tasks leased by `node`,
  * which is dead already; and up to TASK_CLAIM_MOST tasks leased by any dead node. */

@@ -63,6 +63,7 @@ static void document_read_live(struct db_rows *row, struct arena *a, void *to)
     d->code = row_text(row, dead ? DOC_GET_DEAD_CODE : DOC_GET_TROUBLE_CODE, a);
     d->message = row_text(row, dead ? DOC_GET_DEAD_MESSAGE : DOC_GET_TROUBLE_MESSAGE, a);
     d->seq = db_get_int(row, DOC_GET_SEQ);
+    d->child = db_get_int(row, DOC_GET_CHILD);
 }
 
 void document_read_done(struct db_rows *row, struct arena *a, void *to)
@@ -178,6 +179,7 @@ static bool document_found(void *arg, int64_t slot, size_t at, struct db_rows *r
     (void)err;
     row_found(row, read_row, l->arena, &l->document);
     l->document.seq = db_get_int(row, DOC_FIND_SEQ);
+    l->document.child = db_get_int(row, DOC_FIND_CHILD);
     l->found = true;
     return true;
 }

@@ -25,7 +25,7 @@ struct document {
     int64_t gateway, caller, config;
     int64_t received_us, updated_us;
     int64_t sender, receiver, type, route; /* name ids; 0: none */
-    int64_t seq;                  /* live documents: place in the order of acceptance (order.h) */
+    int64_t seq, child;           /* live documents: place in the order of acceptance (order.h) */
     int64_t again;                /* number of restarts */
     enum document_state is;       /* live documents: derived from the deliveries */
     struct str state;             /* the name of `is` */

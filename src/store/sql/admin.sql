@@ -25,6 +25,30 @@ SELECT version, made_us, made_by, note, sha256, '' AS body FROM config ORDER BY 
 -- in:  $1 version int, $2 made_by text, $3 note text, $4 sha256 bytes, $5 body text
 INSERT INTO config(version, made_us, made_by, note, sha256, body) VALUES ($1, @NOW_US@, $2, $3, $4, $5);
 
+-- name: config_blob_add
+-- in:  $1 sha256 bytes, $2 bytes bytes
+INSERT INTO config_blob(sha256, bytes) VALUES ($1, $2) ON CONFLICT DO NOTHING;
+
+-- name: config_file_add
+-- in:  $1 version int, $2 path text, $3 sha256 bytes, $4 size int
+INSERT INTO config_file(version, path, sha256, size) VALUES ($1, $2, $3, $4);
+
+-- name: config_file_list
+-- in:  $1 version int
+-- out: path, sha256, size
+SELECT path, sha256, size FROM config_file WHERE version = $1 ORDER BY path;
+
+-- name: config_file_page
+-- in:  $1 version int, $2 path text
+-- out: path, sha256, bytes
+-- The next file of a version behind a path, with its content; null: it is gone.
+SELECT f.path, f.sha256, b.bytes FROM config_file f LEFT JOIN config_blob b ON b.sha256 = f.sha256
+WHERE f.version = $1 AND f.path > $2 ORDER BY f.path LIMIT 1;
+
+-- name: config_blob_get
+-- in:  $1 sha256 bytes
+SELECT bytes FROM config_blob WHERE sha256 = $1;
+
 -- name: caller_all
 -- out: id, name, gateway, title, secret, made_us, systems, networks, expires_us, used_us
 SELECT id, name, gateway, title, secret, made_us, systems, networks, expires_us, used_us FROM caller ORDER BY id;

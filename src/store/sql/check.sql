@@ -92,3 +92,13 @@ FROM task_dead t WHERE id > $1 ORDER BY id LIMIT $2;
 SELECT 0 AS queue, 0 AS prio, 0 AS rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
     WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1 ELSE 0 END
 FROM task_lease t WHERE id > $1 ORDER BY id LIMIT $2;
+
+-- name: config_blob_page
+-- in:  $1 sha256 bytes
+-- out: sha256, bytes
+SELECT sha256, bytes FROM config_blob WHERE sha256 > $1 ORDER BY sha256 LIMIT 1;
+
+-- name: config_file_lost
+-- Files without a content, or of a version that is not there.
+SELECT count(*) FROM config_file f WHERE NOT EXISTS (SELECT 1 FROM config_blob b WHERE b.sha256 = f.sha256)
+    OR NOT EXISTS (SELECT 1 FROM config c WHERE c.version = f.version);

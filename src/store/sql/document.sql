@@ -7,9 +7,9 @@
 
 -- name: doc_get
 -- in:  $1 num int
--- out: @doc@, updated_us, delivery_states, dead_code, dead_message, trouble_code, trouble_message, seq
--- The states of its deliveries as bits; dead_* of a dead letter, trouble_* of a delivery that has trouble; seq is its
--- place in the order of acceptance.
+-- out: @doc@, updated_us, delivery_states, dead_code, dead_message, trouble_code, trouble_message, seq, child
+-- The states of its deliveries as bits; dead_* of a dead letter, trouble_* of a delivery that has trouble; seq and child
+-- are its place in the order of acceptance.
 SELECT @doc@, updated_us,
        (SELECT sum(DISTINCT 1 << v.state) FROM delivery v WHERE v.doc = d.num),
        (SELECT t.code FROM task_dead t WHERE t.id = d.num),
@@ -17,7 +17,7 @@ SELECT @doc@, updated_us,
        (SELECT v.code FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL AND v.state NOT IN (5, 7)
         ORDER BY v.state = 6 DESC, v.num LIMIT 1),
        (SELECT v.message FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL AND v.state NOT IN (5, 7)
-        ORDER BY v.state = 6 DESC, v.num LIMIT 1), seq
+        ORDER BY v.state = 6 DESC, v.num LIMIT 1), seq, child
 FROM doc d WHERE num = $1;
 
 -- name: doc_get
@@ -25,7 +25,7 @@ FROM doc d WHERE num = $1;
 -- in:  $1 num int
 SELECT @d.doc@, updated_us,
        (SELECT bit_or(1::bigint << v.state::int) FROM delivery v WHERE v.doc = d.num),
-       t.code AS dead_code, t.message AS dead_message, w.code AS trouble_code, w.message AS trouble_message, seq
+       t.code AS dead_code, t.message AS dead_message, w.code AS trouble_code, w.message AS trouble_message, seq, child
 FROM doc d LEFT JOIN task_dead t ON t.id = d.num
 LEFT JOIN LATERAL (SELECT v.code, v.message FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL
     AND v.state NOT IN (5, 7) ORDER BY v.state = 6 DESC, v.num LIMIT 1) w ON true
@@ -34,15 +34,15 @@ WHERE d.num = $1;
 -- name: doc_find
 -- in:  $1 num int
 -- batch
--- out: which, @doc@, seq
+-- out: which, @doc@, seq, child
 -- What the rows of live documents have, without the states of their deliveries.
-SELECT 1, @doc@, seq FROM doc WHERE num = $1;
+SELECT 1, @doc@, seq, child FROM doc WHERE num = $1;
 
 -- name: doc_find
 -- for: postgresql
 -- in:  $1 num int
 -- batch
-SELECT u.at, @d.doc@, d.seq FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at)
+SELECT u.at, @d.doc@, d.seq, d.child FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at)
 JOIN doc d ON d.num = @KEY(u.num)@;
 
 -- name: done_get

@@ -3,8 +3,8 @@
 
 -- name: edit_doc
 -- in:  $1 num int
--- out: id, received_us, seq
-SELECT id, received_us, seq FROM doc WHERE num = $1 @FOR_UPDATE@;
+-- out: id, received_us, seq, child, span
+SELECT id, received_us, seq, child, span FROM doc WHERE num = $1 @FOR_UPDATE@;
 
 -- name: edit_done
 -- in:  $1 num int
@@ -28,6 +28,7 @@ UPDATE done_@SLOT@ SET state = $2,
 WHERE num = $1;
 
 -- name: edit_begin
--- in:  $1 num int, $2 sender int, $3 receiver int, $4 dtype int, $5 facts bytes, $6 trail bytes
--- The facts of the new document before its first run.
-UPDATE doc SET sender = $2, receiver = $3, dtype = $4, facts = $5, trail = $6 WHERE num = $1;
+-- in:  $1 num int, $2 sender int, $3 receiver int, $4 dtype int, $5 facts bytes, $6 trail bytes,
+--      $7 child int, $8 span int
+-- The facts of the new document before its first run, and the place that it takes among the children of a document.
+UPDATE doc SET sender = $2, receiver = $3, dtype = $4, facts = $5, trail = $6, child = $7, span = $8 WHERE num = $1;

@@ -1,4 +1,4 @@
--- Documents derived from documents (store/manual/link.h).
+-- Documents derived from documents (store/road/link.h).
 
 -- name: link_add
 -- in:  $1 parent int, $2 kind int, $3 child int

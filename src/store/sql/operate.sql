@@ -70,14 +70,19 @@ DELETE FROM task_dead WHERE id = $1;
 
 -- name: operate_forget
 -- in:  $1 num int
--- Clears the extracted values for a new extraction; not for the document of a batch, which was never extracted.
+-- Clears the extracted values for a new extraction; not those of the document of a batch, of a copy, an answer or a part
+-- (kinds 3 to 5), which were never extracted.
 UPDATE doc SET sender = 0, receiver = 0, dtype = 0, route = 0, facts = NULL
-WHERE num = $1 AND NOT EXISTS (SELECT 1 FROM batch b WHERE b.doc = $1 AND b.doc > 0);
+WHERE num = $1 AND NOT EXISTS (SELECT 1 FROM batch b WHERE b.doc = $1 AND b.doc > 0)
+    AND NOT EXISTS (SELECT 1 FROM link l WHERE l.child = $1 AND l.kind > 2);
 
 -- name: operate_version
 -- in:  $1 num int, $2 config int, $3 again int
--- config 0: keep the version.
-UPDATE doc SET config = CASE WHEN $2 = 0 THEN config ELSE $2 END, again = again + $3 WHERE num = $1;
+-- config 0: keep the version.  A document of which some parts are made goes on with the version that made them: another
+-- one may divide it otherwise.
+UPDATE doc SET again = again + $3,
+    config = coalesce((SELECT o.config FROM offspring o WHERE o.doc = $1 AND o.made > 0), nullif($2, 0), config)
+WHERE num = $1;
 
 -- name: delivery_again
 -- in:  $1 num int, $2 id text, $3 now int, $4 anew int

@@ -7,48 +7,52 @@
 UPDATE order_seq SET value = value + $1 RETURNING value;
 
 -- name: order_open_add
--- in:  $1 gateway int, $2 seq int
+-- in:  $1 gateway int, $2 seq int, $3 child int
 -- batch
-INSERT INTO order_open(gateway, seq) VALUES ($1, $2);
+INSERT INTO order_open(gateway, seq, child) VALUES ($1, $2, $3);
 
 -- name: order_close
--- in:  $1 gateway int, $2 seq int
+-- in:  $1 gateway int, $2 seq int, $3 child int
 -- batch
-DELETE FROM order_open WHERE gateway = $1 AND seq = $2;
+DELETE FROM order_open WHERE gateway = $1 AND seq = $2 AND child = $3;
 
 -- name: order_close
 -- for: postgresql
--- in:  $1 gateway int, $2 seq int
+-- in:  $1 gateway int, $2 seq int, $3 child int
 -- batch
-DELETE FROM order_open o USING @ROWS@ WHERE o.gateway = @KEY(u.c1)@ AND o.seq = u.c2;
+DELETE FROM order_open o USING @ROWS@ WHERE o.gateway = @KEY(u.c1)@ AND o.seq = u.c2 AND o.child = u.c3;
 
 -- name: order_close_doc
 -- in:  $1 num int
-DELETE FROM order_open WHERE (gateway, seq) IN (SELECT gateway, seq FROM doc WHERE num = $1 AND seq <> 0);
+DELETE FROM order_open WHERE (gateway, seq, child) IN
+    (SELECT gateway, seq, coalesce(child, 0) FROM doc WHERE num = $1 AND seq <> 0);
 
 -- name: order_close_doc
 -- for: postgresql
 -- in:  $1 num int
 DELETE FROM order_open o USING doc d
-WHERE d.num = $1 AND d.seq <> 0 AND o.gateway = @KEY(d.gateway)@ AND o.seq = d.seq;
+WHERE d.num = $1 AND d.seq <> 0 AND o.gateway = @KEY(d.gateway)@ AND o.seq = d.seq AND o.child = coalesce(d.child, 0);
 
 -- name: order_reopen
 -- in:  $1 num int
 -- batch
 -- The document is routed again, at its old position.
-INSERT INTO order_open(gateway, seq) SELECT gateway, seq FROM doc WHERE num = $1 AND seq <> 0
+INSERT INTO order_open(gateway, seq, child)
+SELECT gateway, seq, coalesce(child, 0) FROM doc WHERE num = $1 AND seq <> 0
 ON CONFLICT DO NOTHING;
 
 -- name: order_reopen
 -- for: postgresql
 -- in:  $1 num int
 -- batch
-INSERT INTO order_open(gateway, seq) SELECT gateway, seq FROM doc WHERE num = ANY ($1::bigint[]) AND seq <> 0
+INSERT INTO order_open(gateway, seq, child)
+SELECT gateway, seq, coalesce(child, 0) FROM doc WHERE num = ANY ($1::bigint[]) AND seq <> 0
 ON CONFLICT DO NOTHING;
 
 -- name: order_open_least
 -- in:  $1 gateway int
-SELECT (SELECT seq FROM order_open WHERE gateway = $1 ORDER BY gateway, seq LIMIT 1);
+-- out: seq, child
+SELECT seq, child FROM order_open WHERE gateway = $1 ORDER BY gateway, seq, child LIMIT 1;
 
 -- name: order_lock
 -- only: postgresql
@@ -61,10 +65,11 @@ SELECT u.at FROM unnest($1::bigint[]) WITH ORDINALITY AS u(lane, at) WHERE pg_tr
 -- name: order_head
 -- in:  $1 lane int
 -- batch
--- out: which, num, queue, prio, rank, seq, gateway, waits
--- waits is 1 when something before it is not routed.  No row when one of the lane is on its way.
-SELECT 1, v.num, v.queue, v.prio, d.received_us AS rank, v.seq, d.gateway,
-    EXISTS (SELECT 1 FROM order_open o WHERE o.gateway = d.gateway AND o.seq < v.seq)
+-- out: which, num, queue, prio, rank, seq, child, gateway, waits
+-- child is that of its document (order.h).  waits is 1 when something before it is not routed.  No row when one of the
+-- lane is on its way.
+SELECT 1, v.num, v.queue, v.prio, d.received_us AS rank, v.seq, v.child >> 6 AS child, d.gateway,
+    EXISTS (SELECT 1 FROM order_open o WHERE o.gateway = d.gateway AND (o.seq, o.child) < (v.seq, v.child >> 6))
 FROM delivery v JOIN doc d ON d.num = v.doc
 WHERE v.num = (SELECT w.num FROM delivery w WHERE w.turn > 0 AND w.lane = $1 AND w.turn = 1
                ORDER BY w.seq, w.child, w.num LIMIT 1)
@@ -76,17 +81,18 @@ WHERE v.num = (SELECT w.num FROM delivery w WHERE w.turn > 0 AND w.lane = $1 AND
 -- batch
 -- The first open number of a gateway is looked up once: the scan passes the dead rows of all numbers closed since the
 -- last vacuum.
-WITH heads AS MATERIALIZED (SELECT u.at, v.num, v.queue, v.prio, d.received_us, v.seq, d.gateway
+WITH heads AS MATERIALIZED (SELECT u.at, v.num, v.queue, v.prio, d.received_us, v.seq, v.child >> 6 AS child, d.gateway
     FROM unnest($1::bigint[]) WITH ORDINALITY AS u(lane, at)
-    CROSS JOIN LATERAL (SELECT w.num, w.doc, w.queue, w.prio, w.seq FROM delivery w
+    CROSS JOIN LATERAL (SELECT w.num, w.doc, w.queue, w.prio, w.seq, w.child FROM delivery w
         WHERE w.turn > 0 AND w.lane = u.lane AND w.turn = 1 ORDER BY w.lane, w.turn, w.seq, w.child, w.num LIMIT 1) v
     JOIN doc d ON d.num = @KEY(v.doc)@
     WHERE (SELECT o.num FROM delivery o WHERE o.turn > 0 AND o.lane = u.lane AND o.turn = 2 LIMIT 1) IS NULL),
-least AS MATERIALIZED (SELECT g.gateway, (SELECT o.seq FROM order_open o WHERE o.gateway = g.gateway
-        ORDER BY o.gateway, o.seq LIMIT 1) AS seq
-    FROM (SELECT DISTINCT gateway FROM heads) AS g)
-SELECT h.at AS which, h.num, h.queue, h.prio, h.received_us AS rank, h.seq, h.gateway,
-    CASE WHEN l.seq < h.seq THEN 1::bigint ELSE 0::bigint END
+least AS MATERIALIZED (SELECT g.gateway, f.seq, f.child
+    FROM (SELECT DISTINCT gateway FROM heads) AS g
+    LEFT JOIN LATERAL (SELECT o.seq, o.child FROM order_open o WHERE o.gateway = g.gateway
+        ORDER BY o.gateway, o.seq, o.child LIMIT 1) AS f ON true)
+SELECT h.at AS which, h.num, h.queue, h.prio, h.received_us AS rank, h.seq, h.child, h.gateway,
+    CASE WHEN (l.seq, l.child) < (h.seq, h.child) THEN 1::bigint ELSE 0::bigint END
 FROM heads h JOIN least l ON l.gateway = h.gateway;
 
 -- name: order_go

@@ -94,24 +94,27 @@ DELETE FROM payload_@SLOT@ WHERE num = ANY ($1::bigint[]);
 -- name: retain_children
 -- in:  $1 num int
 -- batch
-DELETE FROM link WHERE parent = $1;
+-- All but the parts (kind 5): there may be a hundred thousand, whose links go with them.
+DELETE FROM link WHERE parent = $1 AND kind < 5;
 
 -- name: retain_children
 -- for: postgresql
 -- in:  $1 num int
 -- batch
-DELETE FROM link WHERE parent = ANY ($1::bigint[]);
+DELETE FROM link WHERE parent = ANY ($1::bigint[]) AND kind < 5;
 
 -- name: retain_parents
 -- in:  $1 num int
 -- batch
-DELETE FROM link WHERE child = $1;
+-- out: which, parent, kind
+DELETE FROM link WHERE child = $1 RETURNING 1, parent, kind;
 
 -- name: retain_parents
 -- for: postgresql
 -- in:  $1 num int
 -- batch
-DELETE FROM link WHERE child = ANY ($1::bigint[]);
+DELETE FROM link l USING unnest($1::bigint[]) WITH ORDINALITY AS u(num, at) WHERE l.child = @KEY(u.num)@
+RETURNING u.at, l.parent, l.kind;
 
 -- name: retain_pieces
 -- only: postgresql

@@ -264,7 +264,22 @@ ORDER BY state DESC, num DESC LIMIT $2;
 -- name: link_nums
 -- in:  $1 below int, $2 limit int, $3 parent int
 -- out: @hit@
-SELECT child AS num, 1 FROM link WHERE parent = $3 AND child < $1 ORDER BY child DESC LIMIT $2;
+-- By the index of each kind: of many children only those are read that are asked for.
+SELECT num, 1 FROM (
+    SELECT num FROM (SELECT child AS num FROM link WHERE parent = $3 AND kind = 1 AND child < $1
+        ORDER BY parent DESC, kind DESC, child DESC LIMIT $2) AS edits
+    UNION ALL
+    SELECT num FROM (SELECT child AS num FROM link WHERE parent = $3 AND kind = 2 AND child < $1
+        ORDER BY parent DESC, kind DESC, child DESC LIMIT $2) AS members
+    UNION ALL
+    SELECT num FROM (SELECT child AS num FROM link WHERE parent = $3 AND kind = 3 AND child < $1
+        ORDER BY parent DESC, kind DESC, child DESC LIMIT $2) AS copies
+    UNION ALL
+    SELECT num FROM (SELECT child AS num FROM link WHERE parent = $3 AND kind = 4 AND child < $1
+        ORDER BY parent DESC, kind DESC, child DESC LIMIT $2) AS answers
+    UNION ALL
+    SELECT num FROM (SELECT child AS num FROM link WHERE parent = $3 AND kind = 5 AND child < $1
+        ORDER BY parent DESC, kind DESC, child DESC LIMIT $2) AS parts) AS children ORDER BY num DESC LIMIT $2;
 
 -- name: doc_at
 -- in:  $1 from int, $2 to int

@@ -11,6 +11,17 @@
 SELECT id, 0 AS claim, 0 AS until_us, queue, prio, rank, kind, attempts, rescues, crashes FROM task_ready
 WHERE queue = $1 AND (prio, rank, id) > ($2, $3, $4) ORDER BY prio, rank, id LIMIT $5;
 
+-- name: task_is_there
+-- only: sqlite
+-- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int
+SELECT 1 FROM task_ready WHERE queue = $1 AND prio = $2 AND rank = $3 AND id = $4;
+
+-- name: task_is_leased
+-- only: postgresql
+-- in:  $1 id int, $2 claim int
+-- The claim holds, and nobody takes it over until the commit.
+SELECT 1 FROM task_lease WHERE id = $1 AND claim = $2 FOR UPDATE;
+
 -- name: task_ready_take
 -- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int
 -- out: @task@

@@ -164,6 +164,19 @@ static bool watch_check_batches(struct store *s, struct check_result *r, struct 
     return true;
 }
 
+/* PR2: a document has exactly the parts that its progress says. */
+static bool check_offspring(struct store *s, struct check_result *r, struct err *err)
+{
+    if (!check_slices(s, SQL_OFFSPRING_SLICE, SQL_OFFSPRING_WRONG, r, err))
+        return false;
+    if (r->bad > 0)
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld documents have more or fewer parts than were committed: "
+                       "`waybill docs ls --parent ID` lists those of one; compare with a backup",
+                       (long long)r->bad);
+    return true;
+}
+
 /* Checks a slice of tasks behind *place; *ret_count is 0 at the end. */
 static bool task_slice(struct db *db, enum sql_id id, struct db_args args, struct task *place,
                        int64_t *ret_bad, int64_t *ret_count, struct err *err)
@@ -414,6 +427,49 @@ static bool check_audit(struct store *s, struct check_result *r, struct err *err
     return true;
 }
 
+struct checked_blob {
+    struct sha256 sha256;
+    bool is_whole;
+};
+
+static void check_read_blob(struct db_rows *row, struct arena *a, void *to)
+{
+    struct checked_blob *b = to;
+    struct sha256 got = digest_of(db_get_str(row, CONFIG_BLOB_PAGE_BYTES));
+
+    (void)a;
+    b->sha256 = row_sha256(row, CONFIG_BLOB_PAGE_SHA256);
+    b->is_whole = digest_same(&b->sha256, &got);
+}
+
+/* Every file of a version has its content, with the right digest. */
+static bool check_version_files(struct store *s, struct check_result *r, struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    AUTO(reader_back) struct reader reader = reader_take(s, err);
+    struct checked_blob b = { .is_whole = true };
+    bool found = true;
+    int64_t lost;
+
+    if (reader.db == NULL ||
+        !db_one_int(reader.db, SQL_CONFIG_FILE_LOST, DB_NO_ARGS, 0, &lost, err))
+        return false;
+    r->bad = lost;
+    while (found) {
+        struct str after = r->looked_at > 0 ? str_mem(b.sha256.bytes, SHA256_SIZE) : STR("");
+
+        if (!rows_one(reader.db, SQL_CONFIG_BLOB_PAGE, DB_NO_SLOT, DB_ARGS(db_bytes(after)),
+                      check_read_blob, &arena, &b, &found, err))
+            return false;
+        r->looked_at += found;
+        r->bad += found && !b.is_whole;
+    }
+    if (r->bad > 0)
+        check_say(r, "files of configuration versions are damaged: restore a backup, or apply a "
+                     "version again with its files");
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*run)(struct store *s, struct check_result *r, struct err *err);
@@ -424,8 +480,10 @@ static const struct {
     { .name = "tasks-have-documents", .run = check_orphan_tasks },
     { .name = "deliveries", .run = check_deliveries },
     { .name = "batches", .run = watch_check_batches },
+    { .name = "parts", .run = check_offspring },
     { .name = "payloads", .run = check_received, .deep = check_every_stage },
     { .name = "counts", .run = check_counts },
+    { .name = "version-files", .run = check_version_files },
     { .name = "audit-chain", .run = check_audit },
 };
 

@@ -460,11 +460,15 @@ TEST(every_verb_of_people_carries_its_line)
     CHECK(caller_remove(s, str_of(name), &was, &err) && was && lines(&h) == 9);
     CHECK(line_is(s, name, "door: shop", "removed"));
 
-    CHECK(version_add(s, 0, STR("types: {}"), STR("bob"), STR("note"), &num, &err));
-    CHECK(version_add(s, 1, STR("types: {}"), STR("bob"), STR("note"), &num, &err));
+    const struct version_draft draft = { .body = STR("types: {}"),
+                                         .by = STR("bob"),
+                                         .note = STR("note") };
+
+    CHECK(version_add(s, 0, &draft, &num, &err));
+    CHECK(version_add(s, 1, &draft, &num, &err));
     CHECK(newest(s, &a, &l) && str_is(l.entry.was, "version 1"));
     CHECK(str_starts(l.entry.became, STR("version 2, sha256 ")) && lines(&h) == 11);
-    CHECK(!version_add(s, 1, STR("types: {}"), STR("bob"), STR("note"), &num, &err)); /* late */
+    CHECK(!version_add(s, 1, &draft, &num, &err)); /* late */
     audit_end();
     CHECK(lines(&h) == 11);
     CHECK(secret_put(s, STR("pin"), STR("1234"), STR("alice"), &err) && lines(&h) == 11);

@@ -194,11 +194,11 @@ static bool is_passed_here(const char *point)
     static const char *const sqlite[] = { "segment.",   "index.",          "checkpoint", "db.",
                                           "spool.sync", "spool.published", NULL };
     static const char *const postgres[] = { "commit.sent", NULL };
-    /* Other parts of the program, test_settle_crash.c, and the rig of tests/crash. */
+    /* Other parts of the program, test_settle_crash.c, test_offspring.c, the rig of tests/crash. */
     static const char *const others[] = { "ack.send", "settle.",  "road.",   "send.",    "file.",
                                           "intent.",  "pace.",    "retain.", "archive.", "compact.",
                                           "backup.",  "restore.", "move.",   "batch.",   "edit.",
-                                          "recover.", NULL };
+                                          "recover.", "parts.",   NULL };
 
     return !is_in(point, others) && !is_in(point, on_sqlite() ? postgres : sqlite);
 }

@@ -6,7 +6,7 @@
 #include "core/facts.h"
 #include "scene.h"
 #include "store/manual/edit.h"
-#include "store/manual/link.h"
+#include "store/road/link.h"
 #include "store/payload/payload.h"
 #include "store/road/done.h"
 #include "store/road/order.h"

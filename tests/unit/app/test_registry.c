@@ -90,6 +90,8 @@ TEST(registry_every_service_is_complete)
         CHECK((t->run != NULL) != (t->stream != NULL)); /* exactly one form */
         CHECK(!t->describes || option_find(t->kind.keys, STR("receiver")) != NULL);
         CHECK(t->kind.keys[0].name != NULL); /* it takes a bare value */
+        /* `limits` are those of a process: with it, and only with it */
+        CHECK(t->caged == (option_find(t->kind.keys, STR("limits")) == grammar_limits));
         IS_POLITE(t, ROLE_SERVICE);
     }
     CHECK(connector_service(&registry, STR("no such thing")) == NULL);

@@ -141,6 +141,31 @@ static int nothing_is_executed(void)
     return 0;
 }
 
+static int what_may_run_runs(void)
+{
+    const char *const argv[] = { "program", NULL };
+    const struct confine_rule rules[] = { { place.path, CONFINE_RUN } };
+    struct confine_files_report report;
+    struct err err;
+
+    int fd = openat(place.fd, "data/program", O_PATH | O_CLOEXEC);
+
+    TRY(fd >= 0 && confine_files(rules, 1, 0, &report, &err));
+    TRY(can_read("look/file") && !can_write("data/new"));
+    /* It is empty: the kernel looks into it, and finds no program. */
+    TRY(syscall(SYS_execveat, fd, "", argv, argv + 1, AT_EMPTY_PATH) < 0 && errno == ENOEXEC);
+    return 0;
+}
+
+static int nothing_is_reached(void)
+{
+    TRY(confine_all() >= 1);
+    TRY(!can_read("look/file") && errno == EACCES && !can_write("data/new"));
+    TRY(open("/", O_RDONLY | O_DIRECTORY) < 0 && errno == EACCES);
+    TRY(bind_to(0) == EACCES || confine_all() < 4);
+    return 0;
+}
+
 static int one_port_is_bound(void)
 {
     struct confine_files_report report;
@@ -190,6 +215,8 @@ TEST(files_are_reached_by_rules_alone)
         CHECK(in_child(files_are_listed) == 0);
         CHECK(in_child(nothing_is_executed) == 0);
         CHECK(in_child(one_port_is_bound) == 0);
+        CHECK(in_child(what_may_run_runs) == 0);
+        CHECK(in_child(nothing_is_reached) == 0);
     } else {
         printf("# this kernel has no usable Landlock\n");
         CHECK(in_child(lacking_is_said) == 0);
@@ -230,6 +257,18 @@ static int calls_are_refused(void)
     return 0;
 }
 
+static int a_keeper_executes(void)
+{
+    char program[] = "true";
+    char *const argv[] = { program, NULL };
+    struct err err;
+
+    TRY(confine_calls_of_keeper(&err));
+    TRY(unshare(CLONE_NEWUSER) < 0 && errno == EPERM);
+    (void)execv("/bin/true", argv);
+    return __LINE__;
+}
+
 static int has_seccomp(void)
 {
     struct err err;
@@ -239,10 +278,12 @@ static int has_seccomp(void)
 
 TEST(calls_of_intruders_are_refused)
 {
-    if (in_child(has_seccomp) == 1)
+    if (in_child(has_seccomp) == 1) {
         CHECK(in_child(calls_are_refused) == 0);
-    else
+        CHECK(in_child(a_keeper_executes) == 0);
+    } else {
         printf("# this kernel has no seccomp\n");
+    }
 }
 
 int main(void)

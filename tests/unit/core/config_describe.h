@@ -99,7 +99,19 @@ static const char routes[] =
     "\n"
     "A step is a map with one key, the name of a service. A bare value is the service's first\n"
     "option: `- deliver: archive` is `- deliver: { to: archive }`. After `split`, `batch`,\n"
-    "`subscribe`, `route` and `drop` a chain ends.\n";
+    "`subscribe`, `route` and `drop` a chain ends.\n"
+    "\n"
+    "A step that several chains have is written once, in `services`, and named where it runs:\n"
+    "\n"
+    "```yaml\n"
+    "services:\n"
+    "  tidy: { replace: { find: \"\\r\\n\", with: \"\\n\" } }\n"
+    "routes:\n"
+    "  - { name: orders, when: { type: order }, do: [ tidy, deliver: archive ] }\n"
+    "```\n"
+    "\n"
+    "A service is a step of a kind, with its options, and not the name of another service; its\n"
+    "name is not that of a kind. It means the same as the step written out in each place.\n";
 
 static const char times[] =
     "\n"
@@ -276,6 +288,10 @@ static void put_section(struct buf *out, const struct connectors *all, const str
         return;
     }
     buf_printf(out, "\nA %s.\n", section->type == OPT_LIST ? "list" : "map of names");
+    if (each->type == OPT_STEP) {
+        buf_puts(out, "\nEach is a step: a map with one key, the name of a service.\n");
+        return;
+    }
     if (each->type == OPT_KIND) {
         put_kinds(out, all, each->noun, each->role);
         return;
@@ -292,7 +308,7 @@ static bool is_reserved(const struct option *section)
 static void put_types(struct buf *out)
 {
     buf_puts(out, "\n## How values are written\n\n| value | written as |\n| --- | --- |\n");
-    for (enum option_type type = OPT_TEXT; type <= OPT_CALENDAR; type++) {
+    for (enum option_type type = OPT_TEXT; type <= OPT_SUBSCRIPTION; type++) {
         buf_printf(out, "| %s | ", option_type_name(type));
         buf_puts(out, option_form(type));
         buf_puts(out, " |\n");

@@ -257,6 +257,7 @@ TEST(config_takes_every_service)
         buf_printf(&text,
                    "endpoints: { e: { kind: file, path: o }, e2: { kind: file, path: o } }\n"
                    "batches: { b: { count: 10, do: [ { deliver: e } ] } }\n"
+                   "systems: { s: {} }\nsubscriptions: { a: { to: s }, b: { to: [ s ] } }\n"
                    "routes: [ { name: r, do: [ { %s } ] } ]\n",
                    steps[i]);
         struct config *c = config_load(buf_view(&text), "t", &options, &report);
@@ -328,13 +329,14 @@ TEST(config_warns_about_words_and_services)
     struct config *c =
         config_load(STR("gateways: { a: { kind: http, reply: ack }, b: { kind: http, reply: soap },"
                         " c: { kind: http, reply: soap } }\n"
-                        "routes: [ { name: a, do: [ { jq: . }, { jq: . }, { drop: x } ] } ]"),
+                        "routes: [ { name: a, do: [ { store: 'json:/a' }, { store: 'json:/b' },"
+                        " { drop: x } ] } ]"),
                     "t", &options, &report);
 
     CHECK(c != NULL && report.warnings.count == 2);
     CHECK(
         strstr(report.warnings.items[0].message, "`reply: soap` of gateways of kind http is not"));
-    CHECK(strstr(report.warnings.items[1].message, "the service `jq` is not run"));
+    CHECK(strstr(report.warnings.items[1].message, "the service `store` is not run"));
 }
 
 static void *use(void *config)

@@ -252,7 +252,7 @@ TEST(walk_routes)
         { "routes: [ { name: a, do: [ { drop: x, jq: y } ] } ]", 1, 28, "a step is a map", NULL },
         { "routes: [ { name: a, do: [ { spilt: x } ] } ]", 1, 30, "unknown service `spilt`",
           "did you mean `split`?" },
-        { "services: { spill: {} }\nroutes: [ { name: a, do: [ { spil: x } ] } ]", 2, 30,
+        { "services: { spill: { drop: } }\nroutes: [ { name: a, do: [ { spil: x } ] } ]", 2, 30,
           "unknown service `spil`", "did you mean `spill`?" },
         { "routes: [ { name: a, do: [ { split: {} } ] } ]", 1, 30,
           "step `split` of route `a` is not complete",

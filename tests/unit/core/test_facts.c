@@ -106,6 +106,21 @@ TEST(facts_begin_again_as_they_began)
         CHECK(!facts_read(str_first(buf_view(&b), cut), &a, &back));
 }
 
+TEST(facts_have_the_number_of_forefathers)
+{
+    AUTO(buf_done) struct buf b = BUF_INIT(ROOM);
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    const struct facts f = { .generation = 15, .batches = 1 };
+    struct facts back = { .generation = 7 }, none = { .generation = 7 };
+
+    CHECK(facts_read(STR(""), &a, &none) && none.generation == 7);
+    facts_write(&f, &b);
+    CHECK(facts_read(buf_view(&b), &a, &back) && back.generation == 15 && back.batches == 1);
+    b.len = 0;
+    facts_write(&(struct facts){ .batches = 1 }, &b);
+    CHECK(facts_read(buf_view(&b), &a, &back) && back.generation == 0);
+}
+
 TEST(facts_may_be_nothing_but_a_number_of_batches)
 {
     AUTO(buf_done) struct buf b = BUF_INIT(ROOM);

@@ -456,6 +456,22 @@ TEST(settings_read_every_fallback_of_the_grammar)
         }
 }
 
+/* What was replaced once, and came as JSON, is text. */
+TEST(literal_settings_replace_nothing)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    struct settings s = settings_of(
+        "{\"find\":\"${secret:api} secret:api\",\"with\":\"secret:api\",\"count\":7}", &a);
+    struct err err = { 0 };
+    struct str text;
+    int64_t count;
+
+    s.literal = true;
+    CHECK(settings_text(&s, "find", &text, &err) && str_is(text, "${secret:api} secret:api"));
+    CHECK(settings_text(&s, "with", &text, &err) && str_is(text, "secret:api"));
+    CHECK(settings_int(&s, "count", &count, &err) && count == 7);
+}
+
 int main(void)
 {
     return test_main();

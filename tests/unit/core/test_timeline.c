@@ -280,13 +280,33 @@ TEST(trail_too_long_is_made_to_fit)
     CHECK(fits.len <= TIMELINE_MOST && fits.len > TIMELINE_MOST / 4);
 }
 
+/* Programs before it skip the line. */
+TEST(trail_of_notes_has_a_format_of_its_own)
+{
+    AUTO(buf_done) struct buf b = BUF_INIT(TIMELINE_MOST);
+    struct timeline_line note = { .stage = TIMELINE_STEP,
+                                  .outcome = TIMELINE_NOTED,
+                                  .took_us = -1,
+                                  .what = STR("lua"),
+                                  .message = STR("7 lines") };
+    struct timeline_line line;
+    bool damaged;
+
+    timeline_add(&b, &note);
+    CHECK(b.ptr[1] == 3);
+    struct timeline_reader r = timeline_read(buf_view(&b));
+
+    CHECK(timeline_next(&r, &line, &damaged) && line.outcome == TIMELINE_NOTED);
+    CHECK(str_is(line.message, "7 lines") && !timeline_next(&r, &line, &damaged) && !damaged);
+}
+
 TEST(trail_skips_lines_of_later_programs)
 {
     AUTO(buf_done) struct buf b = BUF_INIT(TIMELINE_MOST);
     struct timeline_line line;
     bool damaged;
 
-    buf_put(&b, STR("\x01\x03"));
+    buf_put(&b, STR("\x01\x04"));
     timeline_add(&b, &samples[0]);
     buf_put(&b, STR("\x05\xff"
                     "abcd"));

@@ -1,5 +1,6 @@
 // draft.ts - the configuration being edited; kept for this tab until it is applied or discarded.
 import { store } from "../../base/store";
+import type { ConfigFileInput } from "../../types";
 
 export interface Draft {
   /** The live version it began with. */
@@ -18,6 +19,14 @@ function read(): Draft | null {
 }
 
 export const draft = store<Draft | null>(read());
+
+/** Files that go along with it.  They may be large: they last as long as the page. */
+export const draftFiles = store<ConfigFileInput[]>([]);
+
+export function discard(): void {
+  draft.set(null);
+  draftFiles.set([]);
+}
 
 draft.listen(() => {
   const now = draft.get();

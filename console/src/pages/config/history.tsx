@@ -107,7 +107,7 @@ function Between({ from, to }: { from: number; to: number }) {
 
 function RevertDialog({ version, live, onClose, onDone }: { version: number; live: number; onClose: () => void; onDone: () => void }) {
   const { data } = useQuery(api.config, { version });
-  const { ready, confirm, client, view } = useLosses(data?.config?.text ?? null);
+  const { ready, confirm, client, view } = useLosses(data?.config?.text ?? null, { filesOf: version });
   const submit = async () => {
     const { configRevert: result } = await ask(api.configRevert, { version, confirm, client });
     tell(`Version ${appliedVersion(result)} is live; it is version ${version} again.`);

@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import * as api from "../../api";
 import { plural } from "../../base/format";
 import { useQuery } from "../../base/use_query";
-import type { ConfigCheck, ConfigResult } from "../../types";
+import type { ConfigCheck, ConfigFileInput, ConfigResult } from "../../types";
 import { Failed, Loading, Say } from "../../ui/say";
 
 const WORD = "remove";
@@ -18,9 +18,15 @@ export interface Confirming {
   view: JSX.Element;
 }
 
+/** Which files belong to the text: sent along, or of a version; otherwise those of the live one. */
+interface Along {
+  files?: ConfigFileInput[];
+  filesOf?: number;
+}
+
 /** Compares the text with the live version, and asks for the word where things in use are removed. */
-export function useLosses(text: string | null): Confirming {
-  const { data, error } = useQuery(api.configCheck, { text: text ?? "" }, { skip: text === null });
+export function useLosses(text: string | null, along: Along = {}): Confirming {
+  const { data, error } = useQuery(api.configCheck, { text: text ?? "", ...along }, { skip: text === null });
   const [typed, setTyped] = useState("");
   const found = data?.configCheck ?? null;
   const confirm = found?.confirm ?? null;

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import * as api from "../../api";
 import { ask, messageOf } from "../../base/ask";
 import { count } from "../../base/format";
-import type { RehearsedPast, RehearsedWay } from "../../types";
+import type { ConfigFileInput, RehearsedPast, RehearsedWay } from "../../types";
 import { Empty, Loading, Say } from "../../ui/say";
 import { Time } from "../../ui/time";
 
@@ -19,7 +19,7 @@ function describe(w: RehearsedWay | null): string {
   return `${who}: ${w.route ?? "no route"}${to ? ` to ${to}` : ""}`;
 }
 
-export function Rehearse({ text }: { text: string }) {
+export function Rehearse({ text, files }: { text: string; files: ConfigFileInput[] }) {
   const [found, setFound] = useState<RehearsedPast["differences"]>([]);
   const [looked, setLooked] = useState(0);
   const [done, setDone] = useState(false);
@@ -31,7 +31,7 @@ export function Rehearse({ text }: { text: string }) {
     const run = async () => {
       let after: string | null = null;
       do {
-        const { rehearsePast }: { rehearsePast: RehearsedPast } = await ask(api.rehearsePast, { text, since, after }, abort.signal);
+        const { rehearsePast }: { rehearsePast: RehearsedPast } = await ask(api.rehearsePast, { text, files, since, after }, abort.signal);
         const problem = rehearsePast.problems[0];
         if (problem) throw new Error(`Line ${problem.line}: ${problem.message}`);
         setLooked((n) => n + rehearsePast.looked);

@@ -7,13 +7,14 @@ import { usePlace } from "../../base/router";
 import { useStore } from "../../base/store";
 import { useQuery } from "../../base/use_query";
 import { refreshAbout } from "../../shell/session";
-import type { Problem } from "../../types";
+import type { ConfigFile, ConfigFileInput, Problem } from "../../types";
 import { Diff } from "../../ui/diff";
 import { FormDialog } from "../../ui/dialog";
 import { Empty, Failed, Loading, Say } from "../../ui/say";
 import { tell } from "../../ui/toast";
-import { draft } from "./draft";
+import { discard, draft, draftFiles } from "./draft";
 import { Editor, Problems } from "./editor";
+import { Files } from "./files";
 import { appliedVersion, useLosses } from "./losses";
 import { Rehearse } from "./rehearse";
 
@@ -21,20 +22,21 @@ const CHECK_MS = 500;
 
 interface Checked {
   text: string;
+  files: ConfigFileInput[];
   problems: Problem[];
   warnings: Problem[];
 }
 
 /** What is wrong with it, a moment after the last key. */
-function useCheck(text: string): { checked: Checked | null; failed: string | null } {
+function useCheck(text: string, files: ConfigFileInput[]): { checked: Checked | null; failed: string | null } {
   const [checked, setChecked] = useState<Checked | null>(null);
   const [failed, setFailed] = useState<string | null>(null);
   useEffect(() => {
     const abort = new AbortController();
     const timer = setTimeout(() => {
-      ask(api.configCheck, { text }, abort.signal).then(
+      ask(api.configCheck, { text, files }, abort.signal).then(
         ({ configCheck }) => {
-          setChecked({ text, ...configCheck });
+          setChecked({ text, files, ...configCheck });
           setFailed(null);
         },
         (e) => {
@@ -46,7 +48,7 @@ function useCheck(text: string): { checked: Checked | null; failed: string | nul
       clearTimeout(timer);
       abort.abort();
     };
-  }, [text]);
+  }, [text, files]);
   return { checked, failed };
 }
 
@@ -56,27 +58,29 @@ export function ConfigText({ readOnly }: { readOnly: boolean }) {
   if (error) return <Failed error={error} again={reload} />;
   if (!data) return <Loading />;
   if (!live) return <Empty title="No configuration yet" />;
-  return <Work key={live.version} version={live.version} live={live.text} readOnly={readOnly} onApplied={reload} />;
+  return <Work key={live.version} version={live.version} live={live.text} stored={live.files} readOnly={readOnly} onApplied={reload} />;
 }
 
 interface WorkProps {
   version: number;
   live: string;
+  stored: ConfigFile[];
   readOnly: boolean;
   onApplied: () => void;
 }
 
-function Work({ version, live, readOnly, onApplied }: WorkProps) {
+function Work({ version, live, stored, readOnly, onApplied }: WorkProps) {
   const now = useStore(draft);
+  const files = useStore(draftFiles);
   const { query } = usePlace();
   const text = now?.text ?? live;
-  const { checked, failed } = useCheck(text);
+  const { checked, failed } = useCheck(text, files);
   const [line, setLine] = useState<number | null>(Number(query.get("line")) || null);
   const [view, setView] = useState<"text" | "changes" | "rehearse">("text");
   const [applying, setApplying] = useState(false);
-  const changed = text !== live;
+  const changed = text !== live || files.length > 0;
   const input = (next: string) => draft.set(next === live ? null : { base: now?.base ?? version, text: next });
-  const current = checked?.text === text ? checked : null;
+  const current = checked?.text === text && checked.files === files ? checked : null;
   const good = current !== null && current.problems.length === 0;
   return (
     <>
@@ -96,7 +100,7 @@ function Work({ version, live, readOnly, onApplied }: WorkProps) {
           </div>
           <Verdict current={current} failed={failed} />
           <span class="room" />
-          {changed && <button onClick={() => draft.set(null)}>Discard the changes</button>}
+          {changed && <button onClick={discard}>Discard the changes</button>}
           {!readOnly && (
             <button class="first" disabled={!changed || !good} onClick={() => setApplying(true)}>
               Apply…
@@ -110,15 +114,17 @@ function Work({ version, live, readOnly, onApplied }: WorkProps) {
             <Problems problems={current?.warnings ?? []} tone="wait" onGo={setLine} />
           </>
         )}
-        {view === "changes" && <Changes text={text} />}
-        {view === "rehearse" && <Rehearse text={text} />}
+        {view === "changes" && <Changes text={text} files={files} />}
+        {view === "rehearse" && <Rehearse text={text} files={files} />}
       </section>
+      <Files stored={stored} version={version} readOnly={readOnly} />
       {applying && (
         <ApplyDialog
           text={text}
+          files={files}
           onClose={() => setApplying(false)}
           onApplied={() => {
-            draft.set(null);
+            discard();
             setApplying(false);
             onApplied();
           }}
@@ -136,25 +142,32 @@ function Verdict({ current, failed }: { current: Checked | null; failed: string 
   return <span class="good">valid</span>;
 }
 
-function Changes({ text }: { text: string }) {
-  const { data, error } = useQuery(api.configDiff, { from: null, to: null, text });
+function Changes({ text, files }: { text: string; files: ConfigFileInput[] }) {
+  const { data, error } = useQuery(api.configDiff, { from: null, to: null, text, files });
   if (error) return <Failed error={error} />;
   if (!data) return <Loading />;
   return data.configDiff === "" ? <Empty title="No differences" /> : <Diff text={data.configDiff} />;
 }
 
-function ApplyDialog({ text, onClose, onApplied }: { text: string; onClose: () => void; onApplied: () => void }) {
+interface ApplyProps {
+  text: string;
+  files: ConfigFileInput[];
+  onClose: () => void;
+  onApplied: () => void;
+}
+
+function ApplyDialog({ text, files, onClose, onApplied }: ApplyProps) {
   const [note, setNote] = useState("");
-  const { ready, confirm, client, view } = useLosses(text);
+  const { ready, confirm, client, view } = useLosses(text, { files });
   const submit = async () => {
-    const { configApply: result } = await ask(api.configApply, { text, note: note || null, confirm, client });
+    const { configApply: result } = await ask(api.configApply, { text, files, note: note || null, confirm, client });
     tell(`Version ${appliedVersion(result)} is live.`);
     void refreshAbout();
     onApplied();
   };
   return (
     <FormDialog title="Apply" action="Make it live" large danger={confirm !== null} disabled={!ready} onClose={onClose} onSubmit={submit}>
-      <Changes text={text} />
+      <Changes text={text} files={files} />
       {view}
       <label>
         Note, for the history

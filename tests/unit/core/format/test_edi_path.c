@@ -99,6 +99,68 @@ TEST(edi_path_own_fields_are_paths)
         }
 }
 
+#define MSH "MSH|^~\\&|LAB\r"
+
+TEST(edi_path_sets_a_value_and_nothing_else)
+{
+    static const struct {
+        enum edi_kind kind;
+        const char *path, *text, *value, *want; /* want: the text, or a part of the failure */
+        bool ok;
+    } cases[] = {
+        { EDI_HL7, "PID-1", MSH "PID|1|2\rPV1|x\n", "9", MSH "PID|9|2\rPV1|x\n", true },
+        { EDI_HL7, "PID-2", MSH "PID|1|2", "", MSH "PID|1|", true },
+        { EDI_HL7, "PID-5.2", MSH "PID|1\r", "a&b", MSH "PID|1||||^a\\T\\b\r", true },
+        { EDI_HL7, "PID-1[3].1.2", MSH "PID|1~2\r", "x", MSH "PID|1~2~&x\r", true },
+        { EDI_HL7, "PID-1.1", MSH "PID|a^b~c\r", "x", MSH "PID|x^b~c\r", true },
+        { EDI_HL7, "PID-1", MSH "PID|a^b~c\r", "x", MSH "PID|x~c\r", true },
+        { EDI_HL7, "OBX[2]-1", MSH "OBX|1\rOBX|2\r", "3", MSH "OBX|1\rOBX|3\r", true },
+        { EDI_HL7, "PID-1", MSH "PID\r", "x", MSH "PID|x\r", true },
+        { EDI_HL7, "MSH-3", MSH, "x", "MSH|^~\\&|x\r", true },
+        { EDI_HL7, "MSH-5", MSH, "x", "MSH|^~\\&|LAB||x\r", true },
+        { EDI_EDIFACT, "BGM-2", "UNB+a'BGM+380'UNZ'", "it's", "UNB+a'BGM+380+it?'s'UNZ'", true },
+        { EDI_HL7, "MSH-2", MSH, "x", "MSH says the separators", false },
+        { EDI_HL7, "PID-1", MSH, "x", "there is no segment PID", false },
+        { EDI_HL7, "PID-1", "PID|1", "x", "HL7: segment 1, byte 1: ", false },
+        { EDI_HL7, "PID-1", MSH "PID\r", "a\rb", "a line break would end the segment", false },
+        { EDI_HL7, "PID-1[2]", "MSH|^\rPID|1\r", "a", "no separator for this place", false },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        AUTO(buf_done) struct buf out = BUF_INIT(1000);
+        struct edi_path p;
+        struct outlet to;
+        struct err err;
+
+        CHECK(edi_path_parse(cases[i].kind, str_of(cases[i].path), &p));
+        outlet_init(&to, &out, 1000);
+        bool ok = edi_path_set(cases[i].kind, &p, str_of(cases[i].text), str_of(cases[i].value),
+                               &to, &err);
+        bool right = ok == cases[i].ok && (ok ? str_is(buf_view(&out), cases[i].want)
+                                              : strstr(err.text, cases[i].want) != NULL);
+
+        if (!right)
+            printf("# %s: %s\n", cases[i].path, ok ? out.ptr : err.text);
+        CHECK(right);
+        buf_clear(&out);
+        if (ok) /* and there it is */
+            CHECK(edi_path_get(cases[i].kind, &p, str_of(cases[i].want), &out, &err) &&
+                  str_is(buf_view(&out), cases[i].value));
+    }
+}
+
+TEST(edi_path_tells_what_is_missing_from_what_is_wrong)
+{
+    AUTO(buf_done) struct buf out = BUF_INIT(1000);
+    struct edi_path p;
+    struct err err;
+
+    CHECK(edi_path_parse(EDI_HL7, STR("PID-3"), &p));
+    CHECK(!edi_path_get(EDI_HL7, &p, STR(MSH), &out, &err) && err.kind == ERR_NONE);
+    CHECK(!edi_path_get(EDI_HL7, &p, STR(MSH "PID|1"), &out, &err) && err.kind == ERR_NONE);
+    CHECK(!edi_path_get(EDI_HL7, &p, STR("{}"), &out, &err) && err.kind == ERR_PERMANENT);
+}
+
 int main(void)
 {
     return test_main();

@@ -142,9 +142,20 @@ TEST(edi_units_keep_a_head_of_limited_size)
         buf_putc(&text, 'x');
     buf_puts(&text, "\rOBR|1\r");
     units_of(EDI_HL7, EDI_UNIT_SEGMENTS, "OBR", buf_view(&text), 1000, &got);
-    CHECK(strstr(got.ptr, "more than 1048576 bytes stand before the first unit") != NULL);
+    CHECK(strstr(got.ptr, "more than 65536 bytes stand before the first unit") != NULL);
     units_of(EDI_HL7, EDI_UNIT_MESSAGE, "", buf_view(&text), 1000, &got);
     CHECK(got.len == text.len + 4);
+
+    buf_clear(&text); /* the tail repeats the blanks behind the header for each end */
+    buf_puts(&text, "UNB+UNOC:3+A+B+060223:1601+77'");
+    for (int i = 0; i < 60000; i++)
+        buf_putc(&text, '\n');
+    buf_puts(&text, "UNG+a+b+c+d+9'");
+    while (text.len < 65000)
+        buf_putc(&text, '\n');
+    buf_puts(&text, "UNH+1'UNT+2+1'UNE+1+9'UNZ+1+77'");
+    units_of(EDI_EDIFACT, EDI_UNIT_MESSAGE, "", buf_view(&text), 1000, &got);
+    CHECK(strstr(got.ptr, "UNT+2+1'|UNE+1+9'") != NULL && got.ptr[got.len - 1] == '>');
 }
 
 int main(void)

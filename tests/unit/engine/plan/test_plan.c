@@ -231,6 +231,56 @@ TEST(a_plan_apart_stores_nothing)
     config_unref(c);
 }
 
+/* ---- files of the version ---- */
+
+static const struct option reader_keys[] = {
+    OPTION("file", OPT_FILE, "what it keeps", .flags = OPT_REQUIRED),
+    { 0 },
+};
+
+static bool make_reader(const struct settings *s, void **ret_self, struct err *err)
+{
+    struct str *self = ARENA_NEW(s->arena, struct str);
+
+    *ret_self = self;
+    return settings_file(s, "file", self, err);
+}
+
+static const struct service_type reader = {
+    .kind = { .name = "reader", .help = "keeps a file", .keys = reader_keys },
+    .make = make_reader,
+};
+
+/* A step has the content that came with the version, wherever and whenever it is built. */
+TEST(a_step_gets_the_file_of_its_version)
+{
+    static const struct service_type *const services[] = { &reader, NULL };
+    const struct connectors own = { registry.gateways, services, registry.endpoints };
+    const struct config_file file = { STR("a.txt"), STR("as it was\0") };
+    const struct config_files files = { &file, 1 };
+    const struct config_options options = { .connectors = &own, .files = &files };
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    AUTO(bench_done) struct bench b = bench_of("systems: { s: {} }\n");
+    struct err err = { 0 };
+    struct config *c =
+        config_load(STR("systems: { s: {} }\nendpoints: { e: { kind: http, system: s, url: "
+                        "\"http://h/\" } }\nroutes:\n"
+                        "  - { name: r, when: { type: a }, do: [ reader: a.txt, deliver: e ] }\n"
+                        "  - { name: q, when: { type: b }, do: [ reader: b.txt, deliver: e ] }\n"
+                        "types: { a: {}, b: {} }\n"),
+                    "test", &options, &report);
+
+    CHECK(c != NULL && c->file_use_count == 2 && c->files.count == 1);
+    plan_unref(b.plan);
+    b.plan = NULL;
+    config_unref(b.config);
+    b.config = c;
+    CHECK(plan_build(c, 1, &own, b.store, NULL, &b.plan, &err));
+    CHECK(b.plan->routes[0].broken == NULL);
+    CHECK(str_eq(*(struct str *)b.plan->routes[0].steps[0].self, file.bytes));
+    CHECK(strstr(b.plan->routes[1].broken, "b.txt is not stored with this version") != NULL);
+}
+
 int main(void)
 {
     return test_main();

@@ -1,4 +1,4 @@
-#include "store/manual/link.h"
+#include "store/road/link.h"
 
 #include "base/auto.h"
 #include "base/require.h"

@@ -1,0 +1,126 @@
+/* cage_main.c - a process of a cage: reads its recipe, makes its step, locks itself up, serves. */
+#include "cage/cage_main.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/confine.h"
+#include "cage/inside.h"
+#include "cage/keeper.h"
+#include "cage/keeper_main.h"
+#include "cage/lock.h"
+#include "core/yaml.h"
+
+bool cage_main_is(int argc, char **argv)
+{
+    return argc == 3 && str_is(str_of(argv[1]), KEEPER_VERB) &&
+           (str_is(str_of(argv[2]), KEEPER_KEEP) || str_is(str_of(argv[2]), KEEPER_SERVE));
+}
+
+/* What came with the start; it lives as long as the process. */
+struct recipe {
+    struct str service;
+    struct buf options;
+    struct arena arena;
+};
+
+static bool take_recipe(struct inside *s, struct recipe *ret, struct err *err)
+{
+    struct frame f = inside_take(s);
+
+    if (f.kind != FRAME_SETUP || f.body.len < sizeof s->limits)
+        return err_set(err, ERR_PERMANENT, 0, "no setup came");
+    memcpy(&s->limits, f.body.ptr, sizeof s->limits);
+    ret->service = arena_copy(&ret->arena, str_from(f.body, sizeof s->limits));
+    do {
+        f = inside_take(s);
+        if (f.kind != FRAME_RECIPE)
+            return err_set(err, ERR_PERMANENT, 0, "no recipe came");
+        if (!buf_append(&ret->options, f.body, err))
+            return err_set(err, ERR_CONFIG, 0, "the options of the step have more than %d bytes",
+                           YAML_BYTES);
+    } while (!f.last);
+    return true;
+}
+
+/* A JSON text is a YAML text. */
+static bool load_options(struct recipe *r, const struct yaml_node **ret, struct err *err)
+{
+    static struct problem_list problems = PROBLEM_LIST_INIT;
+
+    *ret = yaml_load(buf_view(&r->options), &r->arena, &problems);
+    if (*ret == NULL || problems.count > 0)
+        return err_set(err, ERR_CONFIG, 0, "the options of the step cannot be read: %s",
+                       problems.count > 0 ? problems.items[0].message : "no reason is known");
+    return true;
+}
+
+static bool make_step(const struct connectors *connectors, struct recipe *r,
+                      const struct service_type **ret, void **ret_self, struct err *err)
+{
+    const struct service_type *t = connector_service(connectors, r->service);
+    const struct yaml_node *options;
+
+    if (t == NULL)
+        return err_set(err, ERR_CONFIG, 0, "this build has no step `%.*s`", STR_ARG(r->service));
+    if (!load_options(r, &options, err))
+        return false;
+    struct settings s = {
+        .node = options, .own = t->kind.keys, .literal = true, .arena = &r->arena
+    };
+
+    *ret = t;
+    return t->make(&s, ret_self, err);
+}
+
+/* The name that tools show, such as `cage lua`. */
+static void name_process(struct str service)
+{
+    char name[16];
+
+    (void)snprintf(name, sizeof name, "cage %.*s", STR_ARG(service));
+    (void)prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+static int refuse(struct inside *s, const struct err *err)
+{
+    /* A mistake in the configuration is told from a trouble of this machine by the flag. */
+    frame_put(&s->out, FRAME_REFUSED, err->kind == ERR_CONFIG, str_of(err->text));
+    inside_flush(s);
+    return 1;
+}
+
+static int serve_cage(const struct connectors *connectors)
+{
+    static struct recipe r = { .options = BUF_INIT(YAML_BYTES), .arena = ARENA_INIT(YAML_ARENA) };
+    struct progress *page =
+        mmap(NULL, PROGRESS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, KEEPER_PAGE, 0);
+    const struct service_type *type;
+    static struct inside s;
+    struct err err = { 0 };
+    void *self = NULL;
+
+    if (page == MAP_FAILED)
+        return 1;
+    (void)close(KEEPER_PAGE);
+    (void)umask(077);
+    inside_init(&s, KEEPER_SOCKET, page);
+    if (!confine_process(&err) || !take_recipe(&s, &r, &err))
+        return refuse(&s, &err);
+    name_process(r.service);
+    if (!make_step(connectors, &r, &type, &self, &err) || !lock_up(KEEPER_SOCKET, &s.limits, &err))
+        return refuse(&s, &err);
+    frame_put(&s.out, FRAME_READY, false, STR(""));
+    inside_flush(&s);
+    inside_serve(&s, type, self);
+}
+
+int cage_main(int argc, char **argv, const struct connectors *connectors)
+{
+    (void)argc;
+    return str_is(str_of(argv[2]), KEEPER_KEEP) ? keeper_main() : serve_cage(connectors);
+}

@@ -1,0 +1,205 @@
+#include "cage/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "base/str.h"
+#include "cage/keeper_word.h"
+
+enum { ANSWER_MS = 30000 }; /* the keeper's; a machine may be very busy */
+
+static struct {
+    pthread_mutex_t lock;
+    int control; /* -1: there is none */
+    pid_t pid;
+    bool confined; /* it was started in advance, and cannot be started again */
+} keeper = { .lock = PTHREAD_MUTEX_INITIALIZER, .control = -1 };
+
+/* ---- the keeper itself ---- */
+
+/* Sanitizers report on stderr; any other keeper has none. */
+static void prepare_descriptors(posix_spawn_file_actions_t *to, int control)
+{
+    (void)posix_spawn_file_actions_adddup2(to, control, KEEPER_SOCKET);
+    (void)posix_spawn_file_actions_addopen(to, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+#if !KEEPER_SANITIZED
+    (void)posix_spawn_file_actions_addopen(to, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+#endif
+    (void)posix_spawn_file_actions_addclosefrom_np(to, STDERR_FILENO + 1);
+}
+
+static int spawn_keeper(int control, pid_t *ret)
+{
+    char program[] = "waybill", verb[] = KEEPER_VERB, keep[] = KEEPER_KEEP;
+    char *const argv[] = { program, verb, keep, NULL }, *const none[] = { NULL };
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t nothing, everything;
+
+    (void)sigemptyset(&nothing);
+    (void)sigfillset(&everything);
+    (void)posix_spawnattr_init(&attr);
+    (void)posix_spawnattr_setsigmask(&attr, &nothing);
+    (void)posix_spawnattr_setsigdefault(&attr, &everything);
+    /* A process group of its own: Ctrl-C in a terminal is for the node, which ends in good order.
+     */
+    (void)posix_spawnattr_setpgroup(&attr, 0);
+    (void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                              POSIX_SPAWN_SETPGROUP);
+    (void)posix_spawn_file_actions_init(&actions);
+    prepare_descriptors(&actions, control);
+    int failed = posix_spawn(ret, "/proc/self/exe", &actions, &attr, argv, none);
+
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)posix_spawnattr_destroy(&attr);
+    return failed;
+}
+
+/* The lock is held. */
+static bool keeper_ensure(struct err *err)
+{
+    int ends[2];
+
+    if (keeper.control >= 0)
+        return true;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "socketpair: %s", strerror(errno));
+    int failed = spawn_keeper(ends[1], &keeper.pid);
+
+    (void)close(ends[1]);
+    if (failed != 0) {
+        (void)close(ends[0]);
+        return err_set(err, ERR_TRANSIENT, failed, "starting the keeper of cages: %s",
+                       strerror(failed));
+    }
+    keeper.control = ends[0];
+    return true;
+}
+
+bool keeper_open(struct err *err)
+{
+    (void)pthread_mutex_lock(&keeper.lock);
+    bool ok = keeper_ensure(err);
+
+    keeper.confined = ok;
+    (void)pthread_mutex_unlock(&keeper.lock);
+    return ok;
+}
+
+/* The keeper is gone, and the kernel has killed its processes.  A node that is confined cannot
+ * start another one: it ends, and its next start recovers. */
+static void forget_keeper(void)
+{
+    require(!keeper.confined);
+    (void)close(keeper.control);
+    keeper.control = -1;
+    (void)waitpid(keeper.pid, NULL, 0);
+}
+
+/* ---- processes ---- */
+
+/* One message with three descriptors. */
+static bool send_request(int control, const int fds[static KEEPER_FDS])
+{
+    char word = 0;
+    struct iovec bytes = { &word, 1 };
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int) * KEEPER_FDS)];
+    } with = { 0 };
+    struct msghdr m = { .msg_iov = &bytes,
+                        .msg_iovlen = 1,
+                        .msg_control = with.room,
+                        .msg_controllen = sizeof with.room };
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int) * KEEPER_FDS);
+    memcpy(CMSG_DATA(c), fds, sizeof(int) * KEEPER_FDS);
+    for (;;) {
+        if (sendmsg(control, &m, MSG_NOSIGNAL) >= 0)
+            return true;
+        if (errno != EINTR)
+            return false;
+    }
+}
+
+/* Next to a keeper that has died since, another one is started. */
+static bool ask_for_process(const int fds[static KEEPER_FDS], struct err *err)
+{
+    bool asked = false;
+
+    (void)pthread_mutex_lock(&keeper.lock);
+    for (int i = 0; i < 2 && !asked && keeper_ensure(err); i++) {
+        asked = send_request(keeper.control, fds);
+        if (!asked) {
+            (void)err_set(err, ERR_TRANSIENT, errno, "the keeper of cages: %s", strerror(errno));
+            forget_keeper();
+        }
+    }
+    (void)pthread_mutex_unlock(&keeper.lock);
+    return asked;
+}
+
+static bool hear_word(int fd, struct keeper_word *ret)
+{
+    int64_t until = clock_mono_us() + ANSWER_MS * (int64_t)CLOCK_MS;
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+
+    for (;;) {
+        int64_t left = until - clock_mono_us();
+
+        if (left <= 0)
+            return false;
+        int ready = poll(&p, 1, (int)(left / CLOCK_MS) + 1);
+
+        if (ready > 0)
+            return recv(fd, ret, sizeof *ret, 0) == (ssize_t)sizeof *ret;
+        if (ready < 0 && errno != EINTR)
+            return false;
+    }
+}
+
+bool keeper_start(int socket, int page, struct leash *ret, struct err *err)
+{
+    struct keeper_word word;
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "socketpair: %s", strerror(errno));
+    bool asked = ask_for_process((const int[KEEPER_FDS]){ socket, page, ends[1] }, err);
+
+    (void)close(ends[1]);
+    if (asked && hear_word(ends[0], &word) && word.kind == KEEPER_STARTED) {
+        *ret = (struct leash){ .fd = ends[0], .pid = word.value };
+        return true;
+    }
+    (void)close(ends[0]);
+    if (!asked)
+        return false;
+    return err_set(err, ERR_TRANSIENT, 0, "the keeper of cages could not start a process");
+}
+
+bool leash_pull(struct leash *l, int *ret_status)
+{
+    struct keeper_word word;
+
+    (void)shutdown(l->fd, SHUT_WR);
+    bool heard = hear_word(l->fd, &word) && word.kind == KEEPER_ENDED;
+
+    if (heard && ret_status != NULL)
+        *ret_status = word.value;
+    (void)close(l->fd);
+    *l = (struct leash){ .fd = -1 };
+    return heard;
+}

@@ -1,0 +1,41 @@
+/* keeper.h - the process that starts and ends the processes of cages: the caller's side.
+ *
+ * A node gives up early that it can execute anything (base/confine.h).  So one small process, the
+ * keeper, is started before that and does nothing but this: it executes the program again for a
+ * cage, kills a process when its caller asks for it or is gone, and tells how it ended.  It is the
+ * parent of all of them: nobody in the node waits for children.
+ *
+ * Each process hangs on a leash, a socket to the keeper.  The keeper says over it the process's id,
+ * and later the status with which it ended; when the caller closes its end, the process is killed.
+ * When the node dies all leashes close, and when the keeper dies the kernel kills its children.
+ *
+ * Threads: any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+enum { KEEPER_PROCESSES_MOST = 512 };
+
+struct leash {
+    int fd;
+    pid_t pid;
+};
+
+/* Starts the keeper unless it runs. */
+bool keeper_open(struct err *err);
+
+/* Starts a process with these two descriptors and no others; they stay the caller's. */
+bool keeper_start(int socket, int page, struct leash *ret, struct err *err);
+/* Kills the process if it still runs, and lets go of it.  *ret_status, if not NULL, is as of
+ * waitpid(); false: the keeper did not tell in time. */
+bool leash_pull(struct leash *l, int *ret_status);
+
+/* The words that start the two kinds of processes, after the name of the program. */
+#define KEEPER_VERB  "cage"
+#define KEEPER_KEEP  "keep"
+#define KEEPER_SERVE "serve"
+enum { KEEPER_SOCKET = 0, KEEPER_PAGE = 3 }; /* descriptors of a new process */

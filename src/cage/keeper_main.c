@@ -1,0 +1,208 @@
+/* keeper_main.c - one thread, one loop: requests, leashes, and children that ended. */
+#include "cage/keeper_main.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/confine.h"
+#include "cage/keeper.h"
+#include "cage/keeper_word.h"
+
+struct kept_process {
+    pid_t pid;
+    int leash;
+    bool killed; /* its leash is not polled any more */
+};
+
+struct keeper_state {
+    int signals;
+    struct kept_process kept[KEEPER_PROCESSES_MOST];
+    struct pollfd poll[KEEPER_PROCESSES_MOST + 2]; /* requests, signals, leashes */
+    size_t count;
+};
+
+/* Reads everything, as the dynamic loader may have to; writes nothing; executes this program and
+ * what loads it.  Its children inherit that, and limit themselves further.  What the kernel does
+ * not offer is left out: the node says so in its log. */
+static void confine_keeper(void)
+{
+    static const struct confine_rule rules[] = {
+        { "/", CONFINE_READ },     { "/proc/self/exe", CONFINE_RUN }, { "/lib", CONFINE_RUN },
+        { "/lib64", CONFINE_RUN }, { "/usr/lib", CONFINE_RUN },       { "/usr/lib64", CONFINE_RUN },
+    };
+    struct confine_files_report report;
+    struct err err;
+
+    (void)confine_process(&err);
+#if !KEEPER_SANITIZED
+    (void)confine_files(rules, sizeof rules / sizeof rules[0], 0, &report, &err);
+    (void)confine_calls_of_keeper(&err);
+#else
+    (void)rules;
+    (void)report;
+#endif
+}
+
+/* ---- starting ---- */
+
+/* Between fork and exec: system calls only. */
+_Noreturn static void become_cage(pid_t keeper, const int fds[static KEEPER_FDS])
+{
+    char program[] = "waybill", verb[] = KEEPER_VERB, serve[] = KEEPER_SERVE;
+    char *const argv[] = { program, verb, serve, NULL }, *const none[] = { NULL };
+    sigset_t nothing;
+
+    (void)sigemptyset(&nothing);
+    (void)sigprocmask(SIG_SETMASK, &nothing, NULL);
+    /* Whoever has no keeper ends; the second call finds one that died before the first. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != keeper ||
+        dup2(fds[0], KEEPER_SOCKET) < 0 || dup2(fds[1], KEEPER_PAGE) < 0 ||
+        close_range(KEEPER_PAGE + 1, ~0U, 0) < 0)
+        _exit(126);
+    (void)execve("/proc/self/exe", argv, none);
+    _exit(127);
+}
+
+static void say_word(int leash, enum keeper_word_kind kind, int value)
+{
+    struct keeper_word word = { .kind = kind, .value = value };
+
+    (void)send(leash, &word, sizeof word, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void start_process(struct keeper_state *k, const int fds[static KEEPER_FDS])
+{
+    pid_t keeper = getpid(), pid = -1;
+
+    errno = EAGAIN;
+    if (k->count < KEEPER_PROCESSES_MOST)
+        pid = fork();
+    if (pid == 0)
+        become_cage(keeper, fds);
+    say_word(fds[2], pid > 0 ? KEEPER_STARTED : KEEPER_REFUSED, pid > 0 ? pid : errno);
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+    if (pid > 0)
+        k->kept[k->count++] = (struct kept_process){ .pid = pid, .leash = fds[2] };
+    else
+        (void)close(fds[2]);
+}
+
+/* The descriptors of a message, all or none.  Those above 3, so that dup2() in become_cage() cannot
+ * overwrite one. */
+static bool take_descriptors(struct msghdr *m, int ret[static KEEPER_FDS])
+{
+    struct cmsghdr *c = CMSG_FIRSTHDR(m);
+    int got[KEEPER_FDS];
+    size_t count = 0;
+
+    if (c == NULL || c->cmsg_type != SCM_RIGHTS)
+        return false;
+    count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    memcpy(got, CMSG_DATA(c), count * sizeof(int));
+    bool ok = count == KEEPER_FDS && (m->msg_flags & MSG_CTRUNC) == 0;
+
+    for (size_t i = 0; i < count; i++) {
+        ret[i] = ok ? fcntl(got[i], F_DUPFD_CLOEXEC, KEEPER_PAGE + 1) : -1;
+        (void)close(got[i]);
+    }
+    return ok && ret[0] >= 0 && ret[1] >= 0 && ret[2] >= 0;
+}
+
+/* False: nobody can ask any more. */
+static bool hear_request(struct keeper_state *k)
+{
+    char word;
+    struct iovec bytes = { &word, 1 };
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int) * KEEPER_FDS)];
+    } with;
+    struct msghdr m = { .msg_iov = &bytes,
+                        .msg_iovlen = 1,
+                        .msg_control = with.room,
+                        .msg_controllen = sizeof with.room };
+    int fds[KEEPER_FDS];
+    ssize_t n = recvmsg(KEEPER_SOCKET, &m, MSG_CMSG_CLOEXEC);
+
+    if (n < 0)
+        return errno == EINTR;
+    if (n == 0)
+        return false;
+    if (take_descriptors(&m, fds))
+        start_process(k, fds);
+    return true;
+}
+
+/* ---- ending ---- */
+
+static void reap(struct keeper_state *k)
+{
+    struct signalfd_siginfo info;
+    int status;
+
+    (void)read(k->signals, &info, sizeof info);
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        for (size_t i = 0; i < k->count; i++)
+            if (k->kept[i].pid == pid) {
+                say_word(k->kept[i].leash, KEEPER_ENDED, status);
+                (void)close(k->kept[i].leash);
+                k->kept[i] = k->kept[--k->count];
+                break;
+            }
+}
+
+/* ---- the loop ---- */
+
+static void fill_poll(struct keeper_state *k)
+{
+    k->poll[0] = (struct pollfd){ .fd = KEEPER_SOCKET, .events = POLLIN };
+    k->poll[1] = (struct pollfd){ .fd = k->signals, .events = POLLIN };
+    for (size_t i = 0; i < k->count; i++)
+        k->poll[i + 2] =
+            (struct pollfd){ .fd = k->kept[i].killed ? -1 : k->kept[i].leash, .events = POLLIN };
+}
+
+/* Children have not been waited for, so an id is still that of the process. */
+static void kill_loose(struct keeper_state *k, size_t polled)
+{
+    for (size_t i = 0; i < polled; i++)
+        if (k->poll[i + 2].revents != 0 && !k->kept[i].killed) {
+            (void)kill(k->kept[i].pid, SIGKILL);
+            k->kept[i].killed = true;
+        }
+}
+
+int keeper_main(void)
+{
+    static struct keeper_state k;
+    sigset_t child;
+
+    confine_keeper();
+    (void)sigemptyset(&child);
+    (void)sigaddset(&child, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &child, NULL);
+    k.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (k.signals < 0)
+        return 1;
+    for (;;) {
+        size_t polled = k.count;
+
+        fill_poll(&k);
+        if (poll(k.poll, polled + 2, -1) < 0 && errno != EINTR)
+            return 1;
+        kill_loose(&k, polled);
+        if (k.poll[1].revents != 0)
+            reap(&k);
+        if (k.poll[0].revents != 0 && !hear_request(&k))
+            return 0; /* the kernel kills the children: PR_SET_PDEATHSIG */
+    }
+}

@@ -1,0 +1,30 @@
+/* keeper_word.h - what a keeper and its callers say to each other.
+ *
+ * A request is one message with KEEPER_FDS descriptors: the socket of the new process, its page of
+ * progress (progress.h), and the keeper's end of its leash.  Over the leash the keeper sends two
+ * words: STARTED (or REFUSED), then ENDED.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum { KEEPER_FDS = 3 };
+
+enum keeper_word_kind { KEEPER_STARTED = 1, KEEPER_REFUSED, KEEPER_ENDED };
+
+struct keeper_word {
+    int32_t kind;
+    int32_t value; /* the process's id, errno, or its status */
+};
+
+/* Sanitizers report on stderr, read files when they do, and reserve much of the address space. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define KEEPER_SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KEEPER_SANITIZED 1
+#endif
+#endif
+#ifndef KEEPER_SANITIZED
+#define KEEPER_SANITIZED 0
+#endif

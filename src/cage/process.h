@@ -1,0 +1,42 @@
+/* process.h - one process of a cage, as its caller has it: start, run some documents, end.
+ *
+ * Everything that the process says is checked (talk.h), and its time is measured here.
+ *
+ * Time        A document has `time_us` of processor time, and twice of it by the clock, for a
+ *             machine that is busy.  The time that the caller's own io takes does not count.
+ * Attribution The process says which document it works on (progress.h).  When it dies or has to be
+ *             killed, that one pays; those whose answers have not come are as if they had not been
+ *             sent.
+ * Threads     one at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "cage/cage.h"
+
+enum { PROCESS_DOCUMENTS_MOST = 1000, PROCESS_IDLE_US = 60 * 1000000 };
+
+struct process;
+
+/* ERR_CONFIG: the step cannot be made, or this machine cannot lock a process up.  Any other error:
+ * the process could not be started now. */
+bool process_start(const struct cage_recipe *recipe, const struct cage_limits *limits,
+                   struct process **ret, struct err *err);
+/* Kills it if it still runs, and waits for its end. */
+void process_free(struct process *p);
+
+/* Documents that it has been sent. */
+int64_t process_served(const struct process *p);
+
+enum process_state {
+    PROCESS_ALIVE,
+    PROCESS_GONE, /* it ended, or was killed; the jobs say why */
+    PROCESS_STALE /* it ended before the first document: run the jobs again, in another one */
+};
+
+enum process_state process_run(struct process *p, struct cage_job *jobs, size_t count,
+                               const struct cage_limits *limits);

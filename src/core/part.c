@@ -1,0 +1,45 @@
+#include "core/part.h"
+
+static void part_number(struct arena *a, struct facts *f, struct str name, int64_t n)
+{
+    f->attributes[f->attribute_count++] =
+        (struct fact){ name, str_of(arena_printf(a, "%lld", (long long)n)) };
+}
+
+/* Adds those that have no value yet. */
+static void part_inherit(struct facts *f, const struct fact *from, size_t count)
+{
+    for (size_t i = 0; i < count && f->attribute_count < FACTS_ATTRIBUTES_MOST; i++)
+        if (facts_attribute(f, from[i].name).ptr == NULL && !str_is(from[i].name, "part") &&
+            !str_is(from[i].name, "parts"))
+            f->attributes[f->attribute_count++] = from[i];
+}
+
+static void part_name(struct str own, struct str *name, bool *unknown)
+{
+    if (own.ptr == NULL)
+        return;
+    *name = own;
+    *unknown = false;
+}
+
+struct facts part_facts(struct arena *a, const struct facts *parent,
+                        const struct service_part *head, int64_t number, int64_t parts)
+{
+    struct facts f = *parent;
+
+    part_name(head->sender, &f.sender, &f.sender_unknown);
+    part_name(head->receiver, &f.receiver, &f.receiver_unknown);
+    part_name(head->type, &f.type, &f.type_unknown);
+    f.begin = (struct facts_begin){ 0 };
+    f.partial = false;
+    f.generation = parent->generation + 1;
+    f.attributes = ARENA_ARRAY(a, struct fact, 2 + head->attribute_count + parent->attribute_count);
+    f.attribute_count = 0;
+    part_number(a, &f, STR("part"), number); /* first: when room ends, others are left out */
+    if (parts > 0)
+        part_number(a, &f, STR("parts"), parts);
+    part_inherit(&f, head->attributes, head->attribute_count);
+    part_inherit(&f, parent->attributes, parent->attribute_count);
+    return f;
+}

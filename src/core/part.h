@@ -1,0 +1,19 @@
+/* part.h - the facts of a document that is made of another one.
+ *
+ * A part has from its parent what its head does not say.  It is routed on its own, so it does not
+ * have what steps of its parent's route changed as `begin` (facts.h).
+ */
+#pragma once
+
+#include "core/facts.h"
+#include "core/service.h"
+
+/* A document of this generation is a loop: its forefathers make each other. */
+enum { PART_GENERATION_MOST = 16 };
+
+/* The facts of the part with this number, from 1, of so many (0: not known).  Attributes: `part`
+ * and `parts`, those of its head, then those of its parent that it has no own value for.  Its names
+ * are not looked up: what the head says is not marked as unknown.  The result borrows from both and
+ * lives on the arena. */
+struct facts part_facts(struct arena *a, const struct facts *parent,
+                        const struct service_part *head, int64_t number, int64_t parts);

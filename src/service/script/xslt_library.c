@@ -1,0 +1,357 @@
+#include "service/script/xslt_library.h"
+
+#include <libexslt/exslt.h>
+#include <libxml/parserInternals.h>
+#include <libxslt/documents.h>
+#include <libxslt/extensions.h>
+#include <libxslt/imports.h>
+#include <libxslt/security.h>
+#include <libxslt/xsltutils.h>
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/auto.h"
+#include "core/verdict.h"
+#include "service/script/results.h"
+
+#define XSLT_SHEET_NAME "sheet" /* of the style sheet in messages of libxslt */
+
+enum { XSLT_PARSE = XML_PARSE_NONET | XML_PARSE_COMPACT | XML_PARSE_NOCDATA };
+
+/* ---- what is global ---- */
+
+static xsltSecurityPrefsPtr forbidding;
+
+static xmlParserInputPtr xslt_load_no_entity(const char *url, const char *id,
+                                             xmlParserCtxtPtr parser)
+{
+    (void)url;
+    (void)id;
+    (void)parser;
+    return NULL;
+}
+
+static xmlDocPtr xslt_load_no_document(const xmlChar *url, xmlDictPtr dict, int parse_options,
+                                       void *from, xsltLoadType type)
+{
+    (void)url;
+    (void)dict;
+    (void)parse_options;
+    (void)from;
+    (void)type;
+    return NULL;
+}
+
+/* math:random: what comes out must be the same each time. */
+static void xslt_refuse_random(xmlXPathParserContextPtr parser, int count)
+{
+    (void)count;
+    xsltTransformError(xsltXPathGetTransformContext(parser), NULL, NULL,
+                       "math:random() is not available: results must be repeatable\n");
+    parser->error = XPATH_EXPR_ERROR;
+}
+
+static void xslt_begin_once(void)
+{
+    static const xsltSecurityOption all[] = { XSLT_SECPREF_READ_FILE, XSLT_SECPREF_WRITE_FILE,
+                                              XSLT_SECPREF_CREATE_DIRECTORY,
+                                              XSLT_SECPREF_READ_NETWORK,
+                                              XSLT_SECPREF_WRITE_NETWORK };
+
+    xmlInitParser();
+    xmlSetExternalEntityLoader(xslt_load_no_entity);
+    xsltSetLoaderFunc(xslt_load_no_document);
+    xsltInit();
+    exsltCommonRegister();
+    exsltFuncRegister();
+    exsltMathRegister();
+    exsltSetsRegister();
+    exsltStrRegister();
+    (void)xsltRegisterExtModuleFunction((const xmlChar *)"random", EXSLT_MATH_NAMESPACE,
+                                        xslt_refuse_random);
+    forbidding = xsltNewSecurityPrefs();
+    for (size_t i = 0; forbidding != NULL && i < sizeof all / sizeof *all; i++)
+        (void)xsltSetSecurityPrefs(forbidding, all[i], xsltSecurityForbid);
+    xsltSetDefaultSecurityPrefs(forbidding);
+}
+
+void xslt_library_begin(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, xslt_begin_once);
+}
+
+bool xslt_library_lock(xsltTransformContextPtr transform)
+{
+    return forbidding != NULL && xsltSetCtxtSecurityPrefs(forbidding, transform) == 0;
+}
+
+/* ---- character sets ---- */
+
+/* Those that libxml2 converts itself; for others it asks iconv, which reads files. */
+static bool xslt_knows_charset(struct str name)
+{
+    static const char *const known[] = { "UTF-8",    "UTF8",       "UTF-16",      "UTF-16LE",
+                                         "UTF-16BE", "ISO-8859-1", "ISO-LATIN-1", "ISO LATIN 1",
+                                         "US-ASCII", "ASCII" };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (str_eq_nocase(name, str_of(known[i])))
+            return true;
+    return false;
+}
+
+/* The character set of the XML declaration; empty: none is declared. */
+static struct str xslt_declared(struct str bytes)
+{
+    struct str head;
+    const char *found;
+
+    if (str_starts(bytes, STR("\xEF\xBB\xBF")))
+        bytes = str_from(bytes, 3);
+    if (!str_starts(bytes, STR("<?xml")))
+        return STR("");
+    (void)str_cut(bytes, '>', &head);
+    found = memmem(head.ptr, head.len, "encoding", 8);
+    if (found == NULL)
+        return STR("");
+    head = str_from(head, (size_t)(found - head.ptr) + 8);
+    while (head.len > 0 && strchr(" \t\r\n=", head.ptr[0]) != NULL)
+        head = str_from(head, 1);
+    if (head.len == 0 || (head.ptr[0] != '"' && head.ptr[0] != '\''))
+        return STR("");
+    (void)str_cut(str_from(head, 1), head.ptr[0], &head);
+    return head;
+}
+
+static bool xslt_check_charset(struct str name, struct err *err)
+{
+    if (name.len == 0 || xslt_knows_charset(name))
+        return true;
+    name = str_first(name, 40);
+    return err_set(err, ERR_PERMANENT, 0,
+                   "the character set %.*s is not one of UTF-8, UTF-16, ISO-8859-1 and US-ASCII; "
+                   "the step `charset` changes it",
+                   STR_ARG(name));
+}
+
+/* ---- reading ---- */
+
+struct xslt_complaint {
+    int line;
+    char text[VERDICT_MESSAGE_MOST];
+};
+
+static void xslt_keep_first(void *arg, xmlErrorPtr error)
+{
+    struct xslt_complaint *c = arg;
+
+    if (c->text[0] != '\0' || error->level < XML_ERR_ERROR || error->message == NULL)
+        return;
+    c->line = error->line;
+    (void)snprintf(c->text, sizeof c->text, "%s", error->message);
+}
+
+static void xslt_refuse_entity(void *arg, const xmlChar *name, int type, const xmlChar *public_id,
+                               const xmlChar *system_id, xmlChar *content)
+{
+    xmlParserCtxtPtr parser = arg;
+    struct xslt_complaint *c = parser->_private;
+
+    (void)type;
+    (void)public_id;
+    (void)system_id;
+    (void)content;
+    if (c->text[0] == '\0') {
+        c->line = xmlSAX2GetLineNumber(parser);
+        (void)snprintf(c->text, sizeof c->text, "entities are not taken: %.60s",
+                       (const char *)name);
+    }
+    xmlStopParser(parser);
+}
+
+static bool xslt_say_complaint(const struct xslt_complaint *c, struct err *err)
+{
+    AUTO(buf_done) struct buf line = BUF_INIT(sizeof c->text);
+
+    script_line(&line, str_of(c->text));
+    return err_set(err, ERR_PERMANENT, 0, "line %d: not XML: %.150s", c->line,
+                   line.len > 0 ? line.ptr : "it ends too early");
+}
+
+static xmlDocPtr xslt_parse(struct str bytes, const char *name, xmlParserCtxtPtr parser,
+                            struct xslt_complaint *c)
+{
+    parser->_private = c;
+    parser->sax->entityDecl = xslt_refuse_entity;
+    xmlSetStructuredErrorFunc(c, xslt_keep_first);
+    xmlDocPtr doc = xmlCtxtReadMemory(parser, bytes.ptr, (int)bytes.len, name, NULL, XSLT_PARSE);
+
+    xmlSetStructuredErrorFunc(NULL, NULL);
+    if (doc != NULL && c->text[0] == '\0')
+        return doc;
+    xmlFreeDoc(doc);
+    return NULL;
+}
+
+static xmlDocPtr xslt_read(struct str bytes, const char *name, struct err *err)
+{
+    struct xslt_complaint complaint = { .line = 1 };
+    struct str ebcdic = STR("\x4C\x6F\xA7\x94"); /* "<?xm" */
+    xmlDocPtr doc = NULL;
+
+    if (bytes.len == 0 || bytes.len > INT_MAX || str_starts(bytes, ebcdic)) {
+        (void)err_set(err, ERR_PERMANENT, 0, "line 1: not XML: %s",
+                      bytes.len == 0 ? "it is empty" : "it is not in a known character set");
+        return NULL;
+    }
+    if (!xslt_check_charset(xslt_declared(bytes), err))
+        return NULL;
+    xmlParserCtxtPtr parser = xmlNewParserCtxt();
+
+    if (parser != NULL)
+        doc = xslt_parse(bytes, name, parser, &complaint);
+    xmlFreeParserCtxt(parser);
+    if (doc == NULL)
+        (void)xslt_say_complaint(&complaint, err);
+    return doc;
+}
+
+xmlDocPtr xslt_library_read(struct str bytes, struct err *err)
+{
+    return xslt_read(bytes, NULL, err);
+}
+
+/* ---- style sheets ---- */
+
+void xslt_library_hear(void *arg, const char *format, ...)
+{
+    struct buf *to = arg;
+    va_list args;
+    struct err err;
+    char text[1024];
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!buf_append(to, str_first(str_of(text), to->cap - to->len), &err))
+        buf_clear(to);
+}
+
+static void xslt_keep_cause(void *arg, xmlErrorPtr error)
+{
+    struct buf *to = arg;
+
+    if (to->len == 0 && error->level >= XML_ERR_ERROR && error->message != NULL)
+        script_line(to, str_of(error->message));
+}
+
+void xslt_library_listen(struct buf *said, struct buf *cause)
+{
+    xsltSetGenericErrorFunc(said, said != NULL ? xslt_library_hear : NULL);
+    xmlSetGenericErrorFunc(said, said != NULL ? xslt_library_hear : NULL);
+    xmlSetStructuredErrorFunc(cause, cause != NULL ? xslt_keep_cause : NULL);
+}
+
+/* "runtime error: file sheet line 3 element value-of", then the message.  What has no place is a
+ * text of xsl:message; the last one is the one that ended the run. */
+bool xslt_library_line(struct buf *to, struct str said)
+{
+    static const char mark[] = "error: file " XSLT_SHEET_NAME " line ";
+    const char *found = memmem(said.ptr, said.len, mark, sizeof mark - 1);
+    struct str line;
+
+    if (found != NULL) {
+        said = str_from(said, (size_t)(found - said.ptr));
+        buf_printf(to, "line %ld: ", strtol(found + sizeof mark - 1, NULL, 10));
+        (void)str_cut(str_cut(said, '\n', &line), '\n', &line);
+    } else {
+        while (said.len > 0 && said.ptr[said.len - 1] == '\n')
+            said.len--;
+        for (line = said; said.len > 0;)
+            said = str_cut(said, '\n', &line);
+    }
+    script_line(to, str_first(line, to->cap - to->len));
+    return found != NULL;
+}
+
+/* What an instruction of a style sheet does that is refused; NULL: nothing. */
+static const char *xslt_refusal_of(const xmlNode *n)
+{
+    if (n->type != XML_ELEMENT_NODE || n->ns == NULL || !xmlStrEqual(n->ns->href, XSLT_NAMESPACE))
+        return NULL;
+    if (xmlStrEqual(n->name, (const xmlChar *)"import") ||
+        xmlStrEqual(n->name, (const xmlChar *)"include"))
+        return "xsl:import and xsl:include are not available: a style sheet is one text";
+    if (xmlStrEqual(n->name, (const xmlChar *)"sort") &&
+        xmlHasProp(n, (const xmlChar *)"lang") != NULL)
+        return "xsl:sort by `lang` is not available: its order depends on the machine";
+    return NULL;
+}
+
+static bool xslt_check_instructions(const xmlNode *root, struct err *err)
+{
+    for (const xmlNode *n = root; n != NULL;) {
+        const char *why = xslt_refusal_of(n);
+
+        if (why != NULL)
+            return err_set(err, ERR_CONFIG, 0, "line %ld: %s", xmlGetLineNo(n), why);
+        if (n->type == XML_ELEMENT_NODE && n->children != NULL) {
+            n = n->children;
+            continue;
+        }
+        while (n != root && n->next == NULL)
+            n = n->parent;
+        n = n == root ? NULL : n->next;
+    }
+    return true;
+}
+
+static bool xslt_check_sheet(xsltStylesheetPtr sheet, const struct buf *said,
+                             const struct buf *cause, struct err *err)
+{
+    AUTO(buf_done) struct buf line = BUF_INIT(VERDICT_MESSAGE_MOST);
+
+    if (sheet == NULL || sheet->errors != 0) {
+        (void)xslt_library_line(&line, buf_view(said));
+        return err_set(err, ERR_CONFIG, 0, "%.100s%s%.70s",
+                       line.len > 0 ? line.ptr : "it is not a style sheet",
+                       cause->len > 0 ? ": " : "", cause->ptr);
+    }
+    if (sheet->encoding != NULL &&
+        !xslt_check_charset(str_of((const char *)sheet->encoding), err)) {
+        err->kind = ERR_CONFIG;
+        return err_context(err, "xsl:output");
+    }
+    return true;
+}
+
+xsltStylesheetPtr xslt_library_sheet(struct str text, struct err *err)
+{
+    AUTO(buf_done) struct buf said = BUF_INIT(4096);
+    AUTO(buf_done) struct buf cause = BUF_INIT(200);
+    xmlDocPtr doc = xslt_read(text, XSLT_SHEET_NAME, err);
+
+    if (doc == NULL) {
+        err->kind = ERR_CONFIG;
+        return NULL;
+    }
+    if (!xslt_check_instructions(xmlDocGetRootElement(doc), err)) {
+        xmlFreeDoc(doc);
+        return NULL;
+    }
+    xslt_library_listen(&said, &cause);
+    xsltStylesheetPtr sheet = xsltParseStylesheetDoc(doc); /* owns doc when it is not NULL */
+
+    xslt_library_listen(NULL, NULL);
+    if (xslt_check_sheet(sheet, &said, &cause, err))
+        return sheet;
+    if (sheet != NULL)
+        xsltFreeStylesheet(sheet);
+    else
+        xmlFreeDoc(doc);
+    return NULL;
+}

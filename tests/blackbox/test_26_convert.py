@@ -1,0 +1,172 @@
+"""`convert` and extraction with messages of other people: what comes back is what came in, byte for byte, and
+readers of other people see the same segments."""
+import json
+import random
+import subprocess
+
+import pytest
+
+import npm_folder
+import wire
+from running_node import ROOT
+
+EDIFACT = ROOT / "build/deps/edifact/usr/share/doc/libbusiness-edifact-interchange-perl/examples"
+
+ROUND = """\
+  - {{ name: {name}, when: {{ type: {name} }}, do: [ {{ convert: {{ from: {there}, to: {form}{more} }} }}, {{ deliver: there }},
+       {{ convert: {{ from: {form}, to: {there}{more} }} }}, {{ deliver: back }} ] }}
+"""
+WAYS = {"hl7": ("hl7", "json", ""), "xml": ("hl7", "xml", ""), "x12": ("x12", "json", ""),
+        "edifact": ("edifact", "json", ""), "csv": ("csv", "json", ""),
+        "fixed": ("fixed", "json", ", columns: { id: 3, name: 5 }")}
+CONFIG = """\
+systems: { hub: {} }
+types: { "*": {} }
+gateways:
+  in: { kind: http, auth: none, extract: { sender: "value:hub", receiver: "value:hub", type: "header:X-Way" } }
+endpoints:
+  there: { kind: file, path: ./there, name: "${id}" }
+  back: { kind: file, path: ./back, name: "${id}" }
+routes:
+""" + "".join(ROUND.format(name=name, there=there, form=form, more=more)
+              for name, (there, form, more) in WAYS.items())
+
+
+@pytest.fixture(name="modules", scope="session")
+def modules_fixture():
+    """The packages of tests/formats, fetched once."""
+    return npm_folder.install("formats") / "node_modules"
+
+
+@pytest.fixture(name="scene")
+def scene_fixture(make_node):
+    node = make_node(config=CONFIG)
+    for name in ("there", "back"):
+        (node.folder / name).mkdir()
+    node.start()
+    return node
+
+
+def show(node, doc):
+    return node.graphql("query($i: ID!) { document(id: $i) { state error { code message } } }", i=doc)["document"]
+
+
+def send(node, way, body):
+    got = node.post("in", body, headers={"X-Way": way})
+    assert got.status == 202
+    return got.json["document"]
+
+
+def ended(node, doc):
+    wire.wait_until(lambda: show(node, doc)["state"] in ("delivered", "dead"), 60, f"the end of {doc}")
+    return show(node, doc)
+
+
+def there_and_back(node, way, body):
+    """What the document was in between."""
+    doc = send(node, way, body)
+    assert ended(node, doc)["state"] == "delivered", show(node, doc)
+    assert (node.folder / "back" / doc).read_bytes() == body
+    return (node.folder / "there" / doc).read_bytes()
+
+
+@pytest.mark.smoke
+def test_samples_of_npm_and_debian_go_there_and_back(scene, modules):
+    hl7 = [*(modules / "simple-hl7/test/samples").iterdir(), *(modules / "hl7-standard/tests/data").iterdir(),
+           modules / "hl7-standard/examples/data/input.hl7"]
+    edifact = list(EDIFACT.iterdir())
+    assert len(hl7) == 10 and len(edifact) == 7
+    for path in hl7:
+        found = json.loads(there_and_back(scene, "hl7", path.read_bytes()))
+        assert found["segments"][0][0] in ("MSH", "FHS")
+        assert b"<MSH.1>" in there_and_back(scene, "xml", path.read_bytes())
+    for path in edifact:
+        found = json.loads(there_and_back(scene, "edifact", path.read_bytes()))
+        assert [s[0] for s in found["segments"][:3]] == ["UNA", "UNB", "UNH"]
+
+
+def interchange(chance, number):
+    """One X12 interchange, and its segments as lists of lists of components."""
+    element, component, repetition = chance.choice(["*>^", "|:^", "*:!", "+<^"])
+    end = chance.choice(["~", "~\n", "'\r\n", "\x1c", "~\r\n"])
+
+    def words(most):
+        return "".join(chance.choice("ABC xyz019.-/") for _ in range(chance.randint(0, most))).strip()
+
+    def segment():
+        name = chance.choice(["N1", "PO1", "REF", "SVC", "Z9Z"])
+        elements = [[words(8) for _ in range(chance.choice([1, 1, 1, 2, 3]))] for _ in range(chance.randint(1, 9))]
+        elements[-1][-1] += "x"  # some readers drop empty ends
+        return [name, *elements]
+
+    control, transactions = f"{number:09}", []
+    for t in range(chance.randint(1, 3)):
+        inside = [segment() for _ in range(chance.randint(1, 6))]
+        transactions += [["ST", ["850"], [f"{t:04}"]], *inside, ["SE", [str(len(inside) + 2)], [f"{t:04}"]]]
+    isa = ["ISA", ["00"], [" " * 10], ["00"], [" " * 10], ["ZZ"], [f"S{number}".ljust(15)], ["ZZ"], ["R".ljust(15)],
+           ["261117"], ["1200"], [repetition], ["00501"], [control], ["0"], ["P"], [component]]
+    gs = ["GS", ["PO"], ["A"], ["B"], ["20261117"], ["1200"], ["7"], ["X"], ["005010"]]
+    count = sum(s[0] == "ST" for s in transactions)
+    segments = [isa, gs, *transactions, ["GE", [str(count)], ["7"]], ["IEA", ["1"], [control]]]
+    text = "".join(s[0] + "".join(element + component.join(e) for e in s[1:]) + end for s in segments)
+    return text, component, segments
+
+
+def texts(segments, component, without_zeros=False):
+    """Segments as [name, text of an element...]; an element is a list of components.  Blanks at the ends, and on
+    request the leading zeros of the envelope, are what some readers leave out."""
+    def text(name, element):
+        joined = component.join((c or "").strip() for c in element or [""])
+        return joined.lstrip("0") if without_zeros and name in ("ISA", "IEA") else joined
+    return [[s[0], *[text(s[0], e) for e in s[1:]]] for s in segments]
+
+
+def components(segments, component):
+    """What node-x12 has as one text."""
+    return [[s[0], *[[e] if s[0] == "ISA" else e.split(component) for e in s[1:]]] for s in segments]
+
+
+def ours(there):
+    """The first repetition of each element; those of ISA are plain texts."""
+    return [[s[0], *[[e] if isinstance(e, str) else e[0] if e else [""] for e in s[1:]]]
+            for s in json.loads(there)["segments"]]
+
+
+def test_other_readers_see_the_same_x12(scene, modules):
+    chance = random.Random(4711)
+    made = [interchange(chance, n) for n in range(1, 201)]
+    docs = [send(scene, "x12", text.encode()) for text, _, _ in made]
+    done = subprocess.run(["node", modules.parent / "segments.mjs"], input=json.dumps([m[0] for m in made]),
+                          capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    for doc, (text, component, wanted), seen in zip(docs, made, json.loads(done.stdout)):
+        assert ended(scene, doc)["state"] == "delivered"
+        assert (scene.folder / "back" / doc).read_bytes() == text.encode()
+        found = ours((scene.folder / "there" / doc).read_bytes())
+        assert found == wanted
+        assert texts(found, component) == texts(seen["parser"], component)
+        assert texts(found, component, True) == texts(components(seen["node"], component), component, True)
+
+
+def test_tables_go_there_and_back(scene):
+    there = there_and_back(scene, "csv", b'\xef\xbb\xbfid;price\r\n1;1.10\r\n"2";123456789012345678901234567890\r\n3')
+    rows = json.loads(there)["rows"]
+    assert rows[:2] == [{"id": "1", "price": "1.10"}, {"id": "2", "price": "123456789012345678901234567890"}]
+    there = there_and_back(scene, "fixed", b"001Ada  \r\n  2Grace\r\n3")
+    assert json.loads(there)["rows"][1] == {"id": "  2", "name": "Grace"}
+
+
+@pytest.mark.proves("EX5")
+def test_bad_messages_end_with_their_position(scene):
+    bad = {
+        ("hl7", b"PID|1\r"): "HL7: segment 1, byte 1: it begins with neither MSH, FHS nor BHS",
+        ("xml", b"MSH|^~\\&|a\rpid|1\r"): "HL7: segment 2, byte 12: no segment name",
+        ("x12", b"ISA*00*      "): "X12: segment 1, byte 14: the text ends within its header",
+        ("edifact", b"UNB+UNOA:2+A?'"): "EDIFACT: segment 1, byte 15: the text ends within a segment",
+        ("hl7", b"MSH|^~\\&|a\rOBX|" + b"^" * 1_100_000): "HL7: segment 2, byte 12: the segment has more than 1000000",
+        ("csv", b'a,b\n1,"2\n'): "CSV: row 2, line 3, byte 10: a quote is not closed",
+    }
+    for (way, body), message in bad.items():
+        doc = ended(scene, send(scene, way, body))
+        code = "limit" if "more than" in message else "service_failed"
+        assert doc["state"] == "dead" and doc["error"]["code"] == code and message in doc["error"]["message"], doc

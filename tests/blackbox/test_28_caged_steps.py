@@ -1,0 +1,181 @@
+"""Steps that run in processes of their own: chains of them, many results, and what happens while documents wait."""
+import pathlib
+import sys
+import time
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.receiver import Receiver  # noqa: E402
+
+BOTH = pytest.mark.stores("sqlite", "postgres")
+SECONDS = 60
+
+CONFIG = """\
+systems: {{ hub: {{}} }}
+types: {{ order: {{}}, other: {{}} }}
+gateways:
+  in: {{ kind: http, auth: none, extract: {{ receiver: "value:hub", type: "value:order" }} }}
+  beside: {{ kind: http, auth: none, extract: {{ receiver: "value:hub", type: "value:other" }} }}
+endpoints:
+  api: {{ kind: http, url: "{url}/in" }}
+routes:
+  - {{ name: others, when: {{ type: other }}, do: [ {{ deliver: api }} ] }}
+  - name: orders
+    when: {{ type: order }}
+    do:
+{steps}
+"""
+
+# Some work, so that a document is not through at once; the time depends on the machine, the result does not.
+WORK = "local n = 0 for i = 1, 3000000 do n = n + i % 7 end "
+
+
+def lua(script, **options):
+    more = "".join(f", {key}: {value}" for key, value in options.items())
+    return f"      - lua: {{ script: '{script}'{more} }}"
+
+
+def config(receiver, *steps):
+    return CONFIG.format(url=receiver.url(""), steps="\n".join(steps))
+
+
+def look(node, doc):
+    return node.show(doc, "state error { code message }")
+
+
+def bodies(receiver):
+    return sorted(r["body"] for r in receiver.requests("/in"))
+
+
+def wait_for(true, node, seconds=SECONDS):
+    until = time.monotonic() + seconds
+    while not (got := true()):
+        assert time.monotonic() < until, node.tail()
+        time.sleep(0.05)
+    return got
+
+
+@BOTH
+def test_a_chain_of_scripts(make_node):
+    """Each in a process of its own, other steps between them; what they log is in the timeline."""
+    with Receiver() as receiver:
+        node = make_node(config=config(
+            receiver, lua('log("came with " .. #doc.bytes) return doc.bytes:upper()'),
+            '      - replace: { find: "A", with: "-" }', lua('return doc.bytes .. doc.type'),
+            "      - deliver: api"))
+        node.start()
+        docs = [node.accept("in", f"banana {n}") for n in range(40)]
+        for doc in docs:
+            node.await_state(doc, "delivered", look=look, seconds=SECONDS)
+        assert bodies(receiver) == sorted(f"B-N-N- {n}order" for n in range(40))
+        lines = node.show(docs[0], "timeline { stage outcome what message }")["timeline"]
+        assert {"stage": "step", "outcome": "noted", "what": "lua", "message": "came with 8"} in lines, lines
+        for stage, text in ((1, "BANANA 0"), (2, "B-N-N- 0"), (3, "B-N-N- 0order")):  # computed again, and stored
+            assert node.cli("docs", "payload", docs[0], "--stage", str(stage)).stdout == text
+
+
+@pytest.mark.proves("PR1")
+def test_nothing_comes_out(make_node):
+    with Receiver() as receiver:
+        node = make_node(config=config(receiver, lua("return nil"), "      - deliver: api"))
+        node.start()
+        doc = node.accept("in", "a")
+        node.await_state(doc, "done", look=look, seconds=SECONDS)
+        lines = node.show(doc, "timeline { what message }")["timeline"]
+        assert {"what": "lua", "message": "nothing came out"} in lines and not receiver.requests("/in")
+
+
+@BOTH
+def test_a_script_makes_documents(make_node):
+    """They take the way of their own type; one that no system receives is a dead letter by itself."""
+    many = 'return { { bytes = "1", type = "other" }, { bytes = "2", type = "other" }, { bytes = "3", receiver = "nobody" } }'
+    with Receiver() as receiver:
+        node = make_node(config=config(receiver, lua(many, many="true")))
+        node.start()
+        parent = node.accept("in", "all")
+        node.await_state(parent, "done", look=look, seconds=SECONDS)
+        receiver.wait_for(2, path="/in")
+        assert bodies(receiver) == ["1", "2"]
+        ask = "children { nodes { id state receiver { name } error { code } } }"
+        wait_for(lambda: sorted(c["state"] for c in node.show(parent, ask)["children"]["nodes"]) ==
+                 ["dead", "delivered", "delivered"], node)
+        (dead,) = [c for c in node.show(parent, ask)["children"]["nodes"] if c["state"] == "dead"]
+        assert dead["error"]["code"] == "unknown_system"
+        assert node.show(dead["id"], "parent { id }")["parent"]["id"] == parent
+
+
+@pytest.mark.proves("PR8")
+def test_a_script_that_loops_leaves_the_node_to_others(make_node):
+    """Its documents die of their budget; those that wait behind it do not take the node's memory, and other routes
+    go on."""
+    count = 300
+    with Receiver() as receiver:
+        node = make_node(config=config(
+            receiver, lua('if doc.bytes == "loop" then while true do end end return "done"',
+                          limits="{ time: 200ms, concurrency: 2 }"), "      - deliver: api"))
+        node.start()
+        looping = [node.accept("in", "loop") for _ in range(count)]
+        wait_for(lambda: look(node, looping[0])["state"] == "dead", node)
+        assert node.metrics()["waybill_flights"] < count / 2
+        before = time.monotonic()
+        beside = [node.accept("beside", f"free {n}") for n in range(20)]
+        for doc in beside:
+            node.await_state(doc, "delivered", look=look, seconds=SECONDS)
+        assert time.monotonic() - before < count * 0.2 / 2  # not behind all of them
+        good = node.accept("in", "fine")
+        shown = node.await_state(looping[1], "dead", look=look, seconds=SECONDS)
+        assert shown["error"]["code"] == "budget", shown
+        node.await_state(good, "delivered", look=look, seconds=3 * SECONDS)
+
+
+@BOTH
+def test_a_node_stops_while_documents_wait_for_a_step(make_node):
+    """It stops in order; what waited is given back, and runs when the node is there again: each is sent once."""
+    with Receiver() as receiver:
+        node = make_node(config=config(receiver, lua(WORK + 'return doc.bytes .. "!"', limits="{ time: 60s, concurrency: 1 }"),
+                                       "      - deliver: api"))
+        node.start()
+        docs = [node.accept("in", f"doc {n}") for n in range(25)]
+        receiver.wait_for(1, path="/in")
+        assert node.stop() == 0
+        node.start()
+        for doc in docs:
+            node.await_state(doc, "delivered", look=look, seconds=3 * SECONDS)
+        assert bodies(receiver) == sorted(f"doc {n}!" for n in range(25))
+
+
+def test_a_new_version_while_documents_wait_for_a_step(make_node, tmp_path):
+    """Who was accepted under the old version ends with its script."""
+    with Receiver() as receiver:
+        def steps(word):
+            return config(receiver, lua(WORK + f'return doc.bytes .. " {word}"', limits="{ time: 60s, concurrency: 1 }"),
+                          "      - deliver: api")
+        node = make_node(config=steps("old"))
+        node.start()
+        before = [node.accept("in", f"doc {n}") for n in range(10)]
+        (tmp_path / "new.yaml").write_text(steps("new"))
+        assert node.cli("apply", str(tmp_path / "new.yaml")).returncode == 0
+        after = [node.accept("in", f"doc {n}") for n in range(10, 15)]
+        for doc in before + after:
+            node.await_state(doc, "delivered", look=look, seconds=3 * SECONDS)
+        assert bodies(receiver) == sorted([f"doc {n} old" for n in range(10)] + [f"doc {n} new" for n in range(10, 15)])
+
+
+@BOTH
+def test_a_large_document_passes_a_process(make_node):
+    """In pieces, there and back; what it made is sent from the store, and is the stage that was stored."""
+    body = "banana " * 400_000
+    with Receiver() as receiver:
+        node = make_node(config=config(receiver, lua("return doc.bytes:upper()"), lua("return doc.bytes"),
+                                       '      - replace: { find: "B", with: "b" }', "      - deliver: api"))
+        node.start()
+        doc = node.accept("in", body)
+        node.await_state(doc, "delivered", look=look, seconds=SECONDS)
+        assert bodies(receiver) == [body.upper().replace("B", "b")]
+        assert node.cli("docs", "payload", doc, "--stage", "1").stdout == body.upper()
+        assert node.cli("docs", "payload", doc, "--stage", "3").stdout == body.upper().replace("B", "b")
+        large = node.data / "large"
+        if large.exists():  # what no row names is gone
+            wait_for(lambda: len(list(large.iterdir())) == 2, node)

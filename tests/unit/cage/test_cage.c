@@ -1,0 +1,429 @@
+/* test_cage.c - steps in real processes: what goes through, and what each kind of end costs. */
+#include "cage/cage.h"
+
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/require.h"
+#include "cage_fixture.h"
+#include "test.h"
+
+enum { LONG = 60 * CLOCK_S, SHORT = CLOCK_S };
+
+/* The value of a metric, by its name. */
+struct cage_metric {
+    const char *name;
+    int64_t value;
+};
+
+static void see_metric(void *arg, const struct metric *m, int64_t value)
+{
+    struct cage_metric *w = arg;
+
+    if (strcmp(m->name, w->name) == 0)
+        w->value = value;
+}
+
+static int64_t metric_now(const char *name)
+{
+    struct cage_metric w = { .name = name };
+
+    metrics_each(see_metric, &w);
+    return w.value;
+}
+
+TEST(documents_go_through_with_all_that_is_known)
+{
+    struct cage *c = fixture_cage(1, LONG);
+    FIXTURE_JOBS(j);
+    struct fact colour = { STR("colour"), STR("blue") };
+    char id[ID_TEXT], want[300];
+
+    j->facts = (struct facts){
+        .sender = STR("shop"), .receiver = STR("erp"), .attributes = &colour, .attribute_count = 1
+    };
+    j->document = (struct service_document){ .id = id_make(1, 2, 3),
+                                             .received_us = 4711,
+                                             .name = STR("a.xml"),
+                                             .ctype = STR("text/xml"),
+                                             .gateway = STR("in") };
+    fixture_add(j, STR("echo hello"));
+    fixture_add(j, STR("facts"));
+    fixture_add(j, STR("text"));
+    fixture_add(j, STR("none"));
+    fixture_add(j, STR("parts"));
+    fixture_add(j, STR("fail"));
+    cage_run(c, j->jobs, j->count);
+    CHECK(fixture_is(j, 0, CAGE_DONE, "echo hello"));
+    (void)snprintf(want, sizeof want, "%s 4711 shop>erp: a.xml text/xml in blue 1",
+                   id_text(&j->document.id, id));
+    CHECK(fixture_is(j, 1, CAGE_DONE, want));
+    CHECK(fixture_is(j, 2, CAGE_DONE, "as it is: ${env:HOME}"));
+    CHECK(fixture_is(j, 3, CAGE_DONE, "") && j->memory[3].is_none);
+    CHECK(j->memory[3].note_count == SERVICE_NOTES_MOST && str_is(j->memory[3].notes[0], "a note"));
+    CHECK(fixture_is(j, 4, CAGE_DONE, "partspartsparts") && j->memory[4].part_count == 3);
+    CHECK(str_is(j->memory[4].parts[1].head.receiver, "erp") &&
+          j->memory[4].parts[1].head.parts == 3 &&
+          str_is(j->memory[4].parts[1].head.attributes[0].value, "red") &&
+          j->memory[4].parts[1].head.sender.ptr == NULL);
+    CHECK(fixture_failed(j, 5, CAGE_FAILED, DEAD_SERVICE_FAILED, "line 3:  fail"));
+    CHECK(j->memory[5].note_count == 1);
+    CHECK(metric_now("waybill_cage_processes") == 1);
+    cage_free(c);
+    CHECK(metric_now("waybill_cage_processes") == 0);
+    fixture_done(j);
+}
+
+/* Larger than any buffer on the way, both ways at once, and read twice. */
+TEST(large_documents_go_in_pieces)
+{
+    const struct cage_recipe recipe = { .service = STR("twice"), .options = STR("{}") };
+    const struct cage_limits limits = { .time_us = LONG, .memory = 8 << 20, .output = 40 << 20 };
+    struct cage *c = cage_new(&recipe, &limits);
+    size_t size = 33 << 20;
+    char *big = malloc(size);
+    FIXTURE_JOBS(j);
+
+    for (size_t i = 0; i < size; i++)
+        big[i] = (char)(i * 2654435761U >> 13);
+    fixture_add(j, STR("small"));
+    fixture_add(j, str_mem(big, size));
+    fixture_add(j, str_mem(big, 200 << 10));
+    fixture_add(j, STR("last"));
+    j->memory[2].piece = 1000;
+    cage_run(c, j->jobs, j->count);
+    CHECK(fixture_is(j, 0, CAGE_DONE, "small"));
+    CHECK(fixture_is(j, 1, CAGE_DONE, NULL));
+    CHECK(str_eq(buf_view(&j->memory[1].out), str_mem(big, size)));
+    CHECK(fixture_is(j, 2, CAGE_DONE, NULL));
+    CHECK(str_eq(buf_view(&j->memory[2].out), str_mem(big, 200 << 10)));
+    CHECK(fixture_is(j, 3, CAGE_DONE, "last"));
+    cage_free(c);
+    fixture_done(j);
+    free(big);
+}
+
+/* More of them than the socket holds: neither side waits for the other for ever. */
+TEST(a_batch_may_be_larger_than_the_socket)
+{
+    struct cage *c = fixture_cage(1, LONG);
+    size_t size = 100 << 10;
+    char *text = malloc(size);
+    FIXTURE_JOBS(j);
+
+    memset(text, 'x', size);
+    memcpy(text, "echo ", 5);
+    for (int i = 0; i < CAGE_JOBS_MOST; i++)
+        fixture_add(j, str_mem(text, size));
+    cage_run(c, j->jobs, j->count);
+    for (size_t i = 0; i < j->count; i++)
+        CHECK(fixture_is(j, i, CAGE_DONE, NULL) && j->memory[i].out.len == size);
+    cage_free(c);
+    fixture_done(j);
+    free(text);
+}
+
+/* proves: PR11 */
+TEST(one_that_crashes_costs_the_others_nothing)
+{
+    struct cage *c = fixture_cage(1, LONG);
+    int64_t lost = metric_now("waybill_cage_lost_total");
+    FIXTURE_JOBS(j);
+
+    for (int i = 0; i < CAGE_JOBS_MOST; i++)
+        fixture_add(j, i == 17 ? STR("abort") : STR("echo"));
+    cage_run(c, j->jobs, j->count);
+    CHECK(fixture_failed(j, 17, CAGE_DIED, DEAD_SERVICE_FAILED, "SIGABRT"));
+    for (size_t i = 0; i < j->count; i++)
+        if (i < 17)
+            CHECK(j->jobs[i].result == CAGE_DONE || fixture_is(j, i, CAGE_NOT_RUN, ""));
+        else if (i > 17)
+            CHECK(fixture_is(j, i, CAGE_NOT_RUN, ""));
+    CHECK(metric_now("waybill_cage_lost_total") == lost + 1);
+    cage_run(c, j->jobs + 18, 14);
+    for (size_t i = 18; i < j->count; i++)
+        CHECK(fixture_is(j, i, CAGE_DONE, "echo"));
+    cage_free(c);
+    fixture_done(j);
+}
+
+/* Runs one document in a cage of its own. */
+static struct fixture_jobs *run_one(struct str in, int64_t time_us)
+{
+    struct cage *c = fixture_cage(1, time_us);
+    FIXTURE_JOBS(j);
+
+    fixture_add(j, STR("echo first"));
+    fixture_add(j, in);
+    fixture_add(j, STR("echo last"));
+    cage_run(c, j->jobs, 1);
+    cage_run(c, j->jobs + 1, 2);
+    cage_free(c);
+    require(metric_now("waybill_cage_processes") == 0);
+    return j;
+}
+
+static bool ends_so(const char *act, int64_t time_us, enum cage_result result, enum dead_code code,
+                    const char *message)
+{
+    struct fixture_jobs *j = run_one(str_of(act), time_us);
+    bool ok =
+        fixture_is(j, 0, CAGE_DONE, "echo first") && fixture_failed(j, 1, result, code, message);
+
+    fixture_done(j);
+    return ok;
+}
+
+TEST(a_process_that_ends_says_how)
+{
+    CHECK(ends_so("exit", LONG, CAGE_DIED, DEAD_SERVICE_FAILED, "status 7"));
+    CHECK(ends_so("bad_part", LONG, CAGE_FAILED, DEAD_SERVICE_FAILED, "part 1: a name"));
+    CHECK(ends_so("nonsense", LONG, CAGE_FAILED, DEAD_EXTRACT_FAILED, "no such act"));
+#if !KEEPER_SANITIZED
+    CHECK(ends_so("deep", LONG, CAGE_DIED, DEAD_SERVICE_FAILED, "stack"));
+#endif
+}
+
+/* proves: PR8 */
+TEST(budgets_are_enforced)
+{
+    int64_t from = clock_mono_us();
+
+    CHECK(ends_so("loop", SHORT, CAGE_FAILED, DEAD_BUDGET, "1000 ms"));
+    CHECK(ends_so("sleep", SHORT, CAGE_FAILED, DEAD_BUDGET, "1000 ms"));
+    CHECK(clock_mono_us() - from >= 2 * SHORT);
+    CHECK(ends_so("flood", LONG, CAGE_FAILED, DEAD_LIMIT, "1048576"));
+    CHECK(ends_so("raw_flood", LONG, CAGE_FAILED, DEAD_LIMIT, "1048576"));
+#if !KEEPER_SANITIZED
+    CHECK(ends_so("bomb", LONG, CAGE_FAILED, DEAD_BUDGET, "memory"));
+#endif
+}
+
+/* The document that loops pays, and those whose answers had not come run again. */
+TEST(the_guilty_one_is_found_in_a_batch)
+{
+    struct cage *c = fixture_cage(1, SHORT);
+    FIXTURE_JOBS(j);
+
+    for (int i = 0; i < 10; i++)
+        fixture_add(j, i == 6 ? STR("loop") : STR("echo"));
+    cage_run(c, j->jobs, j->count);
+    CHECK(fixture_failed(j, 6, CAGE_FAILED, DEAD_BUDGET, "1000 ms"));
+    for (size_t i = 0; i < j->count; i++)
+        if (i != 6)
+            CHECK(j->jobs[i].result == CAGE_DONE || j->jobs[i].result == CAGE_NOT_RUN);
+    cage_free(c);
+    fixture_done(j);
+}
+
+static struct str raw_frame(char *to, unsigned length, unsigned char kind, unsigned char flags,
+                            const char *body)
+{
+    size_t n = strlen(body);
+
+    memcpy(to, "raw ", 4);
+    memcpy(to + 4, &(uint32_t){ length }, 4);
+    to[8] = (char)kind;
+    to[9] = (char)flags;
+    memset(to + 10, 0, 2);
+    memcpy(to + 12, body, n);
+    return str_mem(to, 12 + n);
+}
+
+TEST(a_process_that_talks_nonsense_is_killed)
+{
+    static const struct {
+        unsigned length;
+        unsigned char kind, flags;
+        const char *body, *message;
+    } cases[] = {
+        { 0xffffffff, FRAME_OUT, 0, "", "malformed" },
+        { FRAME_BODY_MOST + 1, FRAME_OUT, 0, "", "malformed" },
+        { 0, 99, 0, "", "malformed" },
+        { 0, FRAME_OUT, 8, "", "malformed" },
+        { 0, FRAME_DOCUMENT, 0, "", "another kind" },
+        { 0, FRAME_READY, 0, "", "another kind" },
+        { 0, FRAME_WANT, 0, "", "asked for" },
+        { 0, FRAME_REWIND, 0, "", "rewind" },
+        { 0, FRAME_FAIL, 0, "", "code" },
+        { 2, FRAME_FAIL, 0, "\x7fx", "code" },
+        { 3, FRAME_PART, 0, "\xff\xff\x7f", "head of a part" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[64];
+        struct fixture_jobs *j = run_one(
+            raw_frame(text, cases[i].length, cases[i].kind, cases[i].flags, cases[i].body), LONG);
+
+        CHECK(fixture_failed(j, 1, CAGE_DIED, DEAD_SERVICE_FAILED, cases[i].message));
+        CHECK(j->jobs[2].result == CAGE_NOT_RUN);
+        fixture_done(j);
+    }
+}
+
+TEST(a_mistake_in_a_recipe_is_found)
+{
+    static const struct {
+        const char *service, *options, *message;
+        enum err_kind kind;
+    } cases[] = {
+        { "does", "{\"bad\":\"syntax\"}", "line 4, column 2: syntax", ERR_CONFIG },
+        { "does", "{\"bad\"", "cannot be read", ERR_CONFIG },
+        { "nothing", "{}", "no step `nothing`", ERR_CONFIG },
+        { "does", "{\"bad\":\"crash\"}", "did not start", ERR_TRANSIENT },
+    };
+    struct cage_recipe good = { .service = STR("does"), .options = STR("{}") };
+    struct err err;
+
+    CHECK(cage_check(&good, &err));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cage_recipe recipe = { str_of(cases[i].service), str_of(cases[i].options) };
+        const struct cage_limits limits = { .time_us = LONG, .memory = 1 << 20, .output = 1 };
+        FIXTURE_JOBS(j);
+
+        CHECK(!cage_check(&recipe, &err));
+        CHECK(err.kind == cases[i].kind && strstr(err.text, cases[i].message) != NULL);
+        struct cage *c = cage_new(&recipe, &limits);
+
+        fixture_add(j, STR("echo"));
+        fixture_add(j, STR("echo"));
+        cage_run(c, j->jobs, 2);
+        CHECK(fixture_failed(j, 0, cases[i].kind == ERR_CONFIG ? CAGE_FAILED : CAGE_DIED,
+                             DEAD_SERVICE_FAILED, cases[i].message));
+        CHECK(j->jobs[1].result == (cases[i].kind == ERR_CONFIG ? CAGE_FAILED : CAGE_NOT_RUN));
+        cage_free(c);
+        fixture_done(j);
+    }
+}
+
+TEST(a_process_serves_a_thousand)
+{
+    struct cage *c = fixture_cage(1, LONG);
+    int64_t started = metric_now("waybill_cage_started_total");
+
+    for (int n = 0; n < 2016; n += CAGE_JOBS_MOST) {
+        FIXTURE_JOBS(j);
+
+        for (int i = 0; i < CAGE_JOBS_MOST; i++)
+            fixture_add(j, STR("echo"));
+        cage_run(c, j->jobs, j->count);
+        CHECK(fixture_is(j, 0, CAGE_DONE, "echo") && fixture_is(j, 31, CAGE_DONE, "echo"));
+        CHECK(metric_now("waybill_cage_started_total") == started + 1 + n / (31 * 32));
+        fixture_done(j);
+    }
+    cage_free(c);
+}
+
+/* ---- many callers ---- */
+
+enum { CALLERS = 6, RUNS = 20 };
+
+static struct {
+    struct cage *cage;
+    _Atomic int64_t most, wrong;
+} crowd;
+
+static void *crowd_run(void *arg)
+{
+    for (int n = 0; n < RUNS; n++) {
+        FIXTURE_JOBS(j);
+        int64_t now;
+
+        fixture_add(j, STR("echo"));
+        fixture_add(j, n % 7 == 3 ? STR("exit") : STR("fail"));
+        cage_run(crowd.cage, j->jobs, 2);
+        now = metric_now("waybill_cage_processes");
+        if (now > crowd.most)
+            crowd.most = now;
+        if (j->jobs[0].result != CAGE_DONE && j->jobs[0].result != CAGE_NOT_RUN)
+            crowd.wrong++;
+        if (j->jobs[1].result != (n % 7 == 3 ? CAGE_DIED : CAGE_FAILED))
+            crowd.wrong++;
+        fixture_done(j);
+    }
+    return arg;
+}
+
+TEST(concurrency_is_a_limit)
+{
+    pthread_t callers[CALLERS];
+
+    crowd.cage = fixture_cage(2, LONG);
+    for (int i = 0; i < CALLERS; i++)
+        CHECK(pthread_create(&callers[i], NULL, crowd_run, NULL) == 0);
+    for (int i = 0; i < CALLERS; i++)
+        CHECK(pthread_join(callers[i], NULL) == 0);
+    CHECK(crowd.wrong == 0 && crowd.most >= 1 && crowd.most <= 2);
+    cage_free(crowd.cage);
+    CHECK(metric_now("waybill_cage_processes") == 0);
+}
+
+/* An io of the caller that fails: the document fails with its words. */
+static bool next_fails(struct service_io *io, struct str *ret, struct service_failure *f)
+{
+    (void)io;
+    (void)ret;
+    return service_fail(f, DEAD_PAYLOAD_MISSING, "gone");
+}
+
+static bool put_fails(struct service_io *io, struct str piece, struct service_failure *f)
+{
+    (void)io;
+    (void)piece;
+    return service_fail(f, DEAD_LIMIT, "full");
+}
+
+TEST(an_io_that_fails_ends_its_document_alone)
+{
+    struct cage *c = fixture_cage(1, LONG);
+    FIXTURE_JOBS(j);
+
+    for (int i = 0; i < 5; i++)
+        fixture_add(j, STR("echo"));
+    j->memory[0].io.next = next_fails;
+    j->memory[2].io.next = next_fails;
+    j->memory[3].io.put = put_fails;
+    cage_run(c, j->jobs, j->count);
+    CHECK(fixture_failed(j, 0, CAGE_FAILED, DEAD_PAYLOAD_MISSING, "gone"));
+    CHECK(fixture_is(j, 1, CAGE_DONE, "echo"));
+    CHECK(fixture_failed(j, 2, CAGE_FAILED, DEAD_PAYLOAD_MISSING, "gone"));
+    CHECK(fixture_failed(j, 3, CAGE_FAILED, DEAD_LIMIT, "full"));
+    CHECK(fixture_is(j, 4, CAGE_DONE, "echo"));
+    cage_free(c);
+    fixture_done(j);
+}
+
+/* A process that ended while nobody used it is replaced without a word. */
+TEST(a_process_that_is_gone_is_replaced)
+{
+    struct cage *c = fixture_cage(1, LONG);
+    int64_t started = metric_now("waybill_cage_started_total");
+    FIXTURE_JOBS(j);
+
+    fixture_add(j, STR("echo"));
+    cage_run(c, j->jobs, 1);
+    CHECK(fixture_is(j, 0, CAGE_DONE, "echo"));
+    FIXTURE_JOBS(k);
+
+    /* Its last document is answered before it ends. */
+    fixture_add(k, STR("raw \0\0\0\0\x18\0\0\0"));
+    cage_run(c, k->jobs, 1);
+    FIXTURE_JOBS(l);
+
+    fixture_add(l, STR("echo again"));
+    cage_run(c, l->jobs, 1);
+    CHECK(l->jobs[0].result != CAGE_NOT_RUN);
+    CHECK(metric_now("waybill_cage_started_total") >= started + 1);
+    cage_free(c);
+    fixture_done(j);
+    fixture_done(k);
+    fixture_done(l);
+}
+
+int main(int argc, char **argv)
+{
+    if (cage_main_is(argc, argv))
+        return cage_main(argc, argv, &fixture_connectors);
+    return test_main();
+}
