@@ -266,7 +266,7 @@ static bool write_out(struct conversion *v, char *text, size_t left, int64_t giv
     return true;
 }
 
-static bool put_text(struct conversion *v, char *text, size_t len, int64_t given)
+static bool put_utf8(struct conversion *v, char *text, size_t len, int64_t given)
 {
     if (len == 0)
         return true;
@@ -279,7 +279,7 @@ static bool take_replacement(struct conversion *v)
     char mark[] = "\xef\xbf\xbd";
 
     v->began = true;
-    return put_text(v, mark, 3, 0);
+    return put_utf8(v, mark, 3, 0);
 }
 
 /* iconv takes sequences of five and six bytes for UTF-8, and numbers beyond U+10FFFF of UCS-4 for
@@ -323,7 +323,7 @@ static bool take_text(struct conversion *v, char *text, size_t len)
     while (at < len) {
         size_t real = count_real(text + at, len - at);
 
-        if (!put_text(v, text + at, real, given + (int64_t)at))
+        if (!put_utf8(v, text + at, real, given + (int64_t)at))
             return false;
         at += real;
         if (at == len)
@@ -450,7 +450,10 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
 }
 
 const struct service_type service_charset = {
-    .kind = { .name = "charset", .help = "change the character set", .keys = options },
+    .kind = { .name = "charset",
+              .help = "change the character set",
+              .keys = options,
+              .example = "- charset: { from: ISO-8859-15, to: UTF-8, bad: replace }" },
     .make = make,
     .unmake = unmake,
     .stream = stream,

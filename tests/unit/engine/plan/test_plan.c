@@ -136,21 +136,6 @@ TEST(routes_and_types_say_how_documents_are_handled)
     }
 }
 
-/* What only streams is not run by this engine: the route says so, the others run. */
-TEST(a_step_that_only_streams_breaks_its_route)
-{
-    AUTO(bench_done)
-    struct bench b = bench_of("systems: { s: {} }\n"
-                              "routes:\n"
-                              "  - { name: a, when: { sender: s }, do: [ { charset: latin1 } ] }\n"
-                              "  - { name: b, do: [ { replace: x } ] }\n");
-
-    CHECK(b.plan != NULL && b.plan->route_count == 2);
-    CHECK(b.plan->routes[0].broken != NULL &&
-          strstr(b.plan->routes[0].broken, "cannot run the step `charset` yet") != NULL);
-    CHECK(b.plan->routes[1].broken == NULL);
-}
-
 /* A version that was checked elsewhere: the node starts, and what nobody can know waits. */
 TEST(a_zone_that_is_not_known_here_keeps_its_system_closed)
 {
