@@ -98,10 +98,10 @@ def test_a_script_makes_documents(make_node):
         node.await_state(parent, "done", look=look, seconds=SECONDS)
         receiver.wait_for(2, path="/in")
         assert bodies(receiver) == ["1", "2"]
-        ask = "children { nodes { id state receiver { name } error { code } } }"
-        wait_for(lambda: sorted(c["state"] for c in node.show(parent, ask)["children"]["nodes"]) ==
+        ask = "children { items { id state error { code } } }"
+        wait_for(lambda: sorted(c["state"] for c in node.show(parent, ask)["children"]["items"]) ==
                  ["dead", "delivered", "delivered"], node)
-        (dead,) = [c for c in node.show(parent, ask)["children"]["nodes"] if c["state"] == "dead"]
+        (dead,) = [c for c in node.show(parent, ask)["children"]["items"] if c["state"] == "dead"]
         assert dead["error"]["code"] == "unknown_system"
         assert node.show(dead["id"], "parent { id }")["parent"]["id"] == parent
 
@@ -112,22 +112,21 @@ def test_a_script_that_loops_leaves_the_node_to_others(make_node):
     go on."""
     count = 300
     with Receiver() as receiver:
-        node = make_node(config=config(
-            receiver, lua('if doc.bytes == "loop" then while true do end end return "done"',
-                          limits="{ time: 200ms, concurrency: 2 }"), "      - deliver: api"))
+        node = make_node(config=config(receiver, lua("while true do end", limits="{ time: 200ms, concurrency: 2 }"),
+                                       "      - deliver: api"))
         node.start()
         looping = [node.accept("in", "loop") for _ in range(count)]
-        wait_for(lambda: look(node, looping[0])["state"] == "dead", node)
-        assert node.metrics()["waybill_flights"] < count / 2
-        before = time.monotonic()
+        for doc in looping[:2]:
+            shown = node.await_state(doc, "dead", look=look, seconds=SECONDS)
+            assert shown["error"]["code"] == "budget", shown
+        wait_for(lambda: node.metrics()["waybill_flights"] < count / 2, node)
         beside = [node.accept("beside", f"free {n}") for n in range(20)]
         for doc in beside:
             node.await_state(doc, "delivered", look=look, seconds=SECONDS)
-        assert time.monotonic() - before < count * 0.2 / 2  # not behind all of them
-        good = node.accept("in", "fine")
-        shown = node.await_state(looping[1], "dead", look=look, seconds=SECONDS)
-        assert shown["error"]["code"] == "budget", shown
-        node.await_state(good, "delivered", look=look, seconds=3 * SECONDS)
+        assert bodies(receiver) == sorted(f"free {n}" for n in range(20))
+        states = [look(node, doc)["state"] for doc in looping]
+        assert "dead" in states and set(states) <= {"dead", "active", "received"}, set(states)
+        assert states.count("dead") < count  # the others did not wait for all of them
 
 
 @BOTH

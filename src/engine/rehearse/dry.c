@@ -4,6 +4,7 @@
 #include "engine/flight/flight.h"
 #include "engine/road/road.h"
 #include "engine/road/walk.h"
+#include "engine/road/walk_facts.h"
 #include "store/store.h"
 
 static struct str dry_copy(struct arena *a, struct str s)

@@ -12,7 +12,8 @@
  *   settling    commit 2                                slow        flights that take long
  *   walk        extract, route, steps                   join        members of batches (batcher.h)
  *   step        one step of a chain                     caging      walks that wait for a process
- *   outcome     from a verdict to a state               parts       documents made of one
+ *   walk_facts  who it is from and for                  parts       documents made of one
+ *   outcome     from a verdict to a state
  *   answers     what receivers answered, to be kept
  *   order       ordered deliveries                      order_keep  flights that wait in a lane
  *   redrive     dead letters start again                endpoints   breakers and pauses, stored

@@ -19,8 +19,7 @@ enum walk_result {
 
 /* The whole walk, or from where it waited. */
 enum walk_result walk(struct flight *f);
-/* Extraction and routing alone, for callers that only want to know the result. */
-bool walk_find_facts(struct flight *f);
+/* Routing alone, after walk_find_facts(), for callers that only want to know the result. */
 const struct plan_route *walk_find_route(struct flight *f);
 /* The same with the steps: the legs say what would be sent.  False: the document is dead, or could
  * not be read (settle.end). */

@@ -136,6 +136,19 @@ TEST(routes_and_types_say_how_documents_are_handled)
     }
 }
 
+TEST(a_step_that_only_streams_is_a_step_like_others)
+{
+    AUTO(bench_done)
+    struct bench b = bench_of("systems: { s: {} }\n"
+                              "routes:\n"
+                              "  - { name: a, when: { sender: s }, do: [ { charset: latin1 } ] }\n"
+                              "  - { name: b, do: [ { replace: x } ] }\n");
+
+    CHECK(b.plan != NULL && b.plan->route_count == 2);
+    CHECK(b.plan->routes[0].broken == NULL && b.plan->routes[1].broken == NULL);
+    CHECK(b.plan->routes[0].steps[0].service->stream != NULL);
+}
+
 /* A version that was checked elsewhere: the node starts, and what nobody can know waits. */
 TEST(a_zone_that_is_not_known_here_keeps_its_system_closed)
 {

@@ -249,6 +249,30 @@ TEST(a_node_that_stops_gets_back_those_that_wait)
     caged_close(&c);
 }
 
+static void see_one(void *arg, struct walking_place *p)
+{
+    *(int *)arg += str_is(p->facts.receiver, "hub");
+}
+
+TEST(a_walk_that_waits_is_still_seen)
+{
+    struct caged_scene c =
+        caged_open("{ caged: { limits: { concurrency: 1 } } }, { deliver: out }");
+    struct flight *f = waiting_flight(&c);
+    int seen = 0;
+
+    walking_wait(f);
+    walking_each_old(c.s.road, f->began_us + 1, see_one, &seen);
+    CHECK(seen == 1);
+    walking_each_old(c.s.road, f->began_us, see_one, &seen); /* it is not that old */
+    walking_begin(f, NULL);
+    walking_each_old(c.s.road, f->began_us + 1, see_one, &seen);
+    CHECK(seen == 1);
+    step_drop(f);
+    scene_end(f);
+    caged_close(&c);
+}
+
 TEST(a_dry_walk_runs_it_at_once)
 {
     struct caged_scene c =
