@@ -16,8 +16,6 @@ import sys
 KEPT = {
     "api_find_right": "tests guard a schema of their own as the API guards its own",
     "api_may": "the same",
-    **{f"edi_units_{verb}": "cuts texts that come in pieces; `split` will, and its tests do"
-       for verb in ("init", "done", "give", "next", "fail")},
     **{f"embed_{name}_{what}": "a label of embed.c in assembler; a local one is lost by link-time optimization"
        for name in ("schema", "prelude") for what in ("bytes", "size")},
     "main": "the program begins there",

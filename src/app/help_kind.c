@@ -53,6 +53,8 @@ static void print_kind(const char *word, enum option_role role, const struct opt
     (void)printf("%s %s - %s\n", word, kind->name, kind->help);
     if (kind->planned)
         (void)printf("\nplanned: this build checks and keeps it, and does not run it\n");
+    if (kind->example != NULL)
+        (void)printf("\nexample:\n  %s\n", kind->example);
     if (kind->keys->type != OPT_END) {
         (void)printf("\nkeys:\n");
         print_keys(kind->keys, "", NULL);

@@ -110,8 +110,9 @@ struct option_kind {
     /* Checks what tables cannot express; may be NULL.  The map may have any mistake that is in
      * `problems` already. */
     void (*check)(const struct yaml_node *map, struct problem_list *problems);
-    bool ends;    /* OPT_STEP: nothing follows it */
-    bool planned; /* checked and kept; this build does not run it */
+    const char *example; /* as it stands in a configuration, for help; NULL: none */
+    bool ends;           /* OPT_STEP: nothing follows it */
+    bool planned;        /* checked and kept; this build does not run it */
 };
 
 #define OPTION_WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })

@@ -266,19 +266,8 @@ static bool write_out(struct conversion *v, char *text, size_t left, int64_t giv
     return true;
 }
 
-static bool take_text(struct conversion *v, char *text, size_t len)
+static bool put_utf8(struct conversion *v, char *text, size_t len, int64_t given)
 {
-    int64_t given = v->middle_size;
-
-    v->middle_size += (int64_t)len;
-    if (len > 0 && !v->began) {
-        v->began = true;
-        if (str_starts(str_mem(text, len), STR("\xef\xbb\xbf"))) {
-            text += 3;
-            len -= 3;
-            given += 3;
-        }
-    }
     if (len == 0)
         return true;
     return v->direct ? v->io->put(v->io, str_mem(text, len), v->failure)
@@ -290,8 +279,62 @@ static bool take_replacement(struct conversion *v)
     char mark[] = "\xef\xbf\xbd";
 
     v->began = true;
-    return v->direct ? v->io->put(v->io, STR("\xef\xbf\xbd"), v->failure)
-                     : write_out(v, mark, 3, 0);
+    return put_utf8(v, mark, 3, 0);
+}
+
+/* iconv takes sequences of five and six bytes for UTF-8, and numbers beyond U+10FFFF of UCS-4 for
+ * characters.  Returns the length of the text before the first of them. */
+static size_t count_real(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        if (c > 0xf4 || (c == 0xf4 && i + 1 < len && (unsigned char)text[i + 1] > 0x8f))
+            return i;
+    }
+    return len;
+}
+
+static bool take_unreal(struct conversion *v, int64_t given)
+{
+    int64_t at = 0;
+
+    if (v->set->replace)
+        return take_replacement(v);
+    if (!find_offset(v, given, &at))
+        return false;
+    return service_fail(v->failure, DEAD_SERVICE_FAILED,
+                        "charset: this is not %s, at byte %lld: there is no such character; `bad: "
+                        "replace` goes on",
+                        v->set->from, (long long)at + 1);
+}
+
+/* What the first stage gave. */
+static bool take_text(struct conversion *v, char *text, size_t len)
+{
+    int64_t given = v->middle_size;
+    size_t at = 0;
+
+    v->middle_size += (int64_t)len;
+    if (len > 0 && !v->began) {
+        v->began = true;
+        at = str_starts(str_mem(text, len), STR("\xef\xbb\xbf")) ? 3 : 0;
+    }
+    while (at < len) {
+        size_t real = count_real(text + at, len - at);
+
+        if (!put_utf8(v, text + at, real, given + (int64_t)at))
+            return false;
+        at += real;
+        if (at == len)
+            break;
+        if (!take_unreal(v, given + (int64_t)at))
+            return false;
+        unsigned char lead = (unsigned char)text[at];
+
+        at += lead < 0xf8 ? 4 : lead < 0xfc ? 5 : 6;
+    }
+    return true;
 }
 
 /* The bytes of a mistake and those that follow it, also from pieces to come, as "e4 20 61". */
@@ -407,7 +450,10 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
 }
 
 const struct service_type service_charset = {
-    .kind = { .name = "charset", .help = "change the character set", .keys = options },
+    .kind = { .name = "charset",
+              .help = "change the character set",
+              .keys = options,
+              .example = "- charset: { from: ISO-8859-15, to: UTF-8, bad: replace }" },
     .make = make,
     .unmake = unmake,
     .stream = stream,

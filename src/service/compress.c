@@ -325,7 +325,10 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
 }
 
 const struct service_type service_compress = {
-    .kind = { .name = "compress", .help = "compress it", .keys = options },
+    .kind = { .name = "compress",
+              .help = "compress it",
+              .keys = options,
+              .example = "- compress: gzip" },
     .make = make,
     .unmake = unmake,
     .stream = stream,

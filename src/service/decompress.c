@@ -174,7 +174,10 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
 }
 
 const struct service_type service_decompress = {
-    .kind = { .name = "decompress", .help = "unpack it", .keys = options },
+    .kind = { .name = "decompress",
+              .help = "unpack it",
+              .keys = options,
+              .example = "- decompress: { format: auto, most: 2 GiB }" },
     .make = make,
     .unmake = unmake,
     .stream = stream,

@@ -250,7 +250,10 @@ static bool run(void *self, struct str in, const struct service_document *d, str
 }
 
 const struct service_type service_replace = {
-    .kind = { .name = "replace", .help = "replace text", .keys = options },
+    .kind = { .name = "replace",
+              .help = "replace text",
+              .keys = options,
+              .example = "- replace: { regex: \"(\\\\d+)\\\\.(\\\\d+)\", with: \"$2,$1\" }" },
     .make = make,
     .unmake = unmake,
     .run = run,

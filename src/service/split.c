@@ -104,6 +104,8 @@ const struct service_type service_split = {
     .kind = { .name = "split",
               .help = "cut a document into parts, which go back to the router",
               .keys = options,
+              .example =
+                  "- split: { json: /orders, receiver: \"json:/to\", type: \"value:order\" }",
               .ends = true },
     .describes = true,
     .make = make,

@@ -18,6 +18,8 @@ int64_t cut_end(const struct cut *c)
 struct str cut_view(const struct cut *c, int64_t from, int64_t to)
 {
     require(from >= c->base && from <= to && to <= cut_end(c));
+    if (from == to)
+        return STR("");
     return str_mem(c->bytes.ptr + (from - c->base), (size_t)(to - from));
 }
 

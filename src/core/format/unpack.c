@@ -112,6 +112,10 @@ struct unpack {
     ZSTD_DStream *zstd;
     int64_t from; /* where the stream begins; -1: it has not yet */
     bool full;    /* the last step filled the room: there may be more without more input */
+    /* A mistake behind bytes that came out: those are given first, so that what is counted before a
+     * failure does not depend on the size of the pieces. */
+    struct service_failure late;
+    bool is_late;
     char room[ROOM];
 };
 
@@ -125,7 +129,7 @@ struct unpack *unpack_new(enum unpack_format format)
     struct unpack *u = xmalloc(sizeof *u);
 
     u->format = format;
-    u->full = false;
+    u->full = u->is_late = false;
     u->from = -1;
     u->zstd = NULL;
     u->z = (z_stream){ 0 };
@@ -155,23 +159,24 @@ void unpack_free(struct unpack *u)
 void unpack_reset(struct unpack *u)
 {
     u->from = -1;
+    u->full = u->is_late = false;
     if (u->format == UNPACK_ZSTD)
         (void)ZSTD_DCtx_reset(u->zstd, ZSTD_reset_session_only);
     else
         (void)inflateReset(&u->z);
 }
 
-static bool unpack_fail(const struct unpack *u, struct packed *p, const char *why)
+static bool unpack_fail(struct unpack *u, struct packed *p, const char *why)
 {
-    return service_fail(p->failure, DEAD_SERVICE_FAILED, "%s: not valid as %s: %s, at byte %lld",
+    return service_fail(&u->late, DEAD_SERVICE_FAILED, "%s: not valid as %s: %s, at byte %lld",
                         p->who, names[u->format], why, (long long)p->at + 1);
 }
 
 /* zstd does not say where in its input a mistake stands. */
-static bool fail_zstd(const struct unpack *u, struct packed *p, enum dead_code code,
+static bool fail_zstd(struct unpack *u, const struct packed *p, enum dead_code code,
                       const char *why)
 {
-    return service_fail(p->failure, code, "%s: not valid as zstd: %s, in the frame at byte %lld",
+    return service_fail(&u->late, code, "%s: not valid as zstd: %s, in the frame at byte %lld",
                         p->who, why, (long long)u->from + 1);
 }
 
@@ -181,6 +186,8 @@ static bool step_zstd(struct unpack *u, struct packed *p, struct str *ret, bool 
     ZSTD_outBuffer out = { u->room, ROOM, 0 };
     size_t rc = ZSTD_decompressStream(u->zstd, &out, &in);
 
+    *ret = str_mem(u->room, out.pos);
+    *ret_end = false;
     if (ZSTD_isError(rc)) {
         if (ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge)
             return fail_zstd(u, p, DEAD_LIMIT,
@@ -188,7 +195,6 @@ static bool step_zstd(struct unpack *u, struct packed *p, struct str *ret, bool 
         return fail_zstd(u, p, DEAD_SERVICE_FAILED, ZSTD_getErrorName(rc));
     }
     packed_skip(p, in.pos);
-    *ret = str_mem(u->room, out.pos);
     *ret_end = rc == 0;
     return true;
 }
@@ -204,26 +210,33 @@ static bool step_zlib(struct unpack *u, struct packed *p, struct str *ret, bool 
     int rc = inflate(&u->z, Z_NO_FLUSH);
 
     packed_skip(p, most - u->z.avail_in);
+    *ret = str_mem(u->room, ROOM - u->z.avail_out);
+    *ret_end = rc == Z_STREAM_END;
     if (rc == Z_NEED_DICT)
         return unpack_fail(u, p, "it needs a dictionary");
     if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
         return unpack_fail(u, p, u->z.msg != NULL ? u->z.msg : "it is damaged");
-    *ret = str_mem(u->room, ROOM - u->z.avail_out);
-    *ret_end = rc == Z_STREAM_END;
     return true;
 }
 
 bool unpack_step(struct unpack *u, struct packed *p, struct str *ret, bool *ret_end)
 {
-    if (!u->full && !packed_fill(p, 1))
+    *ret = (struct str){ 0 };
+    *ret_end = false;
+    if (!u->full && !u->is_late && !packed_fill(p, 1))
         return false;
-    if (!u->full && p->rest.len == 0)
-        return unpack_fail(u, p, "it ends too early");
     if (u->from < 0)
         u->from = p->at;
-    bool ok =
-        u->format == UNPACK_ZSTD ? step_zstd(u, p, ret, ret_end) : step_zlib(u, p, ret, ret_end);
+    bool ok = false;
 
+    if (!u->is_late && !u->full && p->rest.len == 0)
+        (void)unpack_fail(u, p, "it ends too early");
+    else if (!u->is_late)
+        ok = u->format == UNPACK_ZSTD ? step_zstd(u, p, ret, ret_end)
+                                      : step_zlib(u, p, ret, ret_end);
     u->full = ok && !*ret_end && ret->len == ROOM;
-    return ok;
+    u->is_late = !ok && ret->len > 0;
+    if (!ok && !u->is_late)
+        *p->failure = u->late;
+    return ok || u->is_late;
 }

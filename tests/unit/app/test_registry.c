@@ -2,6 +2,7 @@
 #include "app/registry.h"
 
 #include "base/auto.h"
+#include "core/config.h"
 #include "core/grammar.h"
 #include "core/planned.h"
 #include "test.h"
@@ -79,12 +80,30 @@ TEST(registry_every_gateway_is_complete)
     CHECK(connector_gateway(&registry, STR("no such thing")) == NULL);
 }
 
+/* The example of a step is a step that a route may have. */
+static bool example_is_valid(const struct option_kind *kind)
+{
+    static const struct config_options options = { .connectors = &registry };
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    AUTO(buf_done) struct buf text = BUF_INIT(4096);
+
+    if (kind->example == NULL)
+        return true;
+    buf_printf(&text, "routes:\n- name: a\n  do:\n  %s\n", kind->example);
+    struct config *c = config_load(buf_view(&text), "example", &options, &report);
+
+    if (c == NULL)
+        printf("# %s: %s\n", kind->example, report.problems.items[0].message);
+    config_unref(c);
+    return c != NULL;
+}
+
 TEST(registry_every_service_is_complete)
 {
     const struct service_type *t;
 
     for (size_t i = 0; (t = registry.services[i]) != NULL; i++) {
-        CHECK(keeps_contract(ROLE_SERVICE, &t->kind));
+        CHECK(keeps_contract(ROLE_SERVICE, &t->kind) && example_is_valid(&t->kind));
         CHECK(connector_service(&registry, str_of(t->kind.name)) == t);
         CHECK(t->make != NULL && t->unmake != NULL);
         CHECK((t->run != NULL) != (t->stream != NULL)); /* exactly one form */

@@ -68,6 +68,10 @@ TEST(charset_says_where_it_failed)
         { "charset: UTF-16LE", STR("a\0b"), "at byte 3: 62" },
         { "charset: UTF-8", STR("\xc0\xaf"), "at byte 1: c0 af" },      /* an overlong slash */
         { "charset: UTF-8", STR("a\xed\xa0\x80"), "at byte 2: ed a0" }, /* half of a pair */
+        /* beyond U+10FFFF */
+        { "charset: UTF-8", STR("a\xf4\x90\x80\x80"), "at byte 2" },
+        { "charset: UTF-8", STR("ab\xfb\xb2\xb2\xb2\xb2"), "at byte 3" },
+        { "charset: UCS-4BE", STR("\0\0\0a\0\x11\0\0"), "at byte 5" },
         { "charset: { from: UTF-8, to: ISO-8859-1 }", STR("\xc3\xa4 \xe2\x82\xac!"),
           "at byte 4 stands U+20AC, which ISO-8859-1 does not have" },
         { "charset: { from: UTF-16, to: ISO-8859-1 }",

@@ -109,9 +109,9 @@ static bool next_is(struct chain *c, struct str want)
 /* All parts were compared. */
 static bool is_complete(const struct chain *c)
 {
-    const struct service_memory *m = &c->m[c->count - 1];
+    size_t parts = c->count > 0 ? c->m[c->count - 1].part_count : 0;
 
-    return c->count == 0 || c->compared == (m->part_count == 0 ? 1 : m->part_count);
+    return c->count == 0 || c->compared == (parts == 0 ? 1 : parts);
 }
 
 static void chain_done(struct chain *c)
