@@ -47,34 +47,17 @@ static bool take_recipe(struct inside *s, struct recipe *ret, struct err *err)
     return true;
 }
 
-/* A JSON text is a YAML text. */
-static bool load_options(struct recipe *r, const struct yaml_node **ret, struct err *err)
-{
-    static struct problem_list problems = PROBLEM_LIST_INIT;
-
-    *ret = yaml_load(buf_view(&r->options), &r->arena, &problems);
-    if (*ret == NULL || problems.count > 0)
-        return err_set(err, ERR_CONFIG, 0, "the options of the step cannot be read: %s",
-                       problems.count > 0 ? problems.items[0].message : "no reason is known");
-    return true;
-}
-
 static bool make_step(const struct connectors *connectors, struct recipe *r,
                       const struct service_type **ret, void **ret_self, struct err *err)
 {
     const struct service_type *t = connector_service(connectors, r->service);
-    const struct yaml_node *options;
+    struct settings s;
 
     if (t == NULL)
         return err_set(err, ERR_CONFIG, 0, "this build has no step `%.*s`", STR_ARG(r->service));
-    if (!load_options(r, &options, err))
-        return false;
-    struct settings s = {
-        .node = options, .own = t->kind.keys, .literal = true, .arena = &r->arena
-    };
-
     *ret = t;
-    return t->make(&s, ret_self, err);
+    return settings_of_json(buf_view(&r->options), t->kind.keys, &r->arena, &s, err) &&
+           t->make(&s, ret_self, err);
 }
 
 /* The name that tools show, such as `cage lua`. */
