@@ -165,7 +165,7 @@ static bool lua_say_failure(lua_State *L, int status, const struct lua_job *job,
     struct str message = STR("");
 
     if (status == LUA_ERRMEM)
-        return service_fail(ret_failure, DEAD_LIMIT,
+        return service_fail(ret_failure, DEAD_BUDGET,
                             "lua: it needs more memory than it may use (`limits: memory`)");
     if (lua_type(L, -1) == LUA_TSTRING)
         message.ptr = lua_tolstring(L, -1, &message.len);
@@ -202,7 +202,7 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
     lua_State *L = lua_state_new(&run);
 
     if (L == NULL)
-        return service_fail(ret_failure, DEAD_LIMIT, "lua: there is not enough memory to begin");
+        return service_fail(ret_failure, DEAD_BUDGET, "lua: there is not enough memory to begin");
     bool ok = lua_run_document(l, L, buf_view(&in), io, ret_failure);
 
     lua_close(L);

@@ -26,8 +26,8 @@
 #include "service/script/xslt_library.h"
 
 enum {
-    XSLT_OPERATIONS_MOST = 50 * 1000 * 1000,
-    XSLT_DEPTH_MOST = 3000, /* templates in templates */
+    XSLT_OPERATIONS_MOST = 50 * 1000 * 1000, /* outside of a process with a limit of its own */
+    XSLT_DEPTH_MOST = 3000,                  /* templates in templates */
     XSLT_PARAM_MOST = 64 << 10,
     XSLT_LOG_MOST = 8 << 10, /* of messages and errors of a run */
     XSLT_CAUSE_MOST = 200
@@ -42,6 +42,7 @@ struct xslt_step {
     xsltStylesheetPtr sheet;
     struct xslt_param *params;
     size_t param_count;
+    unsigned long operations_most; /* 0: any number */
 };
 
 static const struct option param_each = { .type = OPT_TEMPLATE, .help = "its value" };
@@ -98,6 +99,7 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
     x->sheet = xslt_library_sheet(text, err);
     if (x->sheet == NULL)
         return err_context(err, settings_has(s, "file") ? "`file`" : "`text`");
+    x->operations_most = s->literal ? 0 : XSLT_OPERATIONS_MOST; /* literal: in its own process */
     *ret_self = x;
     return true;
 }
@@ -165,9 +167,9 @@ static bool xslt_prepare(const struct xslt_step *x, struct xslt_run *r,
 {
     r->transform = xsltNewTransformContext(x->sheet, r->document);
     if (r->transform == NULL || !xslt_library_lock(r->transform))
-        return service_fail(ret_failure, DEAD_LIMIT, "xslt: there is not enough memory");
-    r->transform->opLimit = XSLT_OPERATIONS_MOST;
-    r->transform->xpathCtxt->opLimit = XSLT_OPERATIONS_MOST;
+        return service_fail(ret_failure, DEAD_BUDGET, "xslt: there is not enough memory");
+    r->transform->opLimit = x->operations_most;
+    r->transform->xpathCtxt->opLimit = x->operations_most;
     r->transform->maxTemplateDepth = XSLT_DEPTH_MOST;
     xsltSetTransformErrorFunc(r->transform, &r->said, xslt_library_hear);
     for (size_t i = 0; i < x->param_count; i++)
@@ -178,7 +180,7 @@ static bool xslt_prepare(const struct xslt_step *x, struct xslt_run *r,
 
 static enum dead_code xslt_code_of(const struct xslt_run *r)
 {
-    if (r->transform->opCount > r->transform->opLimit ||
+    if ((r->transform->opLimit > 0 && r->transform->opCount > r->transform->opLimit) ||
         strstr(r->cause.ptr, "peration limit exceeded") != NULL)
         return DEAD_BUDGET;
     return strstr(r->said.ptr, "recursion") != NULL ? DEAD_LIMIT : DEAD_SERVICE_FAILED;

@@ -183,6 +183,8 @@ static int lua_open_all(lua_State *L)
     lua_open_math(L);
     luaL_requiref(L, LUA_TABLIBNAME, luaopen_table, 1);
     luaL_requiref(L, LUA_UTF8LIBNAME, luaopen_utf8, 1);
+    lua_pushliteral(L, "(?s)."); /* Lua's own is one of its patterns */
+    lua_setfield(L, -2, "charpattern");
     luaL_requiref(L, "json", lua_json_open, 1);
     luaL_requiref(L, "xml", lua_xml_open, 1);
     luaL_requiref(L, "hl7", lua_hl7_open, 1);

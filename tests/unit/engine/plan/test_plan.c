@@ -216,28 +216,6 @@ TEST(a_plan_apart_stores_nothing)
     config_unref(c);
 }
 
-/* A step with code of a user never runs in the node. */
-TEST(a_route_with_a_caged_step_is_broken)
-{
-    static const char *const steps[] = { "lua: return doc.bytes", "jq: .", "xslt: { text: <a/> }" };
-
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        char text[200];
-
-        (void)snprintf(text, sizeof text, "routes: [ { name: r, do: [ { %s }, { drop: x } ] } ]\n",
-                       steps[i]);
-        AUTO(bench_done) struct bench b = bench_of(text);
-        AUTO(problem_list_done) struct problem_list problems = PROBLEM_LIST_INIT;
-        struct plan *second = NULL;
-        struct err err = { 0 };
-
-        CHECK(b.plan != NULL && b.plan->routes[0].steps[0].self == NULL);
-        CHECK(strstr(b.plan->routes[0].broken, "runs in a process of its own") != NULL);
-        CHECK(!plan_build(b.config, 2, &registry, b.store, &problems, &second, &err));
-        CHECK(problems.count == 1 && problems.items[0].place.line == 1);
-    }
-}
-
 /* ---- files of the version ---- */
 
 static const struct option reader_keys[] = {

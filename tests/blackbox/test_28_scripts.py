@@ -1,0 +1,124 @@
+"""Scripts in Lua, jq and XSLT, in their cages: what comes out, what fails and how, what `check` refuses."""
+import json
+
+import pytest
+import yaml
+
+import wire
+
+SHEET = """\
+<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:output method="text"/>
+<xsl:param name="who"/><xsl:template match="/"><xsl:message>seen</xsl:message>
+<xsl:value-of select="concat($who, ':', EXPR)"/></xsl:template></xsl:stylesheet>
+"""
+STEPS = {
+    "lua": {"lua": "log('bytes', #doc.bytes) return (doc.bytes:gsub([[\\w+]], string.upper)) .. doc.sender"},
+    "file": {"lua": {"file": "twice.lua"}},
+    "jq": {"jq": ".a | debug | { b: ., env: env, at: (now | todate) }"},
+    "xslt": {"xslt": {"text": SHEET.replace("EXPR", "/a/b"), "params": {"who": "${sender}"}}},
+    "none": {"jq": "empty"},
+    "error": {"lua": "local x = 1\nerror('no price')"},
+    "loop": {"lua": {"script": "while true do pcall(error) end", "limits": {"time": "300ms"}}},
+    "memory": {"lua": "local t = {} while true do t[#t + 1] = ('x'):rep(1 << 20) .. #t end"},
+    "pattern": {"lua": "pcall(string.find, ('a'):rep(5000) .. 'b', '^(a|aa)+$') return 'x'"},
+    "number": {"jq": "."},
+    "document": {"xslt": {"text": SHEET.replace("EXPR", "document('/etc/passwd')")}},
+    "many": {"lua": {"many": True, "script": "local t = {} for w in doc.bytes:gmatch([[\\w+]]) do "
+                                             "t[#t + 1] = { bytes = w, type = 'part' } end return t"}},
+    "several": {"jq": ".[]"},
+}
+CONFIG = {
+    "systems": {"hub": {}},
+    "types": {"*": {}},
+    "gateways": {"in": {"kind": "http", "auth": "none", "extract": {
+        "sender": "value:hub", "receiver": "value:hub", "type": "header:X-Way"}}},
+    "endpoints": {"out": {"kind": "file", "path": "./out", "name": "${id}"}},
+    "routes": [{"name": way, "when": {"type": way}, "do": [step] if way == "many" else [step, {"deliver": "out"}]}
+               for way, step in STEPS.items()] + [{"name": "part", "when": {"type": "part"}, "do": [{"deliver": "out"}]}],
+}
+
+
+@pytest.fixture(name="node")
+def node_fixture(make_node):
+    node = make_node(config=yaml.safe_dump(CONFIG))
+    (node.folder / "out").mkdir()
+    (node.folder / "twice.lua").write_text("return doc.bytes .. doc.bytes")
+    node.start()
+    return node
+
+
+def show(node, doc):
+    return node.graphql("query($i: ID!) { document(id: $i) { state error { code message } } }", i=doc)["document"]
+
+
+def send(node, way, body):
+    got = node.post("in", body.encode(), headers={"X-Way": way})
+    assert got.status == 202
+    return got.json["document"]
+
+
+def ended(node, way, body):
+    doc = send(node, way, body)
+    wire.wait_until(lambda: show(node, doc)["state"] in ("delivered", "dead", "dropped", "done"), 120, f"the end of {way}")
+    return doc, show(node, doc)
+
+
+def result(node, way, body):
+    doc, end = ended(node, way, body)
+    assert end["state"] == "delivered", end
+    return doc, (node.folder / "out" / doc).read_text()
+
+
+@pytest.mark.smoke
+def test_each_kind_of_script_changes_its_document(node):
+    doc, text = result(node, "lua", "one two")
+    assert text == "ONE TWOhub"
+    assert "bytes 7" in " ".join(node.cli("docs", "show", doc).stdout.split())
+    assert result(node, "file", "ab")[1] == "abab"
+    doc, text = result(node, "jq", '{"a":[1,2]}')
+    assert json.loads(text)["b"] == [1, 2] and json.loads(text)["env"] == {}
+    assert "[1,2]" in node.cli("docs", "show", doc).stdout
+    assert result(node, "xslt", "<a><b>x</b></a>")[1] == "hub:x"
+
+
+@pytest.mark.proves("PR7", "PR8")
+@pytest.mark.parametrize("way, body, code, message", [
+    ("error", "x", "service_failed", "lua: line 2: no price"),
+    ("loop", "x", "budget", ""),
+    ("memory", "x", "budget", ""),
+    ("pattern", "x", "budget", "regular expression"),
+    ("number", "[12345678901234567890]", "service_failed", "12345678901234567890 at byte 1"),
+    ("document", "<a/>", "service_failed", "/etc/passwd"),
+    ("several", "[1,2]", "service_failed", "many: true"),
+    ("jq", "{", "service_failed", "not JSON"),
+])
+def test_a_script_that_fails_says_why(node, way, body, code, message):
+    _, end = ended(node, way, body)
+    assert end["state"] == "dead" and end["error"]["code"] == code, end
+    assert message in end["error"]["message"], end
+    assert result(node, "file", "ab")[1] == "abab"     # others are not harmed
+
+
+@pytest.mark.proves("PR1")
+def test_none_ends_the_document_and_many_are_parts(node):
+    _, end = ended(node, "none", "{}")
+    assert end["state"] not in ("dead", "delivered"), end
+    doc = send(node, "many", "red green blue")
+    out = node.folder / "out"
+    wire.wait_until(lambda: len(list(out.iterdir())) == 3, 60, "three parts")
+    assert {p.read_text() for p in out.iterdir()} == {"red", "green", "blue"}
+    parts = node.graphql("query($i: ID!) { document(id: $i) { parts { made total } } }", i=doc)["document"]["parts"]
+    assert parts["made"] == 3
+
+
+@pytest.mark.parametrize("step, where", [
+    ({"lua": "x = = 1"}, "line 1, column 5"),
+    ({"jq": ".a\n| ]"}, "line 2, column 3"),
+    ({"xslt": {"text": "<a>\n<b></a>"}}, "line 2"),
+])
+def test_check_refuses_a_script_with_a_mistake(make_node, step, where):
+    config = {**CONFIG, "routes": [{"name": "r", "do": [step, {"deliver": "out"}]}]}
+    node = make_node(config=yaml.safe_dump(config))
+    (node.folder / "out").mkdir()
+    got = node.cli("check", node.config_file)
+    assert got.returncode != 0 and where in got.stdout + got.stderr
