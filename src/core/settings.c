@@ -175,6 +175,25 @@ bool settings_file(const struct settings *s, const char *key, struct str *ret, s
     return value == NULL || settings_content(s, value, ret, err) || err_context(err, "`%s`", key);
 }
 
+void settings_name_file(const struct settings *s, struct err *err)
+{
+    const struct option *o;
+
+    for (struct option_walk w = { s->own }; (o = option_next(&w)) != NULL;) {
+        const struct yaml_node *value = o->type == OPT_FILE ? settings_value_of(s, o->name) : NULL;
+        size_t n = strlen(o->name) + 2;
+
+        if (value == NULL || value->kind != YAML_SCALAR || err->text[0] != '`' ||
+            strncmp(err->text + 1, o->name, n - 2) != 0 || err->text[n - 1] != '`')
+            continue;
+        const struct err was = *err;
+
+        (void)err_set(err, was.kind, was.sys, "`%s` %.150s%s", o->name, value->text.ptr,
+                      was.text + n);
+        return;
+    }
+}
+
 /* ---- values ---- */
 
 bool settings_text(const struct settings *s, const char *key, struct str *ret, struct err *err)

@@ -66,6 +66,9 @@ bool settings_folder(const struct settings *s, const char *key, struct known_fol
 /* The content of a file of the version, any bytes; ptr NULL when the key is not set. */
 bool settings_file(const struct settings *s, const char *key, struct str *ret, struct err *err);
 
+/* An error that begins with the key of a file gets its path, for who reads the message. */
+void settings_name_file(const struct settings *s, struct err *err);
+
 /* A text, or a list of texts; none when the key is not set and has no fallback. */
 bool settings_texts(const struct settings *s, const char *key, const struct str **ret,
                     size_t *ret_count, struct err *err);

@@ -226,6 +226,7 @@ class Writer:
                 "RehearseAgainst": self.rnd.choice(["happened", "live"]),
                 "DeadFilter": '{error:"no_route",where:[{name:"a",value:"b"}]}',
                 "Long": "7", "AuditFilter": '{actor:"text",since:"2026-11-15T02:52:10Z"}',
+                "ConfigFileInput": '[{path:"a.lua",text:"return 1"}]',
                 "DocumentFilter": "{state:\"dead\"}"}[name]
 
     def document(self):

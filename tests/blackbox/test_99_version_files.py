@@ -269,3 +269,70 @@ def test_a_store_that_moves_takes_the_files_along(make_node, store):
     two.start()
     assert base64.b64decode(files(two)[0]["base64"]) == raw
     assert "version-files" in ok(two.cli("doctor"))
+
+
+SCRIPT = """\
+systems: {{ hub: {{}} }}
+types: {{ "*": {{}} }}
+gateways:
+  one: {{ kind: http, auth: none, extract: {{ receiver: "value:hub", type: "value:order" }} }}
+endpoints:
+  api: {{ kind: http, system: hub, url: "{url}/in" }}
+services:
+  mark: {{ lua: {{ file: mark.lua, limits: {{ time: 60s }} }} }}
+routes:
+  - {{ name: orders, when: {{ type: order }}, do: [ mark, replace: {{ find: x, with: y }}, deliver: api ] }}
+"""
+
+
+def sent(receiver, count):
+    return [got["body"] for got in receiver.wait_for(count, 60)]
+
+
+@pytest.mark.proves("PR16")
+@BOTH
+def test_a_script_runs_as_it_was_when_its_version_was_made(make_node, receiver, store):
+    one = make_node(config=SCRIPT.format(url=receiver.url("")))
+    write(one, 'return doc.bytes .. " first"\n', "mark.lua")
+    one.start()
+    early = one.accept("one", b"x")
+    assert sent(receiver, 1) == ["y first"]
+
+    write(one, 'return doc.bytes .. " second"\n', "mark.lua")     # nothing changes ...
+    one.accept("one", b"x")
+    assert sent(receiver, 2)[1] == "y first"
+    shown = one.cli("rehearse", one.config_file)                   # ... what would is seen
+    assert shown.returncode == NO and "2 would come out differently" in shown.stdout, shown.stdout
+    ok(one.cli("apply", one.config_file))
+    one.accept("one", b"x")
+    assert sent(receiver, 3)[2] == "y second"
+    # What was processed before is computed again as it was then.
+    assert ok(one.cli("docs", "payload", early, "--stage", "1")) == "x first"
+
+    if store is not None:                                          # another node has no file at all
+        other = make_node(config=SCRIPT.format(url=receiver.url("")))
+        other.start()
+        other.accept("one", b"x")
+        assert sent(receiver, 4)[3] == "y second"
+    ok(one.cli("config", "revert", 1))
+    one.accept("one", b"x")
+    assert sent(receiver, 5 if store is not None else 4)[-1] == "y first"
+
+
+def test_a_mistake_in_a_script_is_refused(make_node, receiver):
+    one = make_node(config=SCRIPT.format(url=receiver.url("")))
+    write(one, "return doc.bytes\n", "mark.lua")
+    one.start()
+    write(one, "return (\n", "mark.lua")
+    got = one.cli("apply", one.config_file)
+    assert got.returncode == NO and "`file` mark.lua: line 2, column 1: " in got.stdout, got.stdout
+    assert versions(one) == [1]
+    one.stop()
+    got = one.cli("check", one.config_file, "--offline")           # no node is needed
+    line = one.config_file.read_text().splitlines().index(
+        "  mark: { lua: { file: mark.lua, limits: { time: 60s } } }") + 1
+    assert got.returncode == NO and f"waybill.yaml:{line}:" in got.stdout
+    assert "step `lua`: `file` mark.lua: line 2, column 1: " in got.stdout, got.stdout
+    assert got.stdout.count("mark.lua") == 1
+    write(one, "return doc.bytes\n", "mark.lua")
+    ok(one.cli("check", one.config_file, "--offline"))

@@ -25,8 +25,10 @@ bool plan_build_cage(struct builder *b, const struct settings *s, struct plan_st
         return false;
     struct cage_recipe recipe = { .service = step->name, .options = buf_view(&options) };
 
-    if (b->problems != NULL && !cage_check(&recipe, err))
+    if (b->problems != NULL && !cage_check(&recipe, err)) {
+        settings_name_file(s, err);
         return false;
+    }
     if (limits.concurrency == 0)
         limits.concurrency = cores();
     step->output_most = limits.output;
