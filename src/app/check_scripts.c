@@ -47,7 +47,7 @@ static void check_scripts_of(struct scripts *c, const struct yaml_node *owner)
             check_step(c, n);
 }
 
-static const struct yaml_node *first_of(const struct config *config, const char *section)
+static const struct yaml_node *section_first(const struct config *config, const char *section)
 {
     const struct yaml_node *all = yaml_get(config->root, section);
 
@@ -60,10 +60,10 @@ void check_scripts(const struct config *config, const struct config_files *files
     struct scripts c = { .files = files, .problems = problems };
     const struct yaml_node *n;
 
-    for (n = first_of(config, "routes"); n != NULL; n = n->next)
+    for (n = section_first(config, "routes"); n != NULL; n = n->next)
         check_scripts_of(&c, n);
-    for (n = first_of(config, "batches"); n != NULL; n = n->next)
+    for (n = section_first(config, "batches"); n != NULL; n = n->next)
         check_scripts_of(&c, n);
-    for (n = first_of(config, "services"); n != NULL; n = n->next)
+    for (n = section_first(config, "services"); n != NULL; n = n->next)
         check_step(&c, n);
 }
