@@ -65,6 +65,13 @@ struct chain {
     size_t compared;
 };
 
+static void forget_chain(struct chain *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        service_memory_done(&c->m[i]);
+    c->count = c->compared = 0;
+}
+
 static bool run_chain(struct chain *c, struct str yaml, struct str in)
 {
     static const struct service_document document;
@@ -72,7 +79,7 @@ static bool run_chain(struct chain *c, struct str yaml, struct str in)
     struct yaml_node *list = yaml_load(yaml, &c->arena, &problems);
     bool ok = list != NULL && problems.count == 0;
 
-    c->count = c->compared = 0;
+    forget_chain(c);
     for (struct yaml_node *n = ok ? list->first : NULL; ok && n != NULL; n = n->next) {
         const struct service_type *type = connector_service(&registry, n->first->key->text);
         struct settings settings = { .node = n->first, .own = type->kind.keys, .arena = &c->arena };
@@ -116,8 +123,7 @@ static bool is_complete(const struct chain *c)
 
 static void chain_done(struct chain *c)
 {
-    for (size_t i = 0; i < c->count; i++)
-        service_memory_done(&c->m[i]);
+    forget_chain(c);
     arena_done(&c->arena);
 }
 
