@@ -50,7 +50,7 @@ static void check_step(const struct checking *c, const struct yaml_node *step)
         problem_add(c->problems, step->place, NULL, "%s", err.text);
 }
 
-static void check_chain(const struct checking *c, const struct yaml_node *steps)
+static void check_caged_steps(const struct checking *c, const struct yaml_node *steps)
 {
     if (steps == NULL || steps->kind != YAML_LIST)
         return;
@@ -65,9 +65,9 @@ void check_steps(const struct config *config, const struct config_files *files,
     const struct yaml_node *batches = yaml_get(config->root, "batches");
 
     for (size_t i = 0; i < config->route_count; i++)
-        check_chain(&c, config->routes[i].steps);
+        check_caged_steps(&c, config->routes[i].steps);
     if (batches == NULL || batches->kind != YAML_MAP)
         return;
     for (const struct yaml_node *n = batches->first; n != NULL; n = n->next)
-        check_chain(&c, yaml_get(n, "do"));
+        check_caged_steps(&c, yaml_get(n, "do"));
 }
