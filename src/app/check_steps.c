@@ -46,8 +46,10 @@ static void check_step(const struct checking *c, const struct yaml_node *step)
         return;
     struct cage_recipe recipe = { .service = str_of(t->kind.name), .options = buf_view(&options) };
 
-    if (!cage_check(&recipe, &err))
-        problem_add(c->problems, step->place, NULL, "%s", err.text);
+    if (cage_check(&recipe, &err))
+        return;
+    settings_name_file(&s, &err);
+    problem_add(c->problems, step->place, NULL, "%s", err.text);
 }
 
 static void check_caged_steps(const struct checking *c, const struct yaml_node *steps)
@@ -55,7 +57,8 @@ static void check_caged_steps(const struct checking *c, const struct yaml_node *
     if (steps == NULL || steps->kind != YAML_LIST)
         return;
     for (const struct yaml_node *n = steps->first; n != NULL; n = n->next)
-        check_step(c, n);
+        if (!n->borrowed) /* a named step is made once, where it stands */
+            check_step(c, n);
 }
 
 void check_steps(const struct config *config, const struct config_files *files,
@@ -63,9 +66,13 @@ void check_steps(const struct config *config, const struct config_files *files,
 {
     const struct checking c = { config, files, problems };
     const struct yaml_node *batches = yaml_get(config->root, "batches");
+    const struct yaml_node *services = yaml_get(config->root, "services");
 
     for (size_t i = 0; i < config->route_count; i++)
         check_caged_steps(&c, config->routes[i].steps);
+    for (const struct yaml_node *n = services != NULL ? services->first : NULL; n != NULL;
+         n = n->next)
+        check_step(&c, n);
     if (batches == NULL || batches->kind != YAML_MAP)
         return;
     for (const struct yaml_node *n = batches->first; n != NULL; n = n->next)

@@ -327,3 +327,11 @@ def test_a_mistake_in_a_script_is_refused(make_node, receiver):
     got = one.cli("apply", one.config_file)
     assert got.returncode == NO and "`file` mark.lua: line 2, column 1: " in got.stdout, got.stdout
     assert versions(one) == [1]
+    one.stop()
+    got = one.cli("check", one.config_file, "--offline")           # no node is needed
+    line = one.config_file.read_text().splitlines().index(
+        "  mark: { lua: { file: mark.lua, limits: { time: 60s } } }") + 1
+    assert got.returncode == NO and f"waybill.yaml:{line}:" in got.stdout
+    assert "`file` mark.lua: line 2, column 1: " in got.stdout and got.stdout.count("mark.lua") == 1
+    write(one, "return doc.bytes\n", "mark.lua")
+    ok(one.cli("check", one.config_file, "--offline"))
