@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "app/check_scripts.h"
+#include "app/check_steps.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/config_file.h"
@@ -187,9 +187,9 @@ static int run_check(const struct args *a)
 
     if (config != NULL) {
         config_read_files(config, &arena, &files, &report.problems);
-        if (report.problems.count == 0)
-            check_scripts(config, &files, &report.problems);
         ask_node(config, &report);
+        if (report.problems.count == 0)
+            check_steps(config, &files, &report.problems);
     }
     bool valid = report.problems.count == 0;
 
@@ -223,7 +223,9 @@ const struct verb cmd_check = {
     .summary = "validate a configuration file",
     .about = "Every problem is printed with its place, FILE:line:column, and what would help.\n"
              "The exit status is 1 when there are problems.  A key that this build does not run\n"
-             "is one, unless --force is given, as for `waybill apply`.  Scripts are compiled.\n"
+             "is one, unless --force is given, as for `waybill apply`.\n"
+             "\n"
+             "Scripts are compiled as a node compiles them.\n"
              "\n"
              "No node is needed.  Where the token of one is at hand (as for all verbs), or --url\n"
              "is given, and it answers, FILE is compared with the live version: what it removes\n"

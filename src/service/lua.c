@@ -35,6 +35,7 @@ enum { LUA_MEMORY_MOST = 256 << 20 }; /* outside of a process with a limit of it
 struct lua_step {
     struct buf chunk; /* compiled */
     struct lua_patterns *patterns;
+    unsigned modules;
     size_t memory_most;
     bool many;
 };
@@ -72,6 +73,7 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
         return err_context(err, settings_has(s, "file") ? "`file`" : "`script`");
     }
     l->patterns = lua_patterns_new();
+    l->modules = lua_state_modules(script);
     l->memory_most = s->literal ? SIZE_MAX : LUA_MEMORY_MOST; /* literal: in its own process */
     *ret_self = l;
     return true;
@@ -194,7 +196,9 @@ static bool lua_run_document(struct lua_step *l, lua_State *L, struct str in, st
 static bool stream(void *self, struct service_io *io, struct service_failure *ret_failure)
 {
     struct lua_step *l = self;
-    struct lua_run run = { .io = io, .patterns = l->patterns, .most = l->memory_most };
+    struct lua_run run = {
+        .io = io, .patterns = l->patterns, .modules = l->modules, .most = l->memory_most
+    };
     AUTO(buf_done) struct buf in = BUF_INIT(SERVICE_BYTES_MOST);
 
     if (!service_gather(io, &in, ret_failure))

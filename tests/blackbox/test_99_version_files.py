@@ -332,7 +332,6 @@ def test_a_mistake_in_a_script_is_refused(make_node, receiver):
     line = one.config_file.read_text().splitlines().index(
         "  mark: { lua: { file: mark.lua, limits: { time: 60s } } }") + 1
     assert got.returncode == NO and f"waybill.yaml:{line}:" in got.stdout
-    assert "step `lua`: `file` mark.lua: line 2, column 1: " in got.stdout, got.stdout
-    assert got.stdout.count("mark.lua") == 1
+    assert "`file` mark.lua: line 2, column 1: " in got.stdout and got.stdout.count("mark.lua") == 1
     write(one, "return doc.bytes\n", "mark.lua")
     ok(one.cli("check", one.config_file, "--offline"))

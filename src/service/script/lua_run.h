@@ -14,6 +14,7 @@ struct lua_patterns;
 struct lua_run {
     struct service_io *io;
     struct lua_patterns *patterns; /* of the step */
+    unsigned modules;              /* lua_state.h */
     size_t used, most;             /* bytes */
     bool is_over;                  /* a pattern took too long; a script cannot catch that */
 };

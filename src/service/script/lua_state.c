@@ -160,34 +160,68 @@ static void lua_open_string(lua_State *L)
     lua_pop(L, 3);
 }
 
-static void lua_open_math(lua_State *L)
+static int lua_open_math(lua_State *L)
 {
     static const char *const out[] = { "randomseed", NULL };
     const struct id *id = &lua_run_of(L)->io->document->id;
     lua_Integer seed[2];
 
     memcpy(seed, id->bytes, sizeof seed);
-    luaL_requiref(L, LUA_MATHLIBNAME, luaopen_math, 1);
-    lua_getfield(L, -1, "randomseed");
+    (void)luaopen_math(L);
+    (void)lua_getfield(L, -1, "randomseed");
     lua_pushinteger(L, seed[0]);
     lua_pushinteger(L, seed[1]);
     lua_call(L, 2, 0);
     lua_take_out(L, lua_gettop(L), out);
-    lua_pop(L, 1);
+    return 1;
+}
+
+static int lua_open_utf8(lua_State *L)
+{
+    (void)luaopen_utf8(L);
+    lua_pushliteral(L, "(?s)."); /* Lua's own is one of its patterns */
+    lua_setfield(L, -2, "charpattern");
+    return 1;
+}
+
+static const luaL_Reg modules[] = {
+    { LUA_MATHLIBNAME, lua_open_math },
+    { LUA_TABLIBNAME, luaopen_table },
+    { LUA_UTF8LIBNAME, lua_open_utf8 },
+    { "json", lua_json_open },
+    { "xml", lua_xml_open },
+    { "hl7", lua_hl7_open },
+};
+
+enum { LUA_MODULES = sizeof modules / sizeof *modules };
+
+static bool lua_names(struct str script, const char *word)
+{
+    return memmem(script.ptr, script.len, word, strlen(word)) != NULL;
+}
+
+unsigned lua_state_modules(struct str script)
+{
+    bool all = lua_names(script, "_G") || lua_names(script, "_ENV");
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < LUA_MODULES; i++)
+        if (all || lua_names(script, modules[i].name))
+            found |= 1U << i;
+    return found;
 }
 
 static int lua_open_all(lua_State *L)
 {
+    unsigned wanted = lua_run_of(L)->modules;
+
     lua_open_base(L);
     lua_open_string(L);
-    lua_open_math(L);
-    luaL_requiref(L, LUA_TABLIBNAME, luaopen_table, 1);
-    luaL_requiref(L, LUA_UTF8LIBNAME, luaopen_utf8, 1);
-    lua_pushliteral(L, "(?s)."); /* Lua's own is one of its patterns */
-    lua_setfield(L, -2, "charpattern");
-    luaL_requiref(L, "json", lua_json_open, 1);
-    luaL_requiref(L, "xml", lua_xml_open, 1);
-    luaL_requiref(L, "hl7", lua_hl7_open, 1);
+    for (unsigned i = 0; i < LUA_MODULES; i++)
+        if ((wanted >> i & 1) != 0) {
+            modules[i].func(L);
+            lua_setglobal(L, modules[i].name);
+        }
     return 0;
 }
 

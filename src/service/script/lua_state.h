@@ -14,5 +14,9 @@
 
 #include "service/script/lua_run.h"
 
+/* The libraries that a script may use, for lua_run.modules: those whose names stand in it, because
+ * opening them takes as long as a small script; all if it uses its globals as a table. */
+unsigned lua_state_modules(struct str script);
+
 /* NULL: no memory.  The run is lent until lua_close(). */
 lua_State *lua_state_new(struct lua_run *run);

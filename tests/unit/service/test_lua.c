@@ -50,6 +50,10 @@ TEST(a_script_gets_the_document_and_returns_its_bytes)
         { "return false", "abc", "-" },
         { "", "abc", "-" },
         { "return ''", "abc", "" },
+        { "local t = {} for k in pairs(_G) do t[#t + 1] = k end return table.concat(t, ' ')", "",
+          "_G _VERSION assert doc error getmetatable hl7 ipairs json log math next now pairs pcall "
+          "print rawequal rawget rawlen rawset select setmetatable string table tonumber tostring "
+          "type utf8 xml xpcall" },
         { "return 5", "abc", "service_failed lua: it returned a number, not a text" },
         { "return {'a'}", "abc",
           "service_failed lua: it returned a table, not a text; with `many" },
