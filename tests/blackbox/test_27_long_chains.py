@@ -91,7 +91,11 @@ STREAMS = """\
 systems: {{ hub: {{}} }}
 types: {{ order: {{}}, line: {{}} }}
 gateways:
-  in: {{ kind: http, auth: none, limits: {{ size: 128 MiB }}, extract: {{ receiver: "value:hub", type: "value:order" }} }}
+  in:
+    kind: http
+    auth: none
+    limits: {{ size: 128 MiB }}
+    extract: {{ receiver: "value:hub", type: "value:order" }}
 endpoints:
   shelf: {{ kind: file, path: {folder}, name: "${{id}}.bin" }}
   end: {{ kind: http, url: "{url}/end" }}
