@@ -91,7 +91,11 @@ STREAMS = """\
 systems: {{ hub: {{}} }}
 types: {{ order: {{}}, line: {{}} }}
 gateways:
-  in: {{ kind: http, auth: none, limits: {{ size: 128 MiB }}, extract: {{ receiver: "value:hub", type: "value:order" }} }}
+  in:
+    kind: http
+    auth: none
+    limits: {{ size: 128 MiB }}
+    extract: {{ receiver: "value:hub", type: "value:order" }}
 endpoints:
   shelf: {{ kind: file, path: {folder}, name: "${{id}}.bin" }}
   end: {{ kind: http, url: "{url}/end" }}
@@ -128,8 +132,9 @@ def test_documents_larger_than_memory_has_room_for(make_node, tmp_path):
 def test_a_document_becomes_many(make_node, tmp_path):
     """Each part takes its own way, and carries its number; the parent is done when all are there."""
     count = 2345
+    (tmp_path / "shelf").mkdir()
     with Receiver() as receiver:
-        node = make_node(config=STREAMS.format(url=receiver.url(""), folder=json.dumps(str(tmp_path)),
+        node = make_node(config=STREAMS.format(url=receiver.url(""), folder=json.dumps(str(tmp_path / "shelf")),
                                                steps='{ split: { lines: 1, type: "value:line" } }'))
         node.start()
         parent = node.accept("in", "".join(f"line {n}\n" for n in range(count)))

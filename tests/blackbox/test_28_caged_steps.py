@@ -1,4 +1,5 @@
 """Steps that run in processes of their own: chains of them, many results, and what happens while documents wait."""
+import hashlib
 import pathlib
 import sys
 import time
@@ -90,7 +91,8 @@ def test_nothing_comes_out(make_node):
 @BOTH
 def test_a_script_makes_documents(make_node):
     """They take the way of their own type; one that no system receives is a dead letter by itself."""
-    many = 'return { { bytes = "1", type = "other" }, { bytes = "2", type = "other" }, { bytes = "3", receiver = "nobody" } }'
+    many = ('return { { bytes = "1", type = "other" }, { bytes = "2", type = "other" }, '
+            '{ bytes = "3", receiver = "nobody" } }')
     with Receiver() as receiver:
         node = make_node(config=config(receiver, lua(many, many="true")))
         node.start()
@@ -133,8 +135,9 @@ def test_a_script_that_loops_leaves_the_node_to_others(make_node):
 def test_a_node_stops_while_documents_wait_for_a_step(make_node):
     """It stops in order; what waited is given back, and runs when the node is there again: each is sent once."""
     with Receiver() as receiver:
-        node = make_node(config=config(receiver, lua(WORK + 'return doc.bytes .. "!"', limits="{ time: 60s, concurrency: 1 }"),
-                                       "      - deliver: api"))
+        node = make_node(config=config(
+            receiver, lua(WORK + 'return doc.bytes .. "!"', limits="{ time: 60s, concurrency: 1 }"),
+            "      - deliver: api"))
         node.start()
         docs = [node.accept("in", f"doc {n}") for n in range(25)]
         receiver.wait_for(1, path="/in")
@@ -149,8 +152,8 @@ def test_a_new_version_while_documents_wait_for_a_step(make_node, tmp_path):
     """Who was accepted under the old version ends with its script."""
     with Receiver() as receiver:
         def steps(word):
-            return config(receiver, lua(WORK + f'return doc.bytes .. " {word}"', limits="{ time: 60s, concurrency: 1 }"),
-                          "      - deliver: api")
+            script = WORK + f'return doc.bytes .. " {word}"'
+            return config(receiver, lua(script, limits="{ time: 60s, concurrency: 1 }"), "      - deliver: api")
         node = make_node(config=steps("old"))
         node.start()
         before = [node.accept("in", f"doc {n}") for n in range(10)]
@@ -172,9 +175,9 @@ def test_a_large_document_passes_a_process(make_node):
         node.start()
         doc = node.accept("in", body)
         node.await_state(doc, "delivered", look=look, seconds=SECONDS)
-        assert bodies(receiver) == [body.upper().replace("B", "b")]
+        wanted = body.upper().replace("B", "b").encode()
+        assert [r["sha256"] for r in receiver.requests("/in")] == [hashlib.sha256(wanted).hexdigest()]
         assert node.cli("docs", "payload", doc, "--stage", "1").stdout == body.upper()
         assert node.cli("docs", "payload", doc, "--stage", "3").stdout == body.upper().replace("B", "b")
-        large = node.data / "large"
-        if large.exists():  # what no row names is gone
-            wait_for(lambda: len(list(large.iterdir())) == 2, node)
+        large = node.data / "large"  # as received, and as sent; empty with PostgreSQL
+        wait_for(lambda: len(list(large.iterdir())) in (0, 2), node)

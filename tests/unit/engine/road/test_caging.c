@@ -157,21 +157,22 @@ TEST(those_that_wait_are_taken_in_groups_and_in_order)
 {
     struct caged_scene c =
         caged_open("{ caged: { limits: { concurrency: 1 } } }, { deliver: out }");
-    struct flight *all[FLIGHTS];
+    struct flight *all[FLIGHTS], *in_line[FLIGHTS];
     int64_t wait_us = 0;
     int taken = 0;
 
     gate_set(false, CAGE_DONE, 0);
     for (int i = 0; i < FLIGHTS; i++) {
         all[i] = waiting_flight(&c);
-        taken += caging_put(all[i], &wait_us);
+        if (caging_put(all[i], &wait_us))
+            in_line[taken++] = all[i];
     }
     CHECK(taken > FLIGHTS_MOST / 16 && taken < FLIGHTS); /* what a step takes is not known yet */
     CHECK(wait_us >= CLOCK_S && wait_us <= 60 * CLOCK_S);
     gate_set(true, CAGE_DONE, 0);
     CHECK(all_went_on(taken) && gate.largest <= CAGE_JOBS_MOST);
     for (int i = 0; i < taken; i++)
-        CHECK(went_on[i] == all[i]);
+        CHECK(went_on[i] == in_line[i]);
     for (int i = 0; i < FLIGHTS; i++) {
         step_drop(all[i]);
         scene_end(all[i]);
