@@ -55,10 +55,9 @@ static bool make_step(const struct connectors *connectors, struct recipe *r,
 
     if (t == NULL)
         return err_set(err, ERR_CONFIG, 0, "this build has no step `%.*s`", STR_ARG(r->service));
-    if (!settings_of_json(buf_view(&r->options), t->kind.keys, &r->arena, &s, err))
-        return false;
     *ret = t;
-    return t->make(&s, ret_self, err);
+    return settings_of_json(buf_view(&r->options), t->kind.keys, &r->arena, &s, err) &&
+           t->make(&s, ret_self, err);
 }
 
 /* The name that tools show, such as `cage lua`. */
