@@ -195,7 +195,7 @@ const struct option grammar_headers[] = {
 
 static const struct option limits_of_step[] = {
     OPTION("time", OPT_DURATION, "how long one document may take", .least = CLOCK_MS,
-           .most = INT64_C(86400) * CLOCK_S, .fallback = "2s"),
+           .most = INT64_C(60) * CLOCK_S, .fallback = "2s"),
     OPTION("memory", OPT_SIZE, "the memory of its process", .least = 16 << 20,
            .fallback = "256 MiB"),
     OPTION("output", OPT_SIZE, "what may come out of one document", .least = 1,
