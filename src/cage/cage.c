@@ -40,6 +40,7 @@ struct cage {
     struct cage_recipe recipe;
     struct cage_limits limits;
     size_t concurrency, busy, idle;
+    _Atomic bool stopped;
     pthread_cond_t freed;
 };
 
@@ -226,7 +227,7 @@ static bool start_another(struct cage *c, struct process **ret, struct err *err)
  * them.  *p is NULL if it is gone. */
 static bool cage_run_in(struct cage *c, struct process **p, struct cage_job *jobs, size_t count)
 {
-    enum process_state state = process_run(*p, jobs, count, &c->limits);
+    enum process_state state = process_run(*p, jobs, count, &c->limits, &c->stopped);
 
     if (state == PROCESS_ALIVE)
         return true;
@@ -243,6 +244,11 @@ static void cage_retire(struct process **p, size_t next)
         return;
     end_process(*p);
     *p = NULL;
+}
+
+void cage_stop(struct cage *c)
+{
+    atomic_store(&c->stopped, true);
 }
 
 void cage_run(struct cage *c, struct cage_job *jobs, size_t count)

@@ -68,6 +68,8 @@ enum { CAGE_JOBS_MOST = 32 };
 
 /* Runs the documents through one process, in their order; waits for a free one. */
 void cage_run(struct cage *c, struct cage_job *jobs, size_t count);
+/* For good: each cage_run() ends soon, its documents that have no result are CAGE_NOT_RUN. */
+void cage_stop(struct cage *c);
 
 /* Makes the step as its process would, and ends it: a mistake in a script is ERR_CONFIG. */
 bool cage_check(const struct cage_recipe *recipe, struct err *err);

@@ -143,7 +143,11 @@ static bool ask_for_process(const int fds[static KEEPER_FDS], struct err *err)
     for (int i = 0; i < 2 && !asked && keeper_ensure(err); i++) {
         asked = send_request(keeper.control, fds);
         if (!asked) {
+            bool gone = errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN;
+
             (void)err_set(err, ERR_TRANSIENT, errno, "the keeper of cages: %s", strerror(errno));
+            if (!gone) /* short of memory: it lives */
+                break;
             forget_keeper();
         }
     }

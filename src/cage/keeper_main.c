@@ -101,20 +101,27 @@ static void start_process(struct keeper_state *k, const int fds[static KEEPER_FD
 static bool take_descriptors(struct msghdr *m, int ret[static KEEPER_FDS])
 {
     struct cmsghdr *c = CMSG_FIRSTHDR(m);
-    int got[KEEPER_FDS];
-    size_t count = 0;
 
-    if (c == NULL || c->cmsg_type != SCM_RIGHTS)
+    if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
         return false;
-    count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    memcpy(got, CMSG_DATA(c), count * sizeof(int));
+    /* For reasons of alignment there is room for more than KEEPER_FDS. */
+    size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     bool ok = count == KEEPER_FDS && (m->msg_flags & MSG_CTRUNC) == 0;
 
     for (size_t i = 0; i < count; i++) {
-        ret[i] = ok ? fcntl(got[i], F_DUPFD_CLOEXEC, KEEPER_PAGE + 1) : -1;
-        (void)close(got[i]);
+        int fd;
+
+        memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+        if (i < KEEPER_FDS)
+            ret[i] = ok ? fcntl(fd, F_DUPFD_CLOEXEC, KEEPER_PAGE + 1) : -1;
+        (void)close(fd);
     }
-    return ok && ret[0] >= 0 && ret[1] >= 0 && ret[2] >= 0;
+    if (ok && ret[0] >= 0 && ret[1] >= 0 && ret[2] >= 0)
+        return true;
+    for (size_t i = 0; i < KEEPER_FDS && i < count; i++)
+        if (ret[i] >= 0)
+            (void)close(ret[i]);
+    return false;
 }
 
 /* False: nobody can ask any more. */
@@ -134,7 +141,7 @@ static bool hear_request(struct keeper_state *k)
     ssize_t n = recvmsg(KEEPER_SOCKET, &m, MSG_CMSG_CLOEXEC);
 
     if (n < 0)
-        return errno == EINTR;
+        return errno != ECONNRESET && errno != EBADF && errno != ENOTCONN;
     if (n == 0)
         return false;
     if (take_descriptors(&m, fds))

@@ -26,7 +26,8 @@
 enum {
     IN_ROOM = FRAME_WHOLE_MOST * 2,
     START_US = 60 * CLOCK_S, /* a start takes milliseconds, and much longer on a busy machine */
-    LOOKS = 8                /* how often the time of a document is looked at */
+    LOOKS = 8,               /* how often the time of a document is looked at */
+    STOP_LOOK_US = 200 * CLOCK_MS /* how often it is asked whether to stop */
 };
 
 struct process {
@@ -45,10 +46,12 @@ struct process {
 
 static struct progress *make_page(int *ret_fd)
 {
-    int fd = memfd_create("progress", MFD_CLOEXEC);
+    int fd = memfd_create("progress", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     void *page = MAP_FAILED;
 
-    if (fd >= 0 && ftruncate(fd, PROGRESS_BYTES) == 0)
+    /* Sealed: a page that the other side cuts off would be the end of this process. */
+    if (fd >= 0 && ftruncate(fd, PROGRESS_BYTES) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         page = mmap(NULL, PROGRESS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     *ret_fd = fd;
     return page == MAP_FAILED ? NULL : page;
@@ -280,7 +283,7 @@ static int64_t watch_look(struct stopwatch *w, const struct process *p, const st
 {
     int64_t now_us = clock_mono_us(), look = w->time_us / LOOKS + 1;
 
-    if (current_job(p, t) != w->job)
+    if (current_job(p, t) > w->job) /* an honest count never goes back */
         watch_restart(w, p, t, now_us);
     w->from_us += t->io_us - w->io_us;
     w->io_us = t->io_us;
@@ -324,7 +327,8 @@ static bool hear_frames(struct process *p, struct talk *t)
     return got != FRAME_MALFORMED;
 }
 
-static enum process_end converse(struct process *p, struct talk *t, int64_t time_us)
+static enum process_end converse(struct process *p, struct talk *t, int64_t time_us,
+                                 const _Atomic bool *stopped)
 {
     struct stopwatch w = { .time_us = time_us };
 
@@ -339,6 +343,10 @@ static enum process_end converse(struct process *p, struct talk *t, int64_t time
 
         if (wait_us == 0)
             return END_TIME;
+        if (atomic_load(stopped))
+            return END_STOPPED;
+        if (wait_us > STOP_LOOK_US)
+            wait_us = STOP_LOOK_US;
         if (receive(p, wait_us, t->out.len > 0 && !p->deaf ? POLLOUT : 0) == 0)
             return END_BY_ITSELF;
         if (!hear_frames(p, t))
@@ -353,12 +361,12 @@ static int64_t count_sent(const struct talk *t)
 }
 
 enum process_state process_run(struct process *p, struct cage_job *jobs, size_t count,
-                               const struct cage_limits *limits)
+                               const struct cage_limits *limits, const _Atomic bool *stopped)
 {
     AUTO(talk_done) struct talk t;
 
     talk_init(&t, jobs, count, limits->output);
-    enum process_end how = converse(p, &t, limits->time_us);
+    enum process_end how = converse(p, &t, limits->time_us, stopped);
 
     if (how == END_NONE) {
         p->served += count_sent(&t);
@@ -367,9 +375,9 @@ enum process_state process_run(struct process *p, struct cage_job *jobs, size_t 
     struct process_death death = { .how = how, .guilty = current_job(p, &t), .limits = limits };
 
     death.known = leash_pull(&p->leash, &death.status);
-    bool idle = how == END_BY_ITSELF && !process_works(p, &t);
+    bool idle = how == END_BY_ITSELF && !process_works(p, &t) && !t.answer.begun;
 
-    if (!idle)
+    if (!idle && how != END_STOPPED)
         process_blame(&t, &death);
     talk_rewind(&t);
     return idle && t.ended == 0 ? PROCESS_STALE : PROCESS_GONE;

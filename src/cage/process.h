@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +39,6 @@ enum process_state {
     PROCESS_STALE /* it ended before the first document: run the jobs again, in another one */
 };
 
+/* When *stopped becomes true, the jobs that have no result are not run. */
 enum process_state process_run(struct process *p, struct cage_job *jobs, size_t count,
-                               const struct cage_limits *limits);
+                               const struct cage_limits *limits, const _Atomic bool *stopped);

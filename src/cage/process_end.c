@@ -99,7 +99,7 @@ void process_blame_start(struct cage_job *jobs, size_t count, const struct err *
     bool config = err->kind == ERR_CONFIG;
 
     for (size_t i = 0; i < count; i++) {
-        jobs[i].result = config ? CAGE_FAILED : i == 0 ? CAGE_DIED : CAGE_NOT_RUN;
+        jobs[i].result = config ? CAGE_FAILED : CAGE_NOT_RUN; /* no document is guilty */
         (void)service_fail(&jobs[i].failure, DEAD_SERVICE_FAILED, "the step does not start: %s",
                            err->text);
     }

@@ -12,7 +12,8 @@ enum process_end {
     END_BY_ITSELF,
     END_TIME,   /* killed: a document took too long */
     END_OUTPUT, /* killed: too much came out; the job has its failure */
-    END_BROKEN  /* killed: it broke a rule (talk->broken) */
+    END_BROKEN, /* killed: it broke a rule (talk->broken) */
+    END_STOPPED /* killed: nobody is guilty */
 };
 
 struct process_death {

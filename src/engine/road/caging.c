@@ -18,7 +18,7 @@ enum {
     LINE_US = 5 * CLOCK_S,             /* of work that may stand in a line */
     GROUP_US = 50 * CLOCK_MS,          /* of work that one thread takes at once */
     WAIT_LEAST_US = 1 * CLOCK_S,
-    WAIT_MOST_S = 60,
+    WAIT_MOST_S = 900,
     SMOOTH = 8 /* a new time counts for so much of the estimate */
 };
 
@@ -28,9 +28,10 @@ struct line {
     const struct plan_step *step;
     struct plan *plan; /* a reference: the step belongs to it */
     struct flight *first, **end;
-    size_t count;    /* that wait */
-    size_t running;  /* threads */
-    int64_t each_us; /* what a document takes; 0: not known yet */
+    size_t count;         /* that wait */
+    size_t running;       /* threads */
+    int64_t each_us;      /* what a document takes; 0: not known yet */
+    int64_t sent_back_us; /* monotonic: the turn of who was sent away last */
 };
 
 struct caging {
@@ -106,13 +107,20 @@ static size_t room_in(const struct line *l)
     return most > LINE_MOST ? LINE_MOST : most < LINE_LEAST ? LINE_LEAST : (size_t)most;
 }
 
-/* Until those that are there now are through. */
-static int64_t line_wait_us(const struct line *l)
+/* Until those that are there now, and those that were sent away before, are through: a backlog
+ * comes back one after the other, and not as a whole again and again. */
+static int64_t line_wait_us(struct line *l)
 {
-    int64_t most = (int64_t)WAIT_MOST_S * CLOCK_S;
-    int64_t us = (int64_t)l->count * l->each_us / (int64_t)line_width(l);
+    int64_t now = clock_mono_us(), most = (int64_t)WAIT_MOST_S * CLOCK_S;
+    int64_t each = l->each_us / (int64_t)line_width(l) + 1;
+    int64_t turn = now + (int64_t)l->count * each;
 
-    return us < WAIT_LEAST_US ? WAIT_LEAST_US : us > most ? most : us;
+    if (l->sent_back_us > turn)
+        turn = l->sent_back_us;
+    if (turn < now + most)
+        turn += each;
+    l->sent_back_us = turn;
+    return turn - now < WAIT_LEAST_US ? WAIT_LEAST_US : turn - now;
 }
 
 static void line_add(struct caging *c, struct line *l, struct flight *f)
@@ -183,24 +191,31 @@ static bool end_turn(struct caging *c, struct line *l)
     return true;
 }
 
+/* One group; then the turn goes to the end of the queue of the pool, so that the threads are for
+ * all lines. */
 static void run_line(struct pool_job *job)
 {
     struct turn *t = container_of(job, struct turn, job);
     struct caging *c = t->caging;
     struct line *l = t->line;
     struct flight *flights[CAGE_JOBS_MOST];
-    size_t count;
 
-    free(t);
     (void)pthread_mutex_lock(&c->mutex);
-    while ((count = line_take(c, l, flights)) > 0) {
-        (void)pthread_mutex_unlock(&c->mutex);
+    size_t count = line_take(c, l, flights);
+
+    (void)pthread_mutex_unlock(&c->mutex);
+    if (count > 0)
         run_caged_group(c, l, flights, count);
-        (void)pthread_mutex_lock(&c->mutex);
+    (void)pthread_mutex_lock(&c->mutex);
+    if (l->count > 0) { /* not after caging_close() */
+        pool_submit(c->pool, &t->job);
+        (void)pthread_mutex_unlock(&c->mutex);
+        return;
     }
     bool over = end_turn(c, l);
 
     (void)pthread_mutex_unlock(&c->mutex);
+    free(t);
     if (!over)
         return;
     plan_unref(l->plan); /* perhaps the last one, which ends the processes */
@@ -261,6 +276,8 @@ struct flight *caging_close(struct caging *c)
         l->first = NULL;
         l->end = &l->first;
         l->count = 0;
+        if (c->calls.stop != NULL)
+            c->calls.stop(l->step->cage); /* its threads come back with what was not run */
     }
     c->waiting = 0;
     (void)pthread_mutex_unlock(&c->mutex);

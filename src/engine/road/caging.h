@@ -37,6 +37,7 @@ struct caged {
 
 struct caging_calls {
     void (*run)(struct cage *c, struct cage_job *jobs, size_t count); /* cage_run() */
+    void (*stop)(struct cage *c);                                     /* cage_stop(); may be NULL */
     /* Their steps have run, or not: the walks go on. */
     void (*go_on)(struct road *r, struct flight **flights, size_t count);
 };
@@ -52,5 +53,5 @@ void caging_run(struct caging *c, const struct plan_step *s, struct cage_job *jo
 
 /* The node stops: nobody waits any more.  Returns those that waited, a chain. */
 struct flight *caging_close(struct caging *c);
-/* After that: waits for the documents that are being run, each for its step's time at most. */
+/* After that: waits until the threads have come back, which is soon. */
 void caging_stop(struct caging *c);

@@ -156,6 +156,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
                                                           .arg = r });
     r->caging =
         caging_new(r, &(struct caging_calls){ .run = o->cage_run != NULL ? o->cage_run : cage_run,
+                                              .stop = o->cage_run != NULL ? NULL : cage_stop,
                                               .go_on = work_go_on });
     r->keeping = keep_new(r);
     r->order = order_start(r);

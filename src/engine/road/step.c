@@ -235,15 +235,20 @@ static enum way caged_died(struct flight *f, const struct plan_step *s, int64_t 
     return WAY_DEAD;
 }
 
-/* Another document ended its process.  That costs it nothing, but it does not wait for ever. */
+/* Another document ended its process, or none could be started.  That costs it nothing, but it does
+ * not stay in memory for ever. */
 static enum way caged_not_run(struct flight *f, const struct plan_step *s)
 {
+    const char *why = f->caged->job.failure.message;
+    int64_t due = road_now_us(f->road) + TURNS_WAIT_US;
+
     if (++f->caged->turns < TURNS_MOST)
         return begin_caged(f, s);
-    (void)snprintf(f->message, sizeof f->message,
-                   "the step %.*s was not run: its processes end before its turn",
-                   STR_ARG(s->name));
-    outcome_delayed(f, road_now_us(f->road) + TURNS_WAIT_US);
+    (void)snprintf(f->message, sizeof f->message, "the step %.60s was not run: %.400s", s->name.ptr,
+                   why[0] != '\0' ? why : "its processes end before its turn");
+    if (f->expires_us != 0 && due > f->expires_us)
+        due = f->expires_us;
+    outcome_delayed(f, due);
     return WAY_DEAD;
 }
 
