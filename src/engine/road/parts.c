@@ -77,7 +77,16 @@ static struct offspring_part *chunk_add(struct chunk *c)
 static bool chunk_is_full(const struct chunk *c)
 {
     return c->op.count == OFFSPRING_PARTS_MOST ||
-           c->bytes.len + SEGMENT_PAYLOAD_MOST > OFFSPRING_BYTES_MOST;
+           c->bytes.len + SEGMENT_PAYLOAD_MOST > OFFSPRING_BYTES_MOST ||
+           c->arena.used > OFFSPRING_BYTES_MOST;
+}
+
+/* Of a chunk that was not committed. */
+static void chunk_drop_uploads(struct chunk *c)
+{
+    for (size_t i = 0; i < c->op.count; i++)
+        if (c->list[i].is_uploaded)
+            upload_drop(c->of->flight->road->store, c->list[i].uploaded);
 }
 
 static void chunk_fill(struct chunk *c)
@@ -121,6 +130,8 @@ static bool chunk_is_made(struct parts *p, struct chunk *c, struct err *err)
 {
     if (!c->op.op.ok) {
         *err = c->op.op.err;
+        if (err->kind == ERR_PERMANENT) /* of the store, not of its payload */
+            err->kind = ERR_TRANSIENT;
         return false;
     }
     if (c->op.result != OFFSPRING_MADE)
@@ -142,6 +153,8 @@ static bool land(struct parts *p, struct err *err)
 
     if (ok && c->op.count > 0)
         road_note_backlog(p->flight->road);
+    if (!ok)
+        chunk_drop_uploads(c);
     chunk_clear(c);
     return ok;
 }
@@ -386,11 +399,9 @@ int64_t parts_count(const struct flight *f)
     return f->parts->begun;
 }
 
-static void chunk_drop(struct parts *p, struct chunk *c)
+static void chunk_drop(struct chunk *c)
 {
-    for (size_t i = 0; i < c->op.count; i++)
-        if (c->list[i].is_uploaded)
-            upload_drop(p->flight->road->store, c->list[i].uploaded);
+    chunk_drop_uploads(c);
     free(c->list);
     free(c->from);
     buf_done(&c->bytes);
@@ -406,7 +417,7 @@ void parts_drop(struct flight *f)
         return;
     (void)land(p, &ignored);
     for (size_t i = 0; i < 2; i++)
-        chunk_drop(p, &p->chunks[i]);
+        chunk_drop(&p->chunks[i]);
     upload_close(p->upload);
     digest_drop(&p->digest);
     (void)pthread_cond_destroy(&p->landed);

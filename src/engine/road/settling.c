@@ -288,6 +288,13 @@ static void refuse_parts(struct flight *f)
     outcome_dead(f, TIMELINE_STEP, STR(""), DEAD_LIMIT, -1, why.text);
 }
 
+/* What a document out of a batch begins with next time is the chain of the batch: by its route it
+ * is known (load.c), and would else join once more. */
+static const struct plan_route *settling_route(const struct flight *f)
+{
+    return f->settle.end == SETTLE_AGAIN && f->batch != NULL ? &f->batch->chain : f->route;
+}
+
 void settle_flight(struct flight *f, struct outbox *out)
 {
     struct settle_op *s = &f->settle;
@@ -296,7 +303,7 @@ void settle_flight(struct flight *f, struct outbox *out)
         refuse_parts(f);
     f->refused = false;
     if (s->task.kind != TASK_DELIVER)
-        settling_fill_facts(f->road, &f->facts, f->route, &f->arena, s);
+        settling_fill_facts(f->road, &f->facts, settling_route(f), &f->arena, s);
     if ((s->end == SETTLE_DELIVERIES && !fill_legs(f, &s->op.err)) ||
         (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err)) ||
         (f->keeps_stages && !fill_stages(f, &s->op.err))) {

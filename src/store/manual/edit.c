@@ -202,6 +202,25 @@ static bool supersede_member(struct work *k, struct err *err)
     return batch_leave(k->w, k->original, &at, err) && end_original(k, err);
 }
 
+/* Documents were made of it, and go on: those of an edit in its place would be the same again. */
+static bool refuse_a_parent(struct work *k, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    int64_t made;
+    bool row;
+
+    if (!db_query(k->w->db, SQL_OFFSPRING_GET, DB_ARGS(db_int(k->original)), &rows, err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    made =
+        row ? db_get_int(&rows, OFFSPRING_GET_MADE) + db_get_int(&rows, OFFSPRING_GET_EARLIER) : 0;
+    return made == 0 ||
+           edit_say(k, OPERATE_NOTHING,
+                    "%lld documents were made of it already; edit those, or --beside sends an edit "
+                    "as well",
+                    (long long)made);
+}
+
 static bool supersede_live(struct work *k, struct err *err)
 {
     struct task_place place = { .at = PLACE_NONE };
@@ -211,6 +230,8 @@ static bool supersede_live(struct work *k, struct err *err)
     for (size_t i = 0; i < k->parts.count; i++)
         if (!find_part(k, &k->parts.list[i], err))
             return false;
+    if (!is_refused(k) && !refuse_a_parent(k, err))
+        return false;
     if (is_refused(k))
         return true;
     if (k->parts.count == 0 &&
