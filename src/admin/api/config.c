@@ -17,7 +17,12 @@
 #include "store/govern/version_file.h"
 #include "store/store.h"
 
-enum { HISTORY_MOST = 200, DIFF_MOST = 4 << 20, FILES_ARENA_MOST = 64 << 20 };
+enum {
+    HISTORY_MOST = 200,
+    DIFF_MOST = 4 << 20,
+    FILES_ARENA_MOST = 64 << 20,
+    CALL_ROOM = 1 << 20 /* what the rest of a request needs of its arena */
+};
 
 struct shown {
     int64_t version, made_us;
@@ -144,7 +149,7 @@ static bool api_config_read_content(struct graphql_call *call, const struct grap
 {
     const struct graphql_value *text = graphql_value_field(v, "text");
     const struct graphql_value *coded = graphql_value_field(v, "base64");
-    AUTO(buf_done) struct buf bytes = BUF_INIT(CONFIG_FILES_BYTES + 3);
+    AUTO(buf_done) struct buf bytes = BUF_INIT(CONFIG_FILE_BYTES + 3);
 
     if ((text->kind == GRAPHQL_TEXT) == (coded->kind == GRAPHQL_TEXT))
         return err_set(err, ERR_PERMANENT, 0, "a file has either `text` or `base64`");
@@ -153,10 +158,11 @@ static bool api_config_read_content(struct graphql_call *call, const struct grap
         return true;
     }
     if (!base64_decode(coded->text, &bytes, err))
-        return err->kind == ERR_LIMIT
-                   ? err_set(err, ERR_LIMIT, 0, "the files of a version have at most %d MiB",
-                             CONFIG_FILES_BYTES >> 20)
-                   : false;
+        return err->kind == ERR_LIMIT ? err_set(err, ERR_LIMIT, 0, "a file has at most %d MiB",
+                                                CONFIG_FILE_BYTES >> 20)
+                                      : false;
+    if (call->arena->cap - call->arena->used < 2 * bytes.len + CALL_ROOM)
+        return err_set(err, ERR_LIMIT, 0, "this request has too many files");
     *ret = arena_copy(call->arena, buf_view(&bytes));
     return true;
 }
@@ -169,6 +175,7 @@ bool api_config_files(struct graphql_call *call, struct config_files *ret, struc
     if (count > CONFIG_FILES_MOST)
         return err_set(err, ERR_LIMIT, 0, "a version has at most %d files", CONFIG_FILES_MOST);
     struct config_file *items = ARENA_ARRAY(call->arena, struct config_file, count + 1);
+    size_t all = 0; /* one value of the request may stand for many files */
 
     *ret = (struct config_files){ .items = items };
     for (size_t i = 0; i < count; i++) {
@@ -183,6 +190,10 @@ bool api_config_files(struct graphql_call *call, struct config_files *ret, struc
         if (!api_config_read_content(call, &list->items[i], &f->bytes, err))
             return err_context(err, "file %.*s", (int)(f->path.len < 150 ? f->path.len : 150),
                                f->path.ptr);
+        all += f->bytes.len;
+        if (f->bytes.len > CONFIG_FILE_BYTES || all > CONFIG_FILES_BYTES)
+            return err_set(err, ERR_LIMIT, 0, "a file has at most %d MiB, all together %d",
+                           CONFIG_FILE_BYTES >> 20, CONFIG_FILES_BYTES >> 20);
         ret->count++;
     }
     return true;

@@ -31,6 +31,8 @@ static bool file_diff_one(const struct file_side *old, const struct file_side *n
         if (out->len > before)
             return true;
     }
+    if (!buf_reserve(out, strlen(from) + strlen(to) + 80, err))
+        return false;
     buf_printf(out, "--- %s\n+++ %s\n# %zu and %zu bytes\n", from, to, was.len, is.len);
     return true;
 }

@@ -515,6 +515,38 @@ static bool compile_parts(const struct yaml_node *map, struct extractor **ret, s
     return extractor_compile(map, true, ret, err);
 }
 
+/* Finds secrets, and remembers that one was asked for. */
+struct secret_watch {
+    secret_find *find;
+    void *arg;
+    bool asked;
+};
+
+static bool plan_find_watched(void *arg, struct str name, struct arena *a, struct str *ret,
+                              struct err *err)
+{
+    struct secret_watch *w = arg;
+
+    w->asked = true;
+    return w->find(w->arg, name, a, ret, err);
+}
+
+/* What a service says of its options may quote them, and so a secret. */
+static bool make_service(struct builder *b, struct settings s, struct plan_step *step,
+                         struct err *err)
+{
+    struct secret_watch w = { .find = s.secret, .arg = s.secret_arg };
+
+    s.secret = plan_find_watched;
+    s.secret_arg = &w;
+    if (step->service->caged ? plan_build_cage(b, &s, step, err)
+                             : step->service->make(&s, &step->self, err))
+        return true;
+    if (w.asked)
+        (void)err_set(err, err->kind, err->sys, "it cannot be made with the secrets it names");
+    return false;
+}
+
 static bool build_service(struct builder *b, const struct yaml_node *map,
                           const struct option_kind *kind, struct plan_step *step, struct err *err)
 {
@@ -525,8 +557,7 @@ static bool build_service(struct builder *b, const struct yaml_node *map,
     if (step->service == NULL)
         return err_set(err, ERR_LIMIT, 0, "this build cannot run the step `%.*s` yet",
                        STR_ARG(step->name));
-    if (!(step->service->caged ? plan_build_cage(b, &s, step, err)
-                               : step->service->make(&s, &step->self, err)))
+    if (!make_service(b, s, step, err))
         return false;
     return !step->service->describes || compile_parts(map, &step->extractor, err);
 }
