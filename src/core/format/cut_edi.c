@@ -111,7 +111,7 @@ static bool edi_run(const struct cut_rule *r, struct cut *c, enum edi_kind kind)
     struct edi_pass p = { .cut = c,
                           .head = BUF_INIT(EDI_UNITS_HEAD_MOST + 1),
                           .body = BUF_INIT(CUT_PART_MOST),
-                          .tail = BUF_INIT(EDI_UNITS_HEAD_MOST + 1) };
+                          .tail = BUF_INIT(EDI_UNITS_TAIL_MOST) };
     enum edi_units_event e = EDI_UNITS_MORE;
     struct str piece;
 

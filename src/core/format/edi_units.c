@@ -42,7 +42,7 @@ void edi_units_init(struct edi_units *u, enum edi_kind kind, enum edi_unit unit,
         .tag = tag,
         .fresh = true,
         .head = BUF_INIT(EDI_UNITS_HEAD_MOST),
-        .tail = BUF_INIT(3 * EDI_UNITS_HEAD_MOST + 64), /* two references, and two ends */
+        .tail = BUF_INIT(EDI_UNITS_TAIL_MOST),
     };
 }
 

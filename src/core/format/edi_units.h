@@ -37,7 +37,11 @@
 #include "base/buf.h"
 #include "core/format/edi.h"
 
-enum { EDI_UNITS_HEAD_MOST = 64 << 10, EDI_UNITS_LEVELS = 3 };
+enum {
+    EDI_UNITS_HEAD_MOST = 64 << 10,
+    EDI_UNITS_TAIL_MOST = 3 * EDI_UNITS_HEAD_MOST + 64, /* two references, and two ends */
+    EDI_UNITS_LEVELS = 3
+};
 
 enum edi_unit { EDI_UNIT_INTERCHANGE, EDI_UNIT_GROUP, EDI_UNIT_MESSAGE, EDI_UNIT_SEGMENTS };
 

@@ -240,7 +240,8 @@ static bool write_row(struct from_table *f, const struct str *cells, size_t coun
     struct err err;
 
     f->number++;
-    if (f->number > 1 && before.len > 0 && strchr("\r\n", before.ptr[before.len - 1]) == NULL)
+    if (f->number > 1 && before.len > 0 && before.ptr[before.len - 1] != '\r' &&
+        before.ptr[before.len - 1] != '\n')
         outlet_put(&f->out, f->style.end); /* the row before was the last one once */
     while (f->written_row > 0 && f->written_row < f->number)
         if (!next_written(f))
@@ -272,7 +273,7 @@ static bool find_column(struct from_table *f, struct str name, size_t n, size_t 
 
     if (at >= f->column_count || !str_eq(f->columns[at].name, name))
         for (at = 0; at < f->column_count && !str_eq(f->columns[at].name, name); at++)
-            f->steps++;
+            f->steps += 1 + (f->columns[at].name.len == name.len ? name.len / 16 : 0);
     if (f->steps > STEPS_MOST)
         return table_back_wrong(f, "too many rows have their keys in another order");
     if (at == f->column_count && f->named)

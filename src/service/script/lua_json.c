@@ -8,6 +8,8 @@
 #include "service/script/lua_json_number.h"
 #include "service/script/lua_keys.h"
 
+enum { ESCAPE_PIECE = 4096 };
+
 #define LUA_JSON_ARRAY "waybill.array" /* the metatable of arrays */
 
 /* ---- reading ---- */
@@ -156,10 +158,13 @@ static void lua_json_put_text(struct lua_json_writer *w, int index)
     text.ptr = lua_tolstring(w->L, index, &text.len);
     if (!str_is_utf8(text))
         luaL_error(w->L, "json: a text is not UTF-8");
-    if (!buf_reserve(w->to, 6 * text.len + 2, &err))
-        luaL_error(w->L, "json: the text is larger than %d bytes", (int)w->to->cap);
     lua_json_put(w, STR("\""));
-    json_escape(w->to, text);
+    for (struct str first; text.len > 0; text = str_from(text, first.len)) {
+        first = str_first(text, ESCAPE_PIECE);
+        if (!buf_reserve(w->to, 6 * first.len, &err))
+            luaL_error(w->L, "json: the text is larger than %d bytes", (int)w->to->cap);
+        json_escape(w->to, first);
+    }
     lua_json_put(w, STR("\""));
 }
 

@@ -119,6 +119,20 @@ TEST(split_refuses_rules_it_cannot_follow)
     }
 }
 
+/* Blanks behind a header stand behind the ends of each part, too. */
+TEST(split_takes_long_gaps_behind_headers)
+{
+    AUTO(step_done) struct step s = step_of(&service_split, "split: { x12: transaction }");
+    AUTO(buf_done) struct buf in = BUF_INIT(1 << 20);
+
+    buf_puts(&in, ISA GS);
+    for (int i = 0; i < 40000; i++)
+        buf_putc(&in, ' ');
+    buf_puts(&in, ST "GE*1*1~IEA*1*000000001~");
+    CHECK(s.self != NULL && step_run(&s, buf_view(&in)) && s.ok && s.m.part_count == 1);
+    CHECK(str_starts(service_memory_bytes(&s.m, 0), STR(ISA GS)));
+}
+
 int main(void)
 {
     return test_main();
