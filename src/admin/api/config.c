@@ -149,7 +149,7 @@ static bool api_config_read_content(struct graphql_call *call, const struct grap
 {
     const struct graphql_value *text = graphql_value_field(v, "text");
     const struct graphql_value *coded = graphql_value_field(v, "base64");
-    AUTO(buf_done) struct buf bytes = BUF_INIT(CONFIG_FILE_BYTES + 3);
+    AUTO(buf_done) struct buf bytes = BUF_INIT(CONFIG_FILES_BYTES + 3);
 
     if ((text->kind == GRAPHQL_TEXT) == (coded->kind == GRAPHQL_TEXT))
         return err_set(err, ERR_PERMANENT, 0, "a file has either `text` or `base64`");
@@ -158,9 +158,10 @@ static bool api_config_read_content(struct graphql_call *call, const struct grap
         return true;
     }
     if (!base64_decode(coded->text, &bytes, err))
-        return err->kind == ERR_LIMIT ? err_set(err, ERR_LIMIT, 0, "a file has at most %d MiB",
-                                                CONFIG_FILE_BYTES >> 20)
-                                      : false;
+        return err->kind == ERR_LIMIT
+                   ? err_set(err, ERR_LIMIT, 0, "the files of a version have at most %d MiB",
+                             CONFIG_FILES_BYTES >> 20)
+                   : false;
     if (call->arena->cap - call->arena->used < 2 * bytes.len + CALL_ROOM)
         return err_set(err, ERR_LIMIT, 0, "this request has too many files");
     *ret = arena_copy(call->arena, buf_view(&bytes));
@@ -191,9 +192,9 @@ bool api_config_files(struct graphql_call *call, struct config_files *ret, struc
             return err_context(err, "file %.*s", (int)(f->path.len < 150 ? f->path.len : 150),
                                f->path.ptr);
         all += f->bytes.len;
-        if (f->bytes.len > CONFIG_FILE_BYTES || all > CONFIG_FILES_BYTES)
-            return err_set(err, ERR_LIMIT, 0, "a file has at most %d MiB, all together %d",
-                           CONFIG_FILE_BYTES >> 20, CONFIG_FILES_BYTES >> 20);
+        if (all > CONFIG_FILES_BYTES)
+            return err_set(err, ERR_LIMIT, 0, "the files of a version have at most %d MiB",
+                           CONFIG_FILES_BYTES >> 20);
         ret->count++;
     }
     return true;
