@@ -141,7 +141,7 @@ static bool hear_request(struct keeper_state *k)
     ssize_t n = recvmsg(KEEPER_SOCKET, &m, MSG_CMSG_CLOEXEC);
 
     if (n < 0)
-        return errno != ECONNRESET && errno != EBADF && errno != ENOTCONN;
+        return errno != ECONNRESET && errno != EBADF && errno != ENOTCONN && errno != ENOTSOCK;
     if (n == 0)
         return false;
     if (take_descriptors(&m, fds))
