@@ -1,6 +1,8 @@
 """Steps that run in processes of their own: chains of them, many results, and what happens while documents wait."""
 import hashlib
+import os
 import pathlib
+import signal
 import sys
 import time
 
@@ -181,3 +183,57 @@ def test_a_large_document_passes_a_process(make_node):
         assert node.cli("docs", "payload", doc, "--stage", "3").stdout == body.upper().replace("B", "b")
         large = node.data / "large"  # as received, and as sent; empty with PostgreSQL
         wait_for(lambda: len(list(large.iterdir())) in (0, 2), node)
+
+
+BATCHED = """\
+systems: {{ hub: {{}} }}
+types: {{ order: {{}}, other: {{}} }}
+gateways:
+  in: {{ kind: http, auth: none, extract: {{ receiver: "value:hub", type: "value:order" }} }}
+endpoints:
+  api: {{ kind: http, url: "{url}/in" }}
+batches:
+  pair: {{ count: 2, join: each, do: [ {{ route: {{ type: "value:other" }} }} ] }}
+routes:
+  - {{ name: orders, when: {{ type: order }}, do: [ {{ batch: pair }} ] }}
+  - name: others
+    when: {{ type: other }}
+    do:
+{step}
+      - deliver: api
+"""
+
+
+def processes_at_work(node, least=0.2):
+    """The processes of steps that have used so many seconds: those that have begun a document."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+            line = (stat.parent / "cmdline").read_bytes()
+            keeper = (pathlib.Path("/proc") / fields[1] / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if line.startswith(b"waybill\0cage\0serve") and keeper[1] == str(node.process.pid):
+            if (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") >= least:
+                found.append(int(stat.parent.name))
+    return found
+
+
+@BOTH
+def test_a_member_that_waits_for_a_step_does_not_join_again(make_node):
+    """Its process is killed: it runs once more, with the chain of its batch and not from its route."""
+    with Receiver() as receiver:
+        node = make_node(config=BATCHED.format(
+            url=receiver.url(""), step=lua(4 * WORK + "return doc.bytes", limits="{ time: 60s, concurrency: 1 }")))
+        node.start()
+        docs = [node.accept("in", f"doc {n}") for n in range(2)]
+        for process in wait_for(lambda: processes_at_work(node), node):
+            os.kill(process, signal.SIGKILL)
+        for doc in docs:
+            node.await_state(doc, "delivered", look=look, seconds=3 * SECONDS)
+        assert bodies(receiver) == ["doc 0", "doc 1"]
+        lines = [line["message"] for doc in docs for line in node.show(doc, "timeline { message }")["timeline"]]
+        assert sum("SIGKILL" in (line or "") for line in lines) == 1, lines
+        assert sum("joins batch pair" in (line or "") for line in lines) == 2, lines
+        assert len(node.graphql("{ batches(ended: true) { batches { id } } }")["batches"]["batches"]) == 1

@@ -10,18 +10,15 @@ proves: BA2 BA3 BA4
 """
 
 import collections
-import http.client
-import signal
-import threading
 import time
 
+from crash.senders import Senders, kill_at
 from rig.node import Api, Node
 from rig.process import RigError, wait_for
 from rig.receiver import Receiver
 
 MEMBERS = 10000
 PER_BATCH = 200
-SENDERS = 4
 POLICIES = ("resend", "hold")
 SECONDS = 240
 
@@ -37,48 +34,8 @@ def configuration(url):
     return f"systems:\n{systems}endpoints:\n{endpoints}batches:\n{batches}routes:\n{routes}"
 
 
-class Senders:
-    """Every line is sent until it is acknowledged, under one key."""
-
-    def __init__(self, node, members):
-        self.node, self.members = node, members
-        self.acked = [None] * members
-        self.allowed = 0  # lines below this one may go: there is load until the last kill
-        self.threads = [threading.Thread(target=self._send, args=(k,), daemon=True) for k in range(SENDERS)]
-        self.ended = False
-        for thread in self.threads:
-            thread.start()
-
-    def _send(self, first):
-        connection = None
-        for n in range(first, self.members, SENDERS):
-            while self.acked[n] is None and not self.ended:
-                if n >= self.allowed:
-                    time.sleep(0.01)
-                    continue
-                try:
-                    if connection is None:
-                        connection = http.client.HTTPConnection("127.0.0.1", self.node.port, timeout=10)
-                    connection.request("POST", "/in/orders", f"{n}\n", {
-                        "Authorization": f"Bearer {self.node.key}", "Idempotency-Key": f"n{n}",
-                        "X-To": POLICIES[n % len(POLICIES)]})
-                    answer = connection.getresponse()
-                    answer.read()
-                    if answer.status in (200, 202):
-                        self.acked[n] = True
-                    else:
-                        time.sleep(0.05)
-                except (OSError, http.client.HTTPException):
-                    connection = None
-                    time.sleep(0.02)
-
-    def left(self):
-        return sum(a is None for a in self.acked)
-
-    def close(self):
-        self.ended = True
-        for thread in self.threads:
-            thread.join()
+def line(number):
+    return f"{number}\n", {"X-To": POLICIES[number % len(POLICIES)]}
 
 
 def batch(rig, count):
@@ -99,7 +56,7 @@ def one(rig, database, kills):
             node.start()
             node.key_add()
             node.kill()
-            senders = Senders(node, MEMBERS)
+            senders = Senders(node, MEMBERS, line)
             struck = collections.Counter()
             for number in range(kills):
                 senders.allowed = MEMBERS * (number + 1) // (kills + 1)
@@ -131,21 +88,13 @@ def kill_once(node, chance, number):
     point = points()[number % len(points())]
     passes = 1 if point == "frozen" else chance.randint(1, 300) if point == "read" else chance.randint(1, 3)
     fault = {} if number % 3 == 2 else {"WAYBILL_FAULT": f"batch.{point}:kill:{passes}"}
-    try:
-        node.start(fault)
-    except RigError:
-        if not fault or node.process.poll() != -signal.SIGKILL:
-            raise
-        return point    # what it left behind was taken up, and came to the point, before it was ready
-    until = time.monotonic() + (2.5 if fault else chance.uniform(0.3, 1.0))
-    if fault and point == "frozen":
-        time.sleep(chance.uniform(0, 0.3))
-        close(node, chance.choice(POLICIES))
-    while node.alive() and time.monotonic() < until:
-        time.sleep(0.01)
-    where = "anywhere" if node.alive() else point
-    node.kill()
-    return where
+
+    def close_one():
+        if fault and point == "frozen":
+            time.sleep(chance.uniform(0, 0.3))
+            close(node, chance.choice(POLICIES))
+
+    return point if kill_at(node, fault, 2.5 if fault else chance.uniform(0.3, 1.0), close_one) else "anywhere"
 
 
 def close(node, name):

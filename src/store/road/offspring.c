@@ -241,6 +241,22 @@ static bool offspring_add(struct brood *k, struct err *err)
 
 /* ---- the verb ---- */
 
+static bool write_progress(struct writer *w, const struct offspring_op *o, struct err *err)
+{
+    const struct offspring_progress *now = &o->progress;
+
+    return db_send(
+        w->db, SQL_OFFSPRING_PUT,
+        DB_ARGS(db_int(o->doc), db_int(now->made), db_int(now->total), db_int(now->config)), err);
+}
+
+/* For the control of the crash tests: the progress is written behind the commit of its chunk, which
+ * must be found out. */
+static bool progress_is_apart(const struct offspring_op *o)
+{
+    return o->end == NULL && fault_switch("WAYBILL_TEST_PARTS_APART") != NULL;
+}
+
 static bool put_progress(struct brood *k, struct err *err)
 {
     struct offspring_op *o = k->o;
@@ -256,9 +272,7 @@ static bool put_progress(struct brood *k, struct err *err)
         return true;
     if (o->end != NULL)
         now->total = now->made;
-    return db_send(
-        k->w->db, SQL_OFFSPRING_PUT,
-        DB_ARGS(db_int(o->doc), db_int(now->made), db_int(now->total), db_int(now->config)), err);
+    return progress_is_apart(o) || write_progress(k->w, o, err);
 }
 
 static bool settle_parent(struct brood *k, struct err *err)
@@ -344,6 +358,11 @@ static void offspring_committed(struct writer *w, struct store_op **ops, size_t 
     if (o->result != OFFSPRING_MADE)
         return;
     fault_point(PARTS_COMMITTED);
+    if (progress_is_apart(o)) {
+        struct err none;
+
+        (void)write_progress(w, o, &none);
+    }
     w->accepted += (int64_t)o->count;
     if (o->end != NULL)
         settle_verb.committed(w, o->end_ops, 1);

@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "core/facts.h"
+#include "family.h"
 #include "scene.h"
 #include "store/manual/edit.h"
 #include "store/payload/payload.h"
@@ -215,6 +216,23 @@ TEST(what_was_delivered_is_not_replaced_but_may_have_an_edit_beside_it)
     CHECK(beside(&c) == OPERATE_DONE && is_linked(&c));
     CHECK(state_is(&c, &c.doc.id, DOCUMENT_DELIVERED));
     CHECK(last_line_has(&c, &c.doc.id, "beside"));
+    end(&c);
+}
+
+/* Its parts go on, and those of an edit in its place would be the same again.  proves: PR2 */
+TEST(what_is_half_split_is_not_replaced_but_may_have_an_edit_beside_it)
+{
+    struct scene c;
+
+    CHECK(begin(&c) && make_parts(c.s, &c.doc, &c.doc.task, 0, 2, 4));
+    CHECK(settle_dead(&c, "service_failed", true));
+    CHECK(supersede(&c) == OPERATE_NOTHING);
+    CHECK(strstr(c.answer.text, "2 documents were made of it") != NULL);
+    CHECK(strstr(c.answer.text, "--beside") != NULL);
+    CHECK(state_is(&c, &c.doc.id, DOCUMENT_DEAD) && ask(&c.h, "SELECT count(*) FROM doc") == 3);
+    CHECK(retry(&c, false) == OPERATE_DONE); /* it starts again, and what it made still counts */
+    CHECK(supersede(&c) == OPERATE_NOTHING);
+    CHECK(beside(&c) == OPERATE_DONE && ask(&c.h, "SELECT count(*) FROM doc") == 4);
     end(&c);
 }
 

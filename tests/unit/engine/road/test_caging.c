@@ -14,7 +14,9 @@ static struct gate {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool open;
-    int inside, ran;
+    int let;                   /* groups that may pass although it is shut */
+    const struct cage *marked; /* ... and is counted apart */
+    int inside, ran, inside_marked;
     size_t largest; /* group */
     enum cage_result result;
     int times; /* that it is the result; then CAGE_DONE */
@@ -24,6 +26,7 @@ static void gate_set(bool open, enum cage_result result, int times)
 {
     (void)pthread_mutex_lock(&gate.mutex);
     gate.open = open;
+    gate.let = 0;
     gate.result = result;
     gate.times = times;
     (void)pthread_cond_broadcast(&gate.changed);
@@ -49,16 +52,26 @@ static void play_job(struct cage_job *job)
 
 static void play_cage(struct cage *c, struct cage_job *jobs, size_t count)
 {
-    (void)c;
     (void)pthread_mutex_lock(&gate.mutex);
     gate.inside++;
+    gate.inside_marked += c == gate.marked;
     gate.largest = count > gate.largest ? count : gate.largest;
     (void)pthread_cond_broadcast(&gate.changed);
-    while (!gate.open)
+    while (!gate.open && gate.let == 0)
         (void)pthread_cond_wait(&gate.changed, &gate.mutex);
+    gate.let -= gate.let > 0;
     for (size_t i = 0; i < count; i++)
         play_job(&jobs[i]);
     gate.inside--;
+    (void)pthread_mutex_unlock(&gate.mutex);
+}
+
+/* One group of those that wait passes, and the gate stays shut. */
+static void gate_let_one(void)
+{
+    (void)pthread_mutex_lock(&gate.mutex);
+    gate.let++;
+    (void)pthread_cond_broadcast(&gate.changed);
     (void)pthread_mutex_unlock(&gate.mutex);
 }
 
@@ -82,14 +95,17 @@ enum { FLIGHTS = 200 };
 static struct flight *went_on[FLIGHTS];
 static _Atomic int gone_on;
 
-/* On one thread: the step has one process. */
 static void note_gone_on(struct road *r, struct flight **flights, size_t count)
 {
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+
     (void)r;
+    (void)pthread_mutex_lock(&one);
     for (size_t i = 0; i < count; i++) {
         went_on[gone_on] = flights[i];
         gone_on++;
     }
+    (void)pthread_mutex_unlock(&one);
 }
 
 static bool all_went_on(int count)
@@ -112,7 +128,8 @@ static struct caged_scene caged_open(const char *steps)
     struct caged_scene c = { .s = scene_open_with(steps, play_cage) };
 
     gone_on = 0;
-    gate.ran = 0;
+    gate.ran = gate.inside_marked = 0;
+    gate.marked = NULL;
     gate.largest = 0;
     c.roads = c.s.road->caging;
     c.own = caging_new(c.s.road, &(struct caging_calls){ .run = play_cage, .go_on = note_gone_on });
@@ -177,6 +194,80 @@ TEST(those_that_wait_are_taken_in_groups_and_in_order)
         step_drop(all[i]);
         scene_end(all[i]);
     }
+    caged_close(&c);
+}
+
+/* Those that find no room come back one after the other, and not as a whole. */
+TEST(those_that_are_sent_away_have_a_turn_each)
+{
+    enum { WORK_US = 500 * CLOCK_MS, LATE = 10 };
+    struct caged_scene c =
+        caged_open("{ caged: { limits: { concurrency: 1 } } }, { deliver: out }");
+    struct flight *all[FLIGHTS], *late[LATE];
+    int64_t wait_us, from, least = 0; /* the turn of the one before, not earlier than this */
+    int taken = 0;
+
+    gate_set(false, CAGE_DONE, 0);
+    all[taken] = waiting_flight(&c);
+    CHECK(caging_put(all[taken++], &wait_us) && gate_reaches(&gate.inside, 1));
+    all[taken] = waiting_flight(&c);
+    CHECK(caging_put(all[taken++], &wait_us));
+    clock_sleep_us(WORK_US); /* what a document takes, as far as anybody knows */
+    gate_let_one();
+    CHECK(all_went_on(1) && gate_reaches(&gate.inside, 1));
+    while (all[taken] = waiting_flight(&c), caging_put(all[taken], &wait_us))
+        taken++;
+    CHECK(taken < FLIGHTS / 2 && wait_us >= taken / 2 * (int64_t)WORK_US);
+    for (int i = 0; i < LATE; i++) {
+        late[i] = waiting_flight(&c);
+        from = clock_mono_us();
+        CHECK(!caging_put(late[i], &wait_us));
+        CHECK(i == 0 || clock_mono_us() + wait_us >= least + WORK_US);
+        least = from + wait_us;
+    }
+    gate_set(true, CAGE_DONE, 0);
+    CHECK(all_went_on(taken));
+    for (int i = 0; i <= taken; i++) {
+        step_drop(all[i]);
+        scene_end(all[i]);
+    }
+    for (int i = 0; i < LATE; i++) {
+        step_drop(late[i]);
+        scene_end(late[i]);
+    }
+    caged_close(&c);
+}
+
+/* A thread takes one group and queues up again: a busy step cannot keep all of them. */
+TEST(a_busy_step_leaves_threads_to_others)
+{
+    enum { THREADS = 64, BUSY = THREADS + 60 };
+    struct caged_scene c =
+        caged_open("{ caged: { limits: { concurrency: 64 } } }, "
+                   "{ caged: { limits: { concurrency: 1 } } }, { deliver: out }");
+    struct flight *other = waiting_flight(&c), *busy[BUSY];
+    int64_t wait_us;
+
+    gate_set(true, CAGE_DONE, 0);
+    CHECK(caging_put(other, &wait_us) && all_went_on(1) && walk(other) == WALK_WAITS);
+    gate_set(false, CAGE_DONE, 0);
+    gate.marked = c.s.plan->routes[0].steps[1].cage;
+    for (int i = 0; i < BUSY; i++) {
+        busy[i] = waiting_flight(&c);
+        CHECK(caging_put(busy[i], &wait_us));
+        CHECK(i >= THREADS || gate_reaches(&gate.inside, i + 1));
+    }
+    CHECK(caging_put(other, &wait_us)); /* it has no thread yet */
+    gate_let_one();
+    CHECK(gate_reaches(&gate.inside_marked, 1) && gone_on == 2);
+    gate_set(true, CAGE_DONE, 0);
+    CHECK(all_went_on(BUSY + 2));
+    for (int i = 0; i < BUSY; i++) {
+        step_drop(busy[i]);
+        scene_end(busy[i]);
+    }
+    step_drop(other);
+    scene_end(other);
     caged_close(&c);
 }
 

@@ -1,6 +1,8 @@
 /* A step makes documents out of one: chunks, what a second run leaves out, generations. */
 #include "engine/road/parts.h"
 
+#include <dirent.h>
+
 #include "core/part.h"
 #include "engine/road/send.h"
 #include "engine/road/settling.h"
@@ -40,6 +42,7 @@ static struct flight *flight_of_doc(struct scene *s, const struct accept_op *a, 
     };
     f->received.source = f->source;
     (void)id_text(&a->id, f->id);
+    f->source.size = f->received.source.size = (int64_t)body.len;
     require(buf_append(&f->received.buf, body, &err));
     f->may_block = true;
     (void)atomic_fetch_add(&s->road->flights, 1);
@@ -183,6 +186,53 @@ TEST(a_large_part_is_in_the_store_before_its_row)
     CHECK(children(&s, a.num, &last, &arena) == 1);
     CHECK(last.source.size == (int64_t)(sizeof body - 1) * WIDE);
     arena_done(&arena);
+    scene_close(&s);
+}
+
+/* Files of payloads that are not in segments. */
+static int large_files(const struct scene *s)
+{
+    char path[300];
+    int count = 0;
+
+    (void)snprintf(path, sizeof path, "%s/large", s->folder.path);
+    DIR *folder = opendir(path);
+
+    require(folder != NULL);
+    for (struct dirent *e; (e = readdir(folder)) != NULL;)
+        count += e->d_name[0] != '.';
+    (void)closedir(folder);
+    return count;
+}
+
+/* A chunk with a large part is in the air, and is refused: its bytes would have no row.
+ * proves: PR2 */
+TEST(a_chunk_that_is_refused_leaves_no_bytes_behind)
+{
+    enum { LARGE = SEGMENT_PAYLOAD_MOST + 1, LINES = OFFSPRING_PARTS_MOST + 500 };
+    struct scene s = scene_open("{ cut: {} }");
+    struct buf text = BUF_INIT(4 << 20);
+    struct accept_op a = accepted(&s, STR("small"), true);
+    struct arena arena = ARENA_INIT(64 << 20);
+    struct document last;
+
+    for (int i = 0; i < LARGE; i++)
+        buf_putc(&text, 'x');
+    for (int i = 0; i < LINES; i++)
+        buf_printf(&text, "\nline %d", i);
+    struct flight *f = flight_of_doc(&s, &a, buf_view(&text));
+
+    f->settle.task.claim++; /* as if another node had taken it over */
+    CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_AGAIN && f->parts == NULL);
+    CHECK(strstr(f->message, "claim was lost") != NULL);
+    CHECK(large_files(&s) == 0 && children(&s, a.num, &last, &arena) == 0);
+    scene_end(f);
+    (void)atomic_fetch_sub(&s.road->flights, 1);
+    f = flight_of_doc(&s, &a, buf_view(&text)); /* with the claim, the same bytes are kept */
+    CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_OVER && settles(&s, f));
+    CHECK(large_files(&s) == 1 && children(&s, a.num, &last, &arena) == LINES + 1);
+    arena_done(&arena);
+    buf_done(&text);
     scene_close(&s);
 }
 
