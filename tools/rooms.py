@@ -22,7 +22,7 @@ ORDER = [
     ["base"],
     ["core"],
     ["core/format"],
-    ["service/script"],
+    ["service/script", "service/pgp"],
     ["router", "extract", "gateway", "service", "delivery", "cage"],
     ["store/db"],
     ["store/segment"],

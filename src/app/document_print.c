@@ -28,7 +28,8 @@ const char *document_remedy(const char *code)
         { "service_failed", "mend the step or the document's sender, then retry it" },
         { "budget", "the document asks for too much work: simplify the step or the expression, "
                     "apply, then retry it" },
-        { "decrypt_failed", "check the key of the step, then retry it" },
+        { "decrypt_failed", "the message says what is wrong: mend the key of the step and retry "
+                            "it, or let the sender send it again" },
         { "payload_missing", "its bytes are gone: restore them from a backup, or ask for it to be "
                              "sent again" },
         { "payload_corrupt", "its bytes are damaged: restore them from a backup, or ask for it to "

@@ -32,9 +32,14 @@ struct cage_limits {
     int64_t time_us;        /* of one document */
     int64_t memory, output; /* bytes */
     int64_t concurrency;    /* processes; 0: one for each core */
+    /* Bytes, of what comes in or of what came out, that have `time_us`; a larger document has as
+     * much again for each.  0: the time does not go by the size. */
+    int64_t share;
 };
 
-/* Reads `limits` of a step; its options include grammar_limits. */
+enum { CAGE_SHARE = 16 << 20 }; /* of a service that `streams` */
+
+/* Reads `limits` of a step; its options include grammar_limits or grammar_stream_limits. */
 bool cage_limits_read(const struct settings *s, struct cage_limits *ret, struct err *err);
 
 struct cage;

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -16,7 +18,10 @@
 #include "base/confine.h"
 #include "cage/keeper_word.h"
 
-enum { NICE = 10 };
+enum {
+    NICE = 10,
+    CHANCE_FD_MOST = 64 /* libraries open few files */
+};
 
 /* ---- limits ---- */
 
@@ -65,6 +70,33 @@ static bool set_limits(const struct frame_setup *s, struct err *err)
     return true;
 }
 
+/* ---- the device of chance ---- */
+
+/* Botan, below librnp, reads /dev/urandom by a descriptor that it opened in make(), instead of
+ * asking getrandom().  Both are the same source, so that one stays open; -1: there is none. */
+static int chance_fd(int above)
+{
+    struct stat st;
+
+    for (int fd = above + 1; fd <= CHANCE_FD_MOST; fd++)
+        if (fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 9))
+            return fd;
+    return -1;
+}
+
+#if !KEEPER_SANITIZED
+
+static bool close_others(int fd, int chance)
+{
+    unsigned from = (unsigned)fd + 1;
+
+    if (chance > fd + 1 && close_range(from, (unsigned)chance - 1, 0) < 0)
+        return false;
+    return close_range(chance > fd ? (unsigned)chance + 1 : from, ~0U, 0) == 0;
+}
+
+#endif
+
 /* ---- system calls ---- */
 
 /* What the C library and the libraries of the steps need to compute: memory, locks, clocks, chance,
@@ -83,7 +115,7 @@ static const int allowed[] = {
 #endif
 };
 
-static bool allow_calls(scmp_filter_ctx c, int fd)
+static bool allow_calls(scmp_filter_ctx c, int fd, int chance)
 {
     bool ok = true;
 
@@ -92,6 +124,8 @@ static bool allow_calls(scmp_filter_ctx c, int fd)
     ok = ok &&
          seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(read), 1,
                           SCMP_A0_32(SCMP_CMP_EQ, (uint32_t)fd)) == 0 &&
+         (chance < 0 || seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(read), 1,
+                                         SCMP_A0_32(SCMP_CMP_EQ, (uint32_t)chance)) == 0) &&
          seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(write), 1,
                           SCMP_A0_32(SCMP_CMP_EQ, (uint32_t)fd)) == 0 &&
          /* Memory without a file.  It may be executable: PCRE2 compiles into it. */
@@ -110,12 +144,12 @@ static bool allow_calls(scmp_filter_ctx c, int fd)
     return ok;
 }
 
-static bool load_filter(int fd, struct err *err)
+static bool load_filter(int fd, int chance, struct err *err)
 {
     scmp_filter_ctx c = seccomp_init(SCMP_ACT_KILL_PROCESS);
     bool ok = c != NULL &&
               seccomp_attr_set(c, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0 &&
-              allow_calls(c, fd);
+              allow_calls(c, fd, chance);
     int failed = ok ? -seccomp_load(c) : EINVAL;
 
     /* seccomp_release() would only free memory. */
@@ -164,6 +198,8 @@ static void watch_crashes(const struct frame_setup *limits)
 
 bool lock_up(int fd, const struct frame_setup *limits, struct err *err)
 {
+    int chance = chance_fd(fd);
+
     (void)setpriority(PRIO_PROCESS, 0, NICE); /* a courtesy */
 #if !KEEPER_SANITIZED                         /* which has handlers of its own */
     watch_crashes(limits);
@@ -172,8 +208,8 @@ bool lock_up(int fd, const struct frame_setup *limits, struct err *err)
         return false;
     (void)confine_all();
 #if !KEEPER_SANITIZED
-    if (close_range((unsigned)fd + 1, ~0U, 0) < 0)
+    if (!close_others(fd, chance))
         return err_set(err, ERR_PERMANENT, errno, "close_range: %s", strerror(errno));
 #endif
-    return confine_process(err) && load_filter(fd, err);
+    return confine_process(err) && load_filter(fd, chance, err);
 }

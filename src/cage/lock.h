@@ -20,5 +20,5 @@
 /* The exit status of a process that ran out of memory. */
 enum { LOCK_NO_MEMORY = 3 };
 
-/* `fd` is the one descriptor that stays. */
+/* `fd` is the one descriptor that stays, beside that of /dev/urandom if a library has it open. */
 bool lock_up(int fd, const struct frame_setup *limits, struct err *err);

@@ -27,8 +27,11 @@ enum {
     IN_ROOM = FRAME_WHOLE_MOST * 2,
     START_US = 60 * CLOCK_S, /* a start takes milliseconds, and much longer on a busy machine */
     LOOKS = 8,               /* how often the time of a document is looked at */
-    STOP_LOOK_US = 200 * CLOCK_MS /* how often it is asked whether to stop */
+    STOP_LOOK_US = 200 * CLOCK_MS, /* how often it is asked whether to stop */
+    LARGE_SHARES = 64              /* of time, that a document has on average at most: 1 GiB */
 };
+
+#define SIZE_MOST (INT64_C(1) << 40) /* a size beyond it has no more time */
 
 struct process {
     int fd;
@@ -106,7 +109,8 @@ static bool send_recipe(struct process *p, const struct cage_recipe *recipe,
                         const struct cage_limits *limits, int64_t until_us)
 {
     AUTO(buf_done) struct buf out = BUF_INIT(FRAME_WHOLE_MOST * 2);
-    const struct frame_setup setup = { .time_us = limits->time_us,
+    int64_t often = limits->share > 0 ? LARGE_SHARES : 1;
+    const struct frame_setup setup = { .time_us = limits->time_us * often,
                                        .memory = limits->memory,
                                        .output = limits->output,
                                        .documents = PROCESS_DOCUMENTS_MOST };
@@ -226,7 +230,7 @@ int64_t process_served(const struct process *p)
 /* ---- time ---- */
 
 struct stopwatch {
-    int64_t time_us;
+    const struct cage_limits *limits;
     size_t job;      /* whose time it is */
     int64_t from_us; /* by the clock, moved on by the time of the caller's io */
     int64_t cpu_us;  /* of the process, then */
@@ -278,24 +282,38 @@ static void watch_restart(struct stopwatch *w, const struct process *p, const st
     w->io_us = t->io_us;
 }
 
+/* What a document may take; that of a large one goes by its size. */
+static int64_t job_time(const struct cage_limits *l, const struct talk *t, size_t job)
+{
+    int64_t bytes = job < t->count ? t->jobs[job].io->size : 0;
+
+    if (l->share == 0)
+        return l->time_us;
+    if (job == t->ended && t->answer.put > bytes)
+        bytes = t->answer.put;
+    if (bytes > SIZE_MOST)
+        bytes = SIZE_MOST;
+    return bytes > 0 ? l->time_us * (1 + bytes / l->share) : l->time_us;
+}
+
 /* How long to wait for the process before the next look; 0: its time is over. */
 static int64_t watch_look(struct stopwatch *w, const struct process *p, const struct talk *t)
 {
-    int64_t now_us = clock_mono_us(), look = w->time_us / LOOKS + 1;
+    int64_t now_us = clock_mono_us(), look = w->limits->time_us / LOOKS + 1;
 
     if (current_job(p, t) > w->job) /* an honest count never goes back */
         watch_restart(w, p, t, now_us);
     w->from_us += t->io_us - w->io_us;
     w->io_us = t->io_us;
-    int64_t used = now_us - w->from_us;
+    int64_t used = now_us - w->from_us, time_us = job_time(w->limits, t, w->job);
 
-    if (used < w->time_us)
-        return look < w->time_us - used ? look : w->time_us - used;
+    if (used < time_us)
+        return look < time_us - used ? look : time_us - used;
     int64_t cpu = p->has_clock ? process_cpu_us(p) - w->cpu_us : used;
 
-    if (cpu >= w->time_us || used >= 2 * w->time_us)
+    if (cpu >= time_us || used >= 2 * time_us)
         return 0;
-    return look < 2 * w->time_us - used ? look : 2 * w->time_us - used;
+    return look < 2 * time_us - used ? look : 2 * time_us - used;
 }
 
 /* ---- the conversation ---- */
@@ -327,10 +345,10 @@ static bool hear_frames(struct process *p, struct talk *t)
     return got != FRAME_MALFORMED;
 }
 
-static enum process_end converse(struct process *p, struct talk *t, int64_t time_us,
-                                 const _Atomic bool *stopped)
+static enum process_end converse(struct process *p, struct talk *t,
+                                 const struct cage_limits *limits, const _Atomic bool *stopped)
 {
-    struct stopwatch w = { .time_us = time_us };
+    struct stopwatch w = { .limits = limits };
 
     talk_fill(t);
     watch_restart(&w, p, t, clock_mono_us());
@@ -366,13 +384,16 @@ enum process_state process_run(struct process *p, struct cage_job *jobs, size_t 
     AUTO(talk_done) struct talk t;
 
     talk_init(&t, jobs, count, limits->output);
-    enum process_end how = converse(p, &t, limits->time_us, stopped);
+    enum process_end how = converse(p, &t, limits, stopped);
 
     if (how == END_NONE) {
         p->served += count_sent(&t);
         return PROCESS_ALIVE;
     }
-    struct process_death death = { .how = how, .guilty = current_job(p, &t), .limits = limits };
+    size_t guilty = current_job(p, &t);
+    struct process_death death = {
+        .how = how, .guilty = guilty, .limits = limits, .time_us = job_time(limits, &t, guilty)
+    };
 
     death.known = leash_pull(&p->leash, &death.status);
     bool idle = how == END_BY_ITSELF && !process_works(p, &t) && !t.answer.begun;

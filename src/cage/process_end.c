@@ -64,7 +64,7 @@ static void blame_job(struct talk *t, struct cage_job *job, const struct process
         job->result = CAGE_FAILED;
         (void)service_fail(&job->failure, DEAD_BUDGET,
                            "it takes longer than %lld ms: see `limits` of the step",
-                           (long long)(d->limits->time_us / CLOCK_MS));
+                           (long long)(d->time_us / CLOCK_MS));
         break;
     case END_OUTPUT:
         job->result = CAGE_FAILED; /* the failure is set */

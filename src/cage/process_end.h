@@ -22,6 +22,7 @@ struct process_death {
     bool known;    /* `status` is that of waitpid() */
     int status;
     const struct cage_limits *limits;
+    int64_t time_us; /* what the guilty one could have */
 };
 
 /* Gives the guilty job its result.  A limit that was overrun is CAGE_FAILED: the same document

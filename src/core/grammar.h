@@ -46,3 +46,6 @@ extern const struct option grammar_sql[];       /* dsn */
 extern const struct option grammar_headers[];   /* headers */
 extern const struct option grammar_file_name[]; /* name */
 extern const struct option grammar_limits[];    /* limits: of a step in a process of its own */
+
+/* limits: of such a step, for documents of any size */
+extern const struct option grammar_stream_limits[];

@@ -193,21 +193,50 @@ const struct option grammar_headers[] = {
     { 0 },
 };
 
+static const struct option memory_of_step[] = {
+    OPTION("memory", OPT_SIZE, "the memory of its process", .least = 16 << 20,
+           .most = INT64_C(64) << 30, .fallback = "256 MiB"),
+    { 0 },
+};
+
+static const struct option concurrency_of_step[] = {
+    OPTION("concurrency", OPT_INT, "documents at once; left out: one for each core", .least = 1,
+           .most = 1024),
+    { 0 },
+};
+
 static const struct option limits_of_step[] = {
     OPTION("time", OPT_DURATION, "how long one document may take", .least = CLOCK_MS,
            .most = INT64_C(60) * CLOCK_S, .fallback = "2s"),
-    OPTION("memory", OPT_SIZE, "the memory of its process", .least = 16 << 20,
-           .most = INT64_C(64) << 30, .fallback = "256 MiB"),
+    OPTIONS(memory_of_step),
     OPTION("output", OPT_SIZE, "what may come out of one document", .least = 1,
            .most = INT64_C(64) << 30, .fallback = "64 MiB"),
-    OPTION("concurrency", OPT_INT, "documents at once; left out: one for each core", .least = 1,
-           .most = 1024),
+    OPTIONS(concurrency_of_step),
+    { 0 },
+};
+
+static const struct option limits_of_stream[] = {
+    OPTION("time", OPT_DURATION,
+           "how long one document may take; a large one as long again for each 16 MiB",
+           .least = CLOCK_MS, .most = INT64_C(60) * CLOCK_S, .fallback = "2s"),
+    OPTIONS(memory_of_step),
+    OPTION("output", OPT_SIZE,
+           "what may come out of one document; left out: the `size` of its gateway, and at least "
+           "64 MiB",
+           .least = 1, .most = INT64_C(64) << 30),
+    OPTIONS(concurrency_of_step),
     { 0 },
 };
 
 const struct option grammar_limits[] = {
     OPTION("limits", OPT_MAP, "what it may use; more is a dead letter `budget` or `limit`",
            .keys = limits_of_step),
+    { 0 },
+};
+
+const struct option grammar_stream_limits[] = {
+    OPTION("limits", OPT_MAP, "what it may use; more is a dead letter `budget` or `limit`",
+           .keys = limits_of_stream),
     { 0 },
 };
 

@@ -124,46 +124,6 @@ static const struct option content_out[] = {
 
 /* ---- services ---- */
 
-static const struct option passphrase[] = {
-    OPTION("passphrase", OPT_SECRET, "its passphrase"),
-    { 0 },
-};
-
-static const struct option armor[] = {
-    OPTION("armor", OPT_BOOL, "as text", .fallback = "false"),
-    { 0 },
-};
-
-static const struct option encrypt_keys[] = {
-    OPTION("to", OPT_TEXT, "the OpenPGP public keys of the recipients",
-           .flags = OPT_REQUIRED | OPT_OR_LIST),
-    OPTIONS(armor),
-    OPTIONS(grammar_limits),
-    { 0 },
-};
-
-static const struct option decrypt_keys[] = {
-    OPTION("key", OPT_SECRET, "our OpenPGP private key", .flags = OPT_REQUIRED | OPT_OR_LIST),
-    OPTIONS(passphrase),
-    OPTIONS(grammar_limits),
-    { 0 },
-};
-
-static const struct option sign_keys[] = {
-    OPTION("key", OPT_SECRET, "our OpenPGP private key", .flags = OPT_REQUIRED),
-    OPTIONS(passphrase),
-    OPTIONS(armor),
-    OPTIONS(grammar_limits),
-    { 0 },
-};
-
-static const struct option verify_keys[] = {
-    OPTION("key", OPT_TEXT, "the OpenPGP public keys that are trusted",
-           .flags = OPT_REQUIRED | OPT_OR_LIST),
-    OPTIONS(grammar_limits),
-    { 0 },
-};
-
 static const struct option validate_keys[] = {
     OPTION("xml", OPT_FILE, "an XML Schema", .flags = OPT_ONE_OF),
     OPTION("json", OPT_FILE, "a JSON Schema", .flags = OPT_ONE_OF),
@@ -279,10 +239,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_ENDPOINT, "s3", "objects in a bucket", s3_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 
-    PLANNED(ROLE_SERVICE, "encrypt", "encrypt it (OpenPGP)", encrypt_keys),
-    PLANNED(ROLE_SERVICE, "decrypt", "decrypt it (OpenPGP)", decrypt_keys),
-    PLANNED(ROLE_SERVICE, "sign", "sign it (OpenPGP)", sign_keys),
-    PLANNED(ROLE_SERVICE, "verify", "check its signature (OpenPGP)", verify_keys),
     PLANNED(ROLE_SERVICE, "validate", "check it against a schema", validate_keys),
     PLANNED(ROLE_SERVICE, "store", "keep the record, go on with old and new value", store_keys),
     PLANNED(ROLE_SERVICE, "subscribe", "give copies to subscribers", subscribe_keys, .ends = true),

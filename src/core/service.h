@@ -93,6 +93,8 @@ struct service_io {
 struct service_type {
     struct option_kind kind; /* its name is the step's */
     bool caged;              /* it runs in a process of its own */
+    bool streams;            /* ... which never holds a whole document: its limits go by the size */
+    bool discreet;           /* what make() says never quotes an option: it may have secrets */
     bool describes;          /* its keys sender, receiver, type, attributes are for parts */
     bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
     void (*unmake)(void *self);                                               /* may be NULL */

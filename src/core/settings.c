@@ -1,5 +1,7 @@
 #include "core/settings.h"
 
+#include <stdlib.h>
+
 #include "base/auto.h"
 #include "base/base64.h"
 #include "base/buf.h"
@@ -175,21 +177,40 @@ bool settings_file(const struct settings *s, const char *key, struct str *ret, s
     return value == NULL || settings_content(s, value, ret, err) || err_context(err, "`%s`", key);
 }
 
+/* The file that a message is about, which goes on at *rest: of a list it says the number. */
+static const struct yaml_node *file_meant(const struct yaml_node *value, const char **rest)
+{
+    char *end;
+
+    if (value == NULL || value->kind == YAML_SCALAR)
+        return value;
+    if (value->kind != YAML_LIST || strncmp(*rest, ": number ", 9) != 0)
+        return NULL;
+    unsigned long n = strtoul(*rest + 9, &end, 10);
+    const struct yaml_node *each = value->first;
+
+    for (; each != NULL && n > 1; n--)
+        each = each->next;
+    *rest = end;
+    return each != NULL && each->kind == YAML_SCALAR ? each : NULL;
+}
+
 void settings_name_file(const struct settings *s, struct err *err)
 {
     const struct option *o;
 
     for (struct option_walk w = { s->own }; (o = option_next(&w)) != NULL;) {
-        const struct yaml_node *value = o->type == OPT_FILE ? settings_value_of(s, o->name) : NULL;
         size_t n = strlen(o->name) + 2;
 
-        if (value == NULL || value->kind != YAML_SCALAR || err->text[0] != '`' ||
+        if (o->type != OPT_FILE || err->text[0] != '`' ||
             strncmp(err->text + 1, o->name, n - 2) != 0 || err->text[n - 1] != '`')
             continue;
         const struct err was = *err;
+        const char *rest = was.text + n;
+        const struct yaml_node *value = file_meant(settings_value_of(s, o->name), &rest);
 
-        (void)err_set(err, was.kind, was.sys, "`%s` %.150s%s", o->name, value->text.ptr,
-                      was.text + n);
+        if (value != NULL)
+            (void)err_set(err, was.kind, was.sys, "`%s` %.150s%s", o->name, value->text.ptr, rest);
         return;
     }
 }

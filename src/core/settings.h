@@ -66,7 +66,8 @@ bool settings_folder(const struct settings *s, const char *key, struct known_fol
 /* The content of a file of the version, any bytes; ptr NULL when the key is not set. */
 bool settings_file(const struct settings *s, const char *key, struct str *ret, struct err *err);
 
-/* An error that begins with the key of a file gets its path, for who reads the message. */
+/* An error that begins with the key of a file gets its path, for who reads the message; one of a
+ * list begins with "`KEY`: number 2". */
 void settings_name_file(const struct settings *s, struct err *err);
 
 /* A text, or a list of texts; none when the key is not set and has no fallback. */

@@ -130,7 +130,7 @@ static bool pen_pair(struct pen *p, const struct frame *f, const struct yaml_nod
     bool is_common =
         p->depth == 1 && o == NULL && s->common != NULL && option_find(s->common, name) != NULL;
 
-    if (yaml_is_null(child) || is_common || o == grammar_limits)
+    if (yaml_is_null(child) || is_common || o == grammar_limits || o == grammar_stream_limits)
         return true;
     return (pen_name(p, name, err) && pen_put(p, child, o, err)) ||
            err_context(err, "`%.*s`", (int)(name.len < 60 ? name.len : 60), name.ptr);

@@ -193,7 +193,8 @@ static const char *const dead_meanings[DEAD_CODES] = {
     [DEAD_LOOP] = "it came back to the router, or out of batches, too often",
     [DEAD_SERVICE_FAILED] = "a step could not work on these bytes",
     [DEAD_BUDGET] = "extraction or a step needed more time or memory than one document may use",
-    [DEAD_DECRYPT_FAILED] = "it could not be decrypted: a wrong key, or damaged bytes",
+    [DEAD_DECRYPT_FAILED] =
+        "it could not be decrypted, or its signature does not count: a wrong key, or damaged bytes",
     [DEAD_PAYLOAD_MISSING] = "its stored bytes are not there",
     [DEAD_PAYLOAD_CORRUPT] = "its stored bytes are not those that were received: nothing was sent",
     [DEAD_REJECTED] = "the receiver said that it will never take it",

@@ -8,6 +8,8 @@
 
 enum { PIECES_OUT = 8 << 20 };
 
+#define PIECES_TIME (INT64_C(1798675200) * 1000000) /* the end of 2026 */
+
 /* Lives as long as the process. */
 static void *pieces_make(const struct service_type *type, const char *yaml)
 {
@@ -30,7 +32,7 @@ static void *pieces_make(const struct service_type *type, const char *yaml)
 static bool pieces_run(const struct service_type *type, void *self, struct str in, size_t piece,
                        struct service_memory *m, struct arena *a, struct service_failure *failure)
 {
-    static const struct service_document document;
+    static const struct service_document document = { .received_us = PIECES_TIME };
 
     service_memory_init(m, &document, in, PIECES_OUT, a);
     m->piece = piece;

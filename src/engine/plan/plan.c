@@ -531,7 +531,7 @@ static bool plan_find_watched(void *arg, struct str name, struct arena *a, struc
     return w->find(w->arg, name, a, ret, err);
 }
 
-/* What a service says of its options may quote them, and so a secret. */
+/* What a service says of its options may quote them, and so a secret, unless it is discreet. */
 static bool make_service(struct builder *b, struct settings s, struct plan_step *step,
                          struct err *err)
 {
@@ -542,7 +542,7 @@ static bool make_service(struct builder *b, struct settings s, struct plan_step 
     if (step->service->caged ? plan_build_cage(b, &s, step, err)
                              : step->service->make(&s, &step->self, err))
         return true;
-    if (w.asked)
+    if (w.asked && !step->service->discreet)
         (void)err_set(err, err->kind, err->sys, "it cannot be made with the secrets it names");
     return false;
 }

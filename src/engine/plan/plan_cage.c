@@ -32,6 +32,11 @@ bool plan_build_cage(struct builder *b, const struct settings *s, struct plan_st
     if (limits.concurrency == 0)
         limits.concurrency = cores();
     step->output_most = limits.output;
+    if (step->service->streams) {
+        limits.share = CAGE_SHARE;
+        if (limits.output == 0) /* the walk has the limit: it depends on the gateway */
+            limits.output = INT64_MAX;
+    }
     step->concurrency = limits.concurrency;
     step->cage = cage_new(&recipe, &limits);
     return true;

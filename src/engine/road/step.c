@@ -209,7 +209,7 @@ static enum way begin_caged(struct flight *f, const struct plan_step *s)
         return WAY_DEAD;
     }
     forget_result(f);
-    step_io_init(&c->io, f, s, s->output_most, parts_begin);
+    step_io_init(&c->io, f, s, s->output_most > 0 ? s->output_most : stream_most(f), parts_begin);
     c->job = (struct cage_job){ .io = &c->io.io };
     f->walk.need = WALK_NEEDS_CAGE;
     return WAY_WAITS;

@@ -110,7 +110,10 @@ TEST(registry_every_service_is_complete)
         CHECK(!t->describes || option_find(t->kind.keys, STR("receiver")) != NULL);
         CHECK(t->kind.keys[0].name != NULL); /* it takes a bare value */
         /* `limits` are those of a process: with it, and only with it */
-        CHECK(t->caged == (option_find(t->kind.keys, STR("limits")) == grammar_limits));
+        const struct option *limits = option_find(t->kind.keys, STR("limits"));
+
+        CHECK(t->caged == (limits == grammar_limits || limits == grammar_stream_limits));
+        CHECK(t->streams == (limits == grammar_stream_limits));
         IS_POLITE(t, ROLE_SERVICE);
     }
     CHECK(connector_service(&registry, STR("no such thing")) == NULL);

@@ -200,6 +200,30 @@ TEST(budgets_are_enforced)
 #endif
 }
 
+/* Of a step for documents of any size: three times as much for one of two and a bit more shares. */
+TEST(a_large_document_has_more_time)
+{
+    const struct cage_recipe recipe = { .service = STR("does"), .options = STR("{}") };
+    const struct cage_limits limits = { .time_us = 300 * CLOCK_MS,
+                                        .memory = FIXTURE_MEMORY,
+                                        .output = FIXTURE_OUTPUT,
+                                        .concurrency = 1,
+                                        .share = 1024 };
+    struct cage *c = cage_new(&recipe, &limits);
+    char in[2500] = "loop ";
+    FIXTURE_JOBS(j);
+
+    memset(in + 5, 'x', sizeof in - 5);
+    fixture_add(j, str_mem(in, sizeof in));
+    int64_t from = clock_mono_us();
+
+    cage_run(c, j->jobs, 1);
+    CHECK(fixture_failed(j, 0, CAGE_FAILED, DEAD_BUDGET, "longer than 900 ms"));
+    CHECK(clock_mono_us() - from >= 900 * CLOCK_MS);
+    cage_free(c);
+    fixture_done(j);
+}
+
 /* The document that loops pays, and those whose answers had not come run again. */
 TEST(the_guilty_one_is_found_in_a_batch)
 {

@@ -354,6 +354,30 @@ TEST(settings_name_the_file_of_an_error)
     round_done(&r);
 }
 
+TEST(settings_name_the_file_of_a_list)
+{
+    static const struct {
+        const char *said, *want;
+    } cases[] = {
+        { "`file`: number 2: x", "`file` a.lua: x" },
+        { "`file`: number 3: x", "`file`: number 3: x" },
+        { "`file`: x", "`file`: x" },
+        { "`file`: number", "`file`: number" },
+    };
+    struct round r;
+
+    hostile = STR("x");
+    CHECK(there_and_back(&r, "{ file: [a.lua, a.lua], text: x }"));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err err = { 0 };
+
+        (void)err_set(&err, ERR_CONFIG, 7, "%s", cases[i].said);
+        settings_name_file(&r.there, &err);
+        CHECK(strcmp(err.text, cases[i].want) == 0 && err.kind == ERR_CONFIG && err.sys == 7);
+    }
+    round_done(&r);
+}
+
 TEST(settings_of_json_refuse_what_is_none)
 {
     static const char *const cases[] = { "", "[]", "x", "{\"a\":1", "{\"a\":1,\"a\":2}", "&a {}" };

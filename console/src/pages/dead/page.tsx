@@ -30,7 +30,7 @@ const REMEDIES: Record<string, string> = {
   no_route: "Add a matching route: the group is then retried automatically.",
   loop: "The routes form a cycle: correct them, then retry.",
   service_failed: "A step failed: read the message and open a sample.",
-  decrypt_failed: "It could not be decrypted: check the key of the step, then retry it.",
+  decrypt_failed: "It could not be decrypted, or its signature does not count: mend the key of the step and retry it, or let the sender send it again.",
   budget: "Extraction or a step exceeded its budget: open a sample.",
   payload_missing: "The payload is missing on disk: restore it from a backup, or discard the document.",
   payload_corrupt: "The payload is damaged: restore it from a backup, or discard the document.",
