@@ -117,9 +117,9 @@ def test_what_cannot_be_read_is_refused_with_its_place(node):
     ok(node.cli("apply", node.config_file, "--keep-files"))
     assert versions(node) == [2, 1] and texts(node) == {PATH: FIRST}
 
-    write(node, b"x" * (1 << 20))
+    write(node, b"{}" + b" " * ((1 << 20) - 2))
     ok(node.cli("apply", node.config_file))
-    write(node, b"x" * ((1 << 20) + 1))
+    write(node, b"{}" + b" " * ((1 << 20) - 1))
     got = node.cli("check", node.config_file)
     assert got.returncode == NO and f"the file `{PATH}` is too large" in got.stdout and "1 MiB" in got.stdout
     os.unlink(node.folder / PATH)
