@@ -1,4 +1,5 @@
 """`validate`: what is valid goes on byte for byte, what is not is dead with its place; the examples of docs/validate.md."""
+import copy
 import re
 
 import pytest
@@ -38,7 +39,8 @@ def config(steps):
         "gateways": {"in": {"kind": "http", "auth": "none", "extract": {
             "sender": "value:hub", "receiver": "value:hub", "type": "header:X-Way"}}},
         "endpoints": {"out": {"kind": "file", "path": "./out", "name": "${id}"}},
-        "routes": [{"name": way, "when": {"type": way}, "do": [step, {"deliver": "out"}]} for way, step in steps.items()],
+        "routes": [{"name": way, "when": {"type": way}, "do": [copy.deepcopy(step), {"deliver": "out"}]}
+                   for way, step in steps.items()],
     })
 
 

@@ -158,12 +158,13 @@ def test_the_api_takes_what_is_sent_and_never_reads_the_disk(node):
     # What is not sent stays; what is not named is not stored.
     got = node.graphql(APPLY, t=text + "# edited\n", f=[{"path": "unused", "text": "x"}])["configApply"]
     assert got["version"]["version"] == 3 and texts(node) == {"schemas/other.json": FIRST}
-    raw = bytes(range(256))
-    got = node.graphql(APPLY, t=text, f=[{"path": "schemas/other.json",
-                                         "base64": base64.b64encode(raw).decode()}])["configApply"]
+    raw = ('<?xml version="1.0" encoding="UTF-16"?><xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">'
+           '<xs:element name="ä"/></xs:schema>').encode("utf-16")      # no text in UTF-8
+    got = node.graphql(APPLY, t=text.replace("json:", "xml:"), f=[{
+        "path": "schemas/other.json", "base64": base64.b64encode(raw).decode()}])["configApply"]
     assert got["version"]["version"] == 4
     assert files(node)[0]["text"] is None and base64.b64decode(files(node)[0]["base64"]) == raw
-    assert "# 21 and 256 bytes" in node.cli("config", "diff", 3, 4).stdout
+    assert f"# 21 and {len(raw)} bytes" in node.cli("config", "diff", 3, 4).stdout
 
 
 @pytest.mark.parametrize("sent, why", [

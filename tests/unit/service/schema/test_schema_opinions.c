@@ -12,11 +12,16 @@ enum { DOCUMENTS = 300, OUT_MOST = 64 << 20 };
 static bool ask(const struct folder *f, const char *seed, struct buf *out)
 {
     static const char here[] = __FILE__;
-    AUTO(buf_done) struct buf command = BUF_INIT(900);
+    AUTO(buf_done) struct buf path = BUF_INIT(4096), command = BUF_INIT(8192);
 
-    buf_puts(&command, "/usr/bin/python3 '");
-    buf_put(&command, str_mem(here, sizeof here - sizeof "test_schema_opinions.c"));
-    buf_printf(&command, "opinions.py' %s %d", seed, DOCUMENTS);
+    buf_put(&path, str_mem(here, sizeof here - sizeof "test_schema_opinions.c"));
+    buf_puts(&path, "opinions.py");
+    char *whole = realpath(path.ptr, NULL);
+
+    if (whole == NULL)
+        return false;
+    buf_printf(&command, "/usr/bin/python3 '%s' %s %d", whole, seed, DOCUMENTS);
+    free(whole);
     return other_program_run(f, command.ptr, out) == 0;
 }
 
