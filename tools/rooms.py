@@ -23,6 +23,7 @@ ORDER = [
     ["core"],
     ["core/format"],
     ["service/script", "service/pgp"],
+    ["service/schema"],
     ["router", "extract", "gateway", "service", "delivery", "cage"],
     ["store/db"],
     ["store/segment"],

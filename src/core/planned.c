@@ -124,13 +124,6 @@ static const struct option content_out[] = {
 
 /* ---- services ---- */
 
-static const struct option validate_keys[] = {
-    OPTION("xml", OPT_FILE, "an XML Schema", .flags = OPT_ONE_OF),
-    OPTION("json", OPT_FILE, "a JSON Schema", .flags = OPT_ONE_OF),
-    OPTIONS(grammar_limits),
-    { 0 },
-};
-
 static const struct option store_keys[] = {
     OPTION("key", OPT_EXPR, "the key of the record", .flags = OPT_REQUIRED | OPT_OR_LIST),
     OPTION("set", OPT_NAME, "the set of records; left out: the document's type"),
@@ -239,7 +232,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_ENDPOINT, "s3", "objects in a bucket", s3_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 
-    PLANNED(ROLE_SERVICE, "validate", "check it against a schema", validate_keys),
     PLANNED(ROLE_SERVICE, "store", "keep the record, go on with old and new value", store_keys),
     PLANNED(ROLE_SERVICE, "subscribe", "give copies to subscribers", subscribe_keys, .ends = true),
     PLANNED(ROLE_SERVICE, "enrich", "add what another source knows", enrich_keys),

@@ -19,16 +19,31 @@ struct regex {
     pcre2_code *trusting;
 };
 
-static pcre2_code *core_regex_compile(struct str pattern, uint32_t more, struct err *err)
+/* A pattern, and which of the two dialects it is written in. */
+struct regex_source {
+    struct str pattern;
+    uint32_t options;
+    uint32_t extra; /* PCRE2_EXTRA_... */
+};
+
+static pcre2_code *core_regex_compile(const struct regex_source *source, uint32_t more,
+                                      struct err *err)
 {
     /* Automatic callouts call tick(), which reads the clock. */
-    uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT | more;
+    uint32_t options =
+        PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT | source->options | more;
+    struct str pattern = source->pattern;
     PCRE2_SIZE at = 0, characters = 0;
     unsigned char why[160];
     int code = 0;
-    pcre2_code *made =
-        pcre2_compile((PCRE2_SPTR)pattern.ptr, pattern.len, options, &code, &at, NULL);
+    pcre2_compile_context *dialect = pcre2_compile_context_create(NULL);
 
+    require(dialect != NULL);
+    (void)pcre2_set_compile_extra_options(dialect, source->extra);
+    pcre2_code *made =
+        pcre2_compile((PCRE2_SPTR)pattern.ptr, pattern.len, options, &code, &at, dialect);
+
+    pcre2_compile_context_free(dialect);
     if (made != NULL)
         return made;
     (void)pcre2_get_error_message(code, why, sizeof why);
@@ -47,14 +62,12 @@ static bool has_jit(const pcre2_code *code)
     return pcre2_pattern_info(code, PCRE2_INFO_JITSIZE, &size) == 0 && size > 0;
 }
 
-bool regex_compile(struct str pattern, struct regex **ret, struct err *err)
+static bool regex_make(const struct regex_source *source, struct regex **ret, struct err *err)
 {
-    if (pattern.len == 0)
-        return err_set(err, ERR_CONFIG, 0, "a regular expression is not empty");
-    if (pattern.len > REGEX_PATTERN_MOST)
+    if (source->pattern.len > REGEX_PATTERN_MOST)
         return err_set(err, ERR_CONFIG, 0, "a regular expression has at most %d bytes",
                        REGEX_PATTERN_MOST);
-    pcre2_code *code = core_regex_compile(pattern, PCRE2_MATCH_INVALID_UTF, err);
+    pcre2_code *code = core_regex_compile(source, PCRE2_MATCH_INVALID_UTF, err);
 
     if (code == NULL)
         return false;
@@ -63,11 +76,31 @@ bool regex_compile(struct str pattern, struct regex **ret, struct err *err)
     r->code = code;
     (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
     if (!has_jit(code)) {
-        r->trusting = core_regex_compile(pattern, 0, err);
+        r->trusting = core_regex_compile(source, 0, err);
         require(r->trusting != NULL);
     }
     *ret = r;
     return true;
+}
+
+bool regex_compile(struct str pattern, struct regex **ret, struct err *err)
+{
+    const struct regex_source source = { .pattern = pattern };
+
+    if (pattern.len == 0)
+        return err_set(err, ERR_CONFIG, 0, "a regular expression is not empty");
+    return regex_make(&source, ret, err);
+}
+
+bool regex_compile_ecma(struct str pattern, struct regex **ret, struct err *err)
+{
+    const struct regex_source source = {
+        .pattern = pattern.len > 0 ? pattern : STR(""),
+        .options = PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF,
+        .extra = PCRE2_EXTRA_ALT_BSUX,
+    };
+
+    return regex_make(&source, ret, err);
 }
 
 void regex_free(struct regex *r)

@@ -30,6 +30,10 @@ struct regex;
 
 /* ERR_CONFIG: the text says what is wrong and at which character of the pattern. */
 bool regex_compile(struct str pattern, struct regex **ret, struct err *err);
+/* One that was written for ECMAScript, as those of JSON Schema are: `$` is the very end, `\uXXXX`
+ * and
+ * `\u{X}` are characters, `[]` is an empty class, and the pattern may be empty. */
+bool regex_compile_ecma(struct str pattern, struct regex **ret, struct err *err);
 void regex_free(struct regex *r); /* NULL is fine */
 
 /* The number of groups of the pattern, without group 0, the whole match. */

@@ -23,6 +23,7 @@
 #include "core/grammar.h"
 #include "core/template.h"
 #include "service/script/results.h"
+#include "service/script/xml_library.h"
 #include "service/script/xslt_library.h"
 
 enum {
@@ -237,7 +238,7 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
 
     if (!service_gather(io, &in, ret_failure))
         return false;
-    r.document = xslt_library_read(buf_view(&in), &err);
+    r.document = xml_library_read(buf_view(&in), NULL, &err);
     if (r.document == NULL)
         return service_fail(ret_failure, DEAD_SERVICE_FAILED, "xslt: %s", err.text);
     if (!xslt_prepare(x, &r, io->document, ret_failure))

@@ -34,6 +34,7 @@ endpoints:
   back: { kind: file, path: ./back, name: "${id}" }
 routes:
   - { name: all, when: { receiver: clinic }, do: [ { deliver: there } ] }
+  - { name: numbers, when: { type: numbers }, do: [ { convert: { from: json, to: csv } }, { deliver: there } ] }
 """ + "".join(ROUND.format(name=name, there=there, form=form, more=more)
               for name, (there, form, more) in WAYS.items())
 
@@ -160,6 +161,12 @@ def test_tables_go_there_and_back(scene):
     assert rows[:2] == [{"id": "1", "price": "1.10"}, {"id": "2", "price": "123456789012345678901234567890"}]
     there = there_and_back(scene, "fixed", b"001Ada  \r\n  2Grace\r\n3")
     assert json.loads(there)["rows"][1] == {"id": "  2", "name": "Grace"}
+
+
+def test_numbers_of_json_leave_as_they_are_written(scene):
+    doc = send(scene, "numbers", b'[ {"a": 1.10, "b": 123456789012345678901234567890, "c": -0e+5} ]')
+    assert ended(scene, doc)["state"] == "delivered", show(scene, doc)
+    assert (scene.folder / "there" / doc).read_bytes() == b"a,b,c\n1.10,123456789012345678901234567890,-0e+5\n"
 
 
 HL7 = b"MSH|^~\\&|LAB|WEST^1.2^ISO|HIS|EAST|20261115||ORU^R01^ORU_R01|77|P|2.5\rPID|1||4711^^^MR~99\r"

@@ -117,9 +117,9 @@ def test_what_cannot_be_read_is_refused_with_its_place(node):
     ok(node.cli("apply", node.config_file, "--keep-files"))
     assert versions(node) == [2, 1] and texts(node) == {PATH: FIRST}
 
-    write(node, b"x" * (1 << 20))
+    write(node, b"{}" + b" " * ((1 << 20) - 2))
     ok(node.cli("apply", node.config_file))
-    write(node, b"x" * ((1 << 20) + 1))
+    write(node, b"{}" + b" " * ((1 << 20) - 1))
     got = node.cli("check", node.config_file)
     assert got.returncode == NO and f"the file `{PATH}` is too large" in got.stdout and "1 MiB" in got.stdout
     os.unlink(node.folder / PATH)
@@ -158,12 +158,13 @@ def test_the_api_takes_what_is_sent_and_never_reads_the_disk(node):
     # What is not sent stays; what is not named is not stored.
     got = node.graphql(APPLY, t=text + "# edited\n", f=[{"path": "unused", "text": "x"}])["configApply"]
     assert got["version"]["version"] == 3 and texts(node) == {"schemas/other.json": FIRST}
-    raw = bytes(range(256))
-    got = node.graphql(APPLY, t=text, f=[{"path": "schemas/other.json",
-                                         "base64": base64.b64encode(raw).decode()}])["configApply"]
+    raw = ('<?xml version="1.0" encoding="UTF-16"?><xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">'
+           '<xs:element name="ä"/></xs:schema>').encode("utf-16")      # no text in UTF-8
+    got = node.graphql(APPLY, t=text.replace("json:", "xml:"), f=[{
+        "path": "schemas/other.json", "base64": base64.b64encode(raw).decode()}])["configApply"]
     assert got["version"]["version"] == 4
     assert files(node)[0]["text"] is None and base64.b64decode(files(node)[0]["base64"]) == raw
-    assert "# 21 and 256 bytes" in node.cli("config", "diff", 3, 4).stdout
+    assert f"# 21 and {len(raw)} bytes" in node.cli("config", "diff", 3, 4).stdout
 
 
 @pytest.mark.parametrize("sent, why", [

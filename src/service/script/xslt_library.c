@@ -1,37 +1,25 @@
 #include "service/script/xslt_library.h"
 
 #include <libexslt/exslt.h>
-#include <libxml/parserInternals.h>
 #include <libxslt/documents.h>
 #include <libxslt/extensions.h>
 #include <libxslt/imports.h>
 #include <libxslt/security.h>
 #include <libxslt/xsltutils.h>
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "base/auto.h"
 #include "core/verdict.h"
 #include "service/script/results.h"
+#include "service/script/xml_library.h"
 
 #define XSLT_SHEET_NAME "sheet" /* of the style sheet in messages of libxslt */
-
-enum { XSLT_PARSE = XML_PARSE_NONET | XML_PARSE_COMPACT | XML_PARSE_NOCDATA };
 
 /* ---- what is global ---- */
 
 static xsltSecurityPrefsPtr forbidding;
-
-static xmlParserInputPtr xslt_load_no_entity(const char *url, const char *id,
-                                             xmlParserCtxtPtr parser)
-{
-    (void)url;
-    (void)id;
-    (void)parser;
-    return NULL;
-}
 
 static xmlDocPtr xslt_load_no_document(const xmlChar *url, xmlDictPtr dict, int parse_options,
                                        void *from, xsltLoadType type)
@@ -60,8 +48,7 @@ static void xslt_begin_once(void)
                                               XSLT_SECPREF_READ_NETWORK,
                                               XSLT_SECPREF_WRITE_NETWORK };
 
-    xmlInitParser();
-    xmlSetExternalEntityLoader(xslt_load_no_entity);
+    xml_library_begin();
     xsltSetLoaderFunc(xslt_load_no_document);
     xsltInit();
     exsltCommonRegister();
@@ -87,142 +74,6 @@ void xslt_library_begin(void)
 bool xslt_library_lock(xsltTransformContextPtr transform)
 {
     return forbidding != NULL && xsltSetCtxtSecurityPrefs(forbidding, transform) == 0;
-}
-
-/* ---- character sets ---- */
-
-/* Those that libxml2 converts itself; for others it asks iconv, which reads files. */
-static bool xslt_knows_charset(struct str name)
-{
-    static const char *const known[] = { "UTF-8",    "UTF8",       "UTF-16",      "UTF-16LE",
-                                         "UTF-16BE", "ISO-8859-1", "ISO-LATIN-1", "ISO LATIN 1",
-                                         "US-ASCII", "ASCII" };
-
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (str_eq_nocase(name, str_of(known[i])))
-            return true;
-    return false;
-}
-
-/* The character set of the XML declaration; empty: none is declared. */
-static struct str xslt_declared(struct str bytes)
-{
-    struct str head;
-    const char *found;
-
-    if (str_starts(bytes, STR("\xEF\xBB\xBF")))
-        bytes = str_from(bytes, 3);
-    if (!str_starts(bytes, STR("<?xml")))
-        return STR("");
-    (void)str_cut(bytes, '>', &head);
-    found = memmem(head.ptr, head.len, "encoding", 8);
-    if (found == NULL)
-        return STR("");
-    head = str_from(head, (size_t)(found - head.ptr) + 8);
-    while (head.len > 0 && strchr(" \t\r\n=", head.ptr[0]) != NULL)
-        head = str_from(head, 1);
-    if (head.len == 0 || (head.ptr[0] != '"' && head.ptr[0] != '\''))
-        return STR("");
-    (void)str_cut(str_from(head, 1), head.ptr[0], &head);
-    return head;
-}
-
-static bool xslt_check_charset(struct str name, struct err *err)
-{
-    if (name.len == 0 || xslt_knows_charset(name))
-        return true;
-    name = str_first(name, 40);
-    return err_set(err, ERR_PERMANENT, 0,
-                   "the character set %.*s is not one of UTF-8, UTF-16, ISO-8859-1 and US-ASCII; "
-                   "the step `charset` changes it",
-                   STR_ARG(name));
-}
-
-/* ---- reading ---- */
-
-struct xslt_complaint {
-    int line;
-    char text[VERDICT_MESSAGE_MOST];
-};
-
-static void xslt_keep_first(void *arg, xmlErrorPtr error)
-{
-    struct xslt_complaint *c = arg;
-
-    if (c->text[0] != '\0' || error->level < XML_ERR_ERROR || error->message == NULL)
-        return;
-    c->line = error->line;
-    (void)snprintf(c->text, sizeof c->text, "%s", error->message);
-}
-
-static void xslt_refuse_entity(void *arg, const xmlChar *name, int type, const xmlChar *public_id,
-                               const xmlChar *system_id, xmlChar *content)
-{
-    xmlParserCtxtPtr parser = arg;
-    struct xslt_complaint *c = parser->_private;
-
-    (void)type;
-    (void)public_id;
-    (void)system_id;
-    (void)content;
-    if (c->text[0] == '\0') {
-        c->line = xmlSAX2GetLineNumber(parser);
-        (void)snprintf(c->text, sizeof c->text, "entities are not taken: %.60s",
-                       (const char *)name);
-    }
-    xmlStopParser(parser);
-}
-
-static bool xslt_say_complaint(const struct xslt_complaint *c, struct err *err)
-{
-    AUTO(buf_done) struct buf line = BUF_INIT(sizeof c->text);
-
-    script_line(&line, str_of(c->text));
-    return err_set(err, ERR_PERMANENT, 0, "line %d: not XML: %.150s", c->line,
-                   line.len > 0 ? line.ptr : "it ends too early");
-}
-
-static xmlDocPtr xslt_parse(struct str bytes, const char *name, xmlParserCtxtPtr parser,
-                            struct xslt_complaint *c)
-{
-    parser->_private = c;
-    parser->sax->entityDecl = xslt_refuse_entity;
-    xmlSetStructuredErrorFunc(c, xslt_keep_first);
-    xmlDocPtr doc = xmlCtxtReadMemory(parser, bytes.ptr, (int)bytes.len, name, NULL, XSLT_PARSE);
-
-    xmlSetStructuredErrorFunc(NULL, NULL);
-    if (doc != NULL && c->text[0] == '\0')
-        return doc;
-    xmlFreeDoc(doc);
-    return NULL;
-}
-
-static xmlDocPtr xslt_read(struct str bytes, const char *name, struct err *err)
-{
-    struct xslt_complaint complaint = { .line = 1 };
-    struct str ebcdic = STR("\x4C\x6F\xA7\x94"); /* "<?xm" */
-    xmlDocPtr doc = NULL;
-
-    if (bytes.len == 0 || bytes.len > INT_MAX || str_starts(bytes, ebcdic)) {
-        (void)err_set(err, ERR_PERMANENT, 0, "line 1: not XML: %s",
-                      bytes.len == 0 ? "it is empty" : "it is not in a known character set");
-        return NULL;
-    }
-    if (!xslt_check_charset(xslt_declared(bytes), err))
-        return NULL;
-    xmlParserCtxtPtr parser = xmlNewParserCtxt();
-
-    if (parser != NULL)
-        doc = xslt_parse(bytes, name, parser, &complaint);
-    xmlFreeParserCtxt(parser);
-    if (doc == NULL)
-        (void)xslt_say_complaint(&complaint, err);
-    return doc;
-}
-
-xmlDocPtr xslt_library_read(struct str bytes, struct err *err)
-{
-    return xslt_read(bytes, NULL, err);
 }
 
 /* ---- style sheets ---- */
@@ -322,7 +173,7 @@ static bool xslt_check_sheet(xsltStylesheetPtr sheet, const struct buf *said,
                        cause->len > 0 ? ": " : "", cause->ptr);
     }
     if (sheet->encoding != NULL &&
-        !xslt_check_charset(str_of((const char *)sheet->encoding), err)) {
+        !xml_library_check_charset(str_of((const char *)sheet->encoding), err)) {
         err->kind = ERR_CONFIG;
         return err_context(err, "xsl:output");
     }
@@ -333,7 +184,7 @@ xsltStylesheetPtr xslt_library_sheet(struct str text, struct err *err)
 {
     AUTO(buf_done) struct buf said = BUF_INIT(4096);
     AUTO(buf_done) struct buf cause = BUF_INIT(200);
-    xmlDocPtr doc = xslt_read(text, XSLT_SHEET_NAME, err);
+    xmlDocPtr doc = xml_library_read(text, XSLT_SHEET_NAME, err);
 
     if (doc == NULL) {
         err->kind = ERR_CONFIG;

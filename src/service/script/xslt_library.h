@@ -1,7 +1,7 @@
-/* xslt_library.h - libxml2 and libxslt, without everything that reaches out.
+/* xslt_library.h - libxslt, without everything that reaches out.
  *
- * Parses with no network, no external files, no entities, no XInclude, and within libxml2's own
- * limits of depth and size; forbids a transformation every read and write.
+ * Style sheets are read as xml_library.h reads documents; a transformation is forbidden every read
+ * and write.
  *
  * The settings of the libraries are global: a process that runs a style sheet runs nothing else
  * with them.
@@ -19,8 +19,6 @@
 /* Before anything else; more often is fine. */
 void xslt_library_begin(void);
 
-/* NULL: not well-formed, or with something that is refused; ERR_PERMANENT with its line. */
-xmlDocPtr xslt_library_read(struct str bytes, struct err *err);
 /* NULL with ERR_CONFIG: the text says what is wrong, and in which line. */
 xsltStylesheetPtr xslt_library_sheet(struct str text, struct err *err);
 /* Forbids the transformation to read and write.  False: no memory. */

@@ -202,6 +202,40 @@ TEST(regex_groups_have_names)
     regex_free(twice);
 }
 
+TEST(regex_of_ecmascript)
+{
+    static const struct {
+        const char *pattern, *text;
+        bool found;
+    } cases[] = {
+        { "", "abc", true },
+        { "a$", "a", true },
+        { "a$", "a\n", false },
+        { "^\\u0061\\u{62}\\x63$", "abc", true },
+        { "[]", "a", false },
+        { "[^]", "\n", true },
+        { "^(?:(a)|b)\\1$", "b", true },
+        { "^\\p{Lu}$", "\xc3\x84", true },
+        { "\\d", "\xd9\xa1", false },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct regex *r = NULL;
+        struct regex_search s;
+        struct err err;
+
+        CHECK(regex_compile_ecma(str_of(cases[i].pattern), &r, &err));
+        regex_search_init(&s, r, str_of(cases[i].text));
+        bool found = regex_next(&s) == REGEX_FOUND;
+
+        regex_search_done(&s);
+        regex_free(r);
+        if (found != cases[i].found)
+            printf("# %s\n", cases[i].pattern);
+        CHECK(found == cases[i].found);
+    }
+}
+
 int main(void)
 {
     return test_main();

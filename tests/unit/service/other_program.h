@@ -9,7 +9,8 @@
 #include "base/buf.h"
 #include "folder.h"
 
-static bool other_program_file(const struct folder *f, const char *name, struct str bytes)
+__attribute__((unused)) static bool other_program_file(const struct folder *f, const char *name,
+                                                       struct str bytes)
 {
     AUTO_FD fd = openat(f->fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
