@@ -228,7 +228,7 @@ static const struct option attribute_value = {
     .flags = OPT_OR_LIST | OPT_STAR,
 };
 
-const struct option grammar_when[] = {
+static const struct option grammar_when[] = {
     OPTION("sender", OPT_SYSTEM, "the system that sent it", .flags = OPT_OR_LIST | OPT_STAR,
            .fallback = "*"),
     OPTION("receiver", OPT_SYSTEM, "the system it is for", .flags = OPT_OR_LIST | OPT_STAR,
