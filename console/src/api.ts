@@ -5,7 +5,7 @@ import { query } from "./base/ask";
 import type * as T from "./types";
 
 const ROW = `id gateway sender receiver type state size name received updated error { code message }`;
-const RELATIVE = `id state received updated name type receiver`;
+const RELATIVE = `id state received updated name type receiver part { number of }`;
 const HOLD = `id system state from until reason owner made ended endedBy waiting sending drained`;
 const SYSTEM = `name title ids limits { concurrency rate } window { texts open changes broken } order inDoubt
   holds { ${HOLD} } line held waiting sending retrying perHour drained windowFits`;
@@ -92,10 +92,17 @@ export const document = query<{ document: T.DocumentDetail | null }, { id: strin
       answer { time attempt status contentType size kept } }
     timeline { time node stage what outcome duration attempt status config message }
     stages { stage name time stored size sha256 }
-    editOf { ${RELATIVE} } batch { ${RELATIVE} } parent { ${RELATIVE} }
-    children(first: 20) { items { ${RELATIVE} } next }
-    members(first: 20) { items { ${RELATIVE} } next }
+    editOf { ${RELATIVE} } batch { ${RELATIVE} } parent { ${RELATIVE} } copyOf { ${RELATIVE} } answerOf { ${RELATIVE} }
+    part { number of } parts { made total }
+    edits(first: 20) { items { ${RELATIVE} } next } members(first: 20) { items { ${RELATIVE} } next }
+    copies: children(kind: copy, first: 20) { items { ${RELATIVE} } next }
+    answers: children(kind: answer, first: 20) { items { ${RELATIVE} } next }
+    pieces: children(kind: part, first: 20) { items { ${RELATIVE} } next }
   }
+}`);
+
+export const children = query<{ document: { children: T.Page<T.Relative> } | null }, { id: string; kind: T.ChildKind; after: string }>(`query ($id: ID!, $kind: ChildKind, $after: String) {
+  document(id: $id) { children(kind: $kind, first: 50, after: $after) { items { ${RELATIVE} } next } }
 }`);
 
 export const payload = query<

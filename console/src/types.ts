@@ -130,6 +130,15 @@ export interface Relative {
   name: string | null;
   type: string | null;
   receiver: string | null;
+  part: Part | null;
+}
+
+/** How a document comes from another one. */
+export type ChildKind = "edit" | "member" | "copy" | "answer" | "part";
+
+export interface Part {
+  number: number;
+  of: number | null;
 }
 
 export interface DocumentDetail extends DocumentRow {
@@ -147,8 +156,16 @@ export interface DocumentDetail extends DocumentRow {
   editOf: Relative | null;
   batch: Relative | null;
   parent: Relative | null;
-  children: Page<Relative>;
+  copyOf: Relative | null;
+  answerOf: Relative | null;
+  part: Part | null;
+  /** How many parts were made of it; null: none, or the caller does not see all documents. */
+  parts: { made: number; total: number | null } | null;
+  edits: Page<Relative>;
   members: Page<Relative>;
+  copies: Page<Relative>;
+  answers: Page<Relative>;
+  pieces: Page<Relative>;
 }
 
 export interface Payload {

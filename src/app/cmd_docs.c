@@ -8,6 +8,7 @@
 #include "app/docs_keep.h"
 #include "app/document_print.h"
 #include "app/exit_code.h"
+#include "app/family_print.h"
 #include "app/filter.h"
 #include "app/list.h"
 #include "app/make.h"
@@ -148,8 +149,8 @@ static bool fetch_one(struct client *c, const struct args *a, const char *query,
 #define SHOW_FIELDS                                                                  \
     DOCUMENT_FIELDS                                                                  \
     " contentType config caller route again attributes { name value } editOf { id }" \
-    " edits { items { id } next } batch { id } parent { id } copyOf { id }"          \
-    " answerOf { id } parts { made total }" DOCUMENT_DELIVERIES
+    " edits { items { id } next } batch { id } part { number of }"                   \
+    " parts { made total }" FAMILY_FIELDS DOCUMENT_DELIVERIES
 
 /* With --json the timeline is printed, too. */
 static int cmd_docs_run_show(const struct args *a)
@@ -179,15 +180,19 @@ static int run_trace(const struct args *a)
     const json_t *doc, *line;
     size_t i;
 
-    if (!fetch_one(&c, a, "query($id: ID!) { document(id: $id) { id" DOCUMENT_TIMELINE " } }",
+    if (!fetch_one(&c, a,
+                   "query($id: ID!) { document(id: $id) { id" FAMILY_FIELDS DOCUMENT_TIMELINE
+                   " } }",
                    &data, &doc))
         return c.exit_code;
     if (!json_is_array(json_object_get(doc, "timeline")))
         return client_odd(&c, "no timeline in it");
-    if (args_flag(a, "json"))
+    if (args_flag(a, "json")) {
         json_array_foreach(json_object_get(doc, "timeline"), i, line) print_json(line);
-    else
-        document_print_trace(doc);
+        return EXIT_DONE;
+    }
+    document_print_trace(doc);
+    family_print(doc, true);
     return EXIT_DONE;
 }
 
@@ -447,7 +452,7 @@ const struct verb cmd_docs = {
               .run = cmd_docs_run_show },
             { .word = "trace",
               .usage = "ID",
-              .summary = "its timeline: everything that happened to it",
+              .summary = "its timeline, and the documents it comes from and became",
               .least = 1,
               .most = 1,
               .common = FORM_NODE | FORM_JSON,

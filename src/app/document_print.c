@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "app/client.h"
+#include "app/family_print.h"
 #include "app/print.h"
 #include "base/auto.h"
 #include "base/buf.h"
@@ -192,11 +193,13 @@ static void print_parts(const json_t *parts)
 static void print_lineage(const json_t *doc)
 {
     const json_t *edits = json_object_get(json_object_get(doc, "edits"), "items"), *edit;
+    char part[48];
     size_t i;
 
     document_print_field_line("edit of", member_text(json_object_get(doc, "editOf"), "id"));
     document_print_field_line("batch", member_text(json_object_get(doc, "batch"), "id"));
     document_print_field_line("part of", member_text(json_object_get(doc, "parent"), "id"));
+    document_print_field_line("part", family_part(doc, part));
     document_print_field_line("copy of", member_text(json_object_get(doc, "copyOf"), "id"));
     document_print_field_line("answer to", member_text(json_object_get(doc, "answerOf"), "id"));
     print_parts(json_object_get(doc, "parts"));
@@ -227,6 +230,7 @@ void document_print(const json_t *doc)
     print_error(json_object_get(doc, "error"));
     print_answers(doc);
     print_deliveries(json_object_get(doc, "deliveries"));
+    family_print(doc, false);
 }
 
 /* Appends the fields of a timeline line that have no column, the most interesting first. */

@@ -312,6 +312,7 @@ static void check_all(struct config *config, struct yaml_node *root,
     check_cross(&c);
     check_routes(&c);
     check_batches(&c);
+    check_subscriptions(&c);
     check_safety(&c);
     config_build_files(config, &c);
     if (options->also != NULL)

@@ -62,6 +62,9 @@ void check_grammar(struct check *c);
 void check_cross(struct check *c);
 void check_routes(struct check *c);
 void check_batches(struct check *c);
+void check_subscriptions(struct check *c);
+/* Refuses an attribute that stands both directly in `when` and in its `attributes`. */
+void check_doubles(struct check *c, const struct yaml_node *when);
 void check_safety(struct check *c);
 extern const char *const check_batch_words[]; /* attributes of a batch document; NULL ends */
 

@@ -160,6 +160,12 @@ static struct check_names attribute_names(struct check *c)
     return names;
 }
 
+/* Attributes of every document that is a part of another one (part.h). */
+static bool is_of_part(struct str word)
+{
+    return str_is(word, "part") || str_is(word, "parts");
+}
+
 /* Keys of `when` other than sender, receiver and type must be defined attributes. */
 static void check_attributes(struct check *c, const struct check_names *names)
 {
@@ -170,7 +176,7 @@ static void check_attributes(struct check *c, const struct check_names *names)
         char name[PROBLEM_QUOTE], text[1400];
         struct check_hint hint;
 
-        if (check_names_find(names, s->name) != NULL)
+        if (check_names_find(names, s->name) != NULL || is_of_part(s->name))
             continue;
         check_hint_start(&hint, c, s->name);
         for (const struct option *o = when->keys; o->name != NULL; o++)
@@ -202,7 +208,8 @@ static void check_words(struct check *c, const struct check_names *names)
         char name[PROBLEM_QUOTE], text[1400];
         struct check_hint hint;
         const char *word;
-        bool known = check_names_find(names, s->name) != NULL || is_of_batch(c, s->name);
+        bool known = check_names_find(names, s->name) != NULL || is_of_batch(c, s->name) ||
+                     is_of_part(s->name);
 
         check_hint_start(&hint, c, s->name);
         for (size_t i = 0; (word = template_word_at(i)) != NULL; i++) {

@@ -211,8 +211,7 @@ static void check_route_names(struct check *c, const struct route *routes, size_
     }
 }
 
-/* Refuses an attribute that stands both directly in `when` and in its `attributes`. */
-static void check_doubles(struct check *c, const struct yaml_node *when)
+void check_doubles(struct check *c, const struct yaml_node *when)
 {
     const struct yaml_node *inner = yaml_get(when, "attributes");
 

@@ -228,7 +228,7 @@ static const struct option attribute_value = {
     .flags = OPT_OR_LIST | OPT_STAR,
 };
 
-const struct option grammar_when[] = {
+static const struct option grammar_when[] = {
     OPTION("sender", OPT_SYSTEM, "the system that sent it", .flags = OPT_OR_LIST | OPT_STAR,
            .fallback = "*"),
     OPTION("receiver", OPT_SYSTEM, "the system it is for", .flags = OPT_OR_LIST | OPT_STAR,
@@ -265,6 +265,19 @@ static const struct option service_each = {
     .type = OPT_STEP,
     .role = ROLE_SERVICE,
     .noun = "service",
+};
+
+static const struct option subscription_keys[] = {
+    OPTION("to", OPT_SYSTEM, "the systems that get a copy", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTION("when", OPT_MAP, "of which documents, as in a route; left out: of all",
+           .flags = OPT_MORE, .keys = grammar_when),
+    { 0 },
+};
+
+static const struct option subscription_each = {
+    .type = OPT_MAP,
+    .keys = subscription_keys,
+    .noun = "subscription",
 };
 
 static const struct option route_each = {
@@ -345,6 +358,9 @@ const struct option grammar_sections[] = {
     OPTION("services", OPT_NAMED,
            "named steps: a chain has `- NAME` where it runs one, with the options that stand here",
            .each = &service_each),
+    OPTION("subscriptions", OPT_NAMED,
+           "who gets copies of which documents, by the step `subscribe`",
+           .each = &subscription_each),
     OPTION("calendars", OPT_NAMED, "holidays, for windows", .each = &calendar_each),
     OPTION("batches", OPT_NAMED, "how documents are gathered, and what becomes of them then",
            .each = &batch_each),

@@ -15,8 +15,7 @@ extern const struct option grammar_type[];
 extern const struct option grammar_retention[];
 extern const struct option grammar_route[];
 extern const struct option grammar_alerts[];
-extern const struct option grammar_when[]; /* which documents */
-extern const struct option grammar_step;   /* one step of a chain */
+extern const struct option grammar_step; /* one step of a chain */
 extern const struct option grammar_batch[];
 extern const struct option grammar_auth[];
 extern const struct option grammar_oidc[];       /* auth: oidc */

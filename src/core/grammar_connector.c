@@ -272,12 +272,24 @@ static const struct option deliver_keys[] = {
     { 0 },
 };
 
+static const struct option subscribe_keys[] = {
+    OPTION("to", OPT_SUBSCRIPTION,
+           "one or more of `subscriptions`; a system that is in several gets one copy",
+           .flags = OPT_REQUIRED | OPT_OR_LIST),
+    { 0 },
+};
+
 const struct option_kind grammar_steps[] = {
     { .name = "deliver", .help = "send it to endpoints", .keys = deliver_keys },
     { .name = "batch", .help = "gather documents into one", .keys = batch_keys, .ends = true },
     { .name = "route",
       .help = "new sender, receiver or type, back to the router",
       .keys = route_keys,
+      .ends = true },
+    { .name = "subscribe",
+      .help = "a copy for each subscriber, which goes back to the router",
+      .keys = subscribe_keys,
+      .example = "- subscribe: [ articles, prices ]",
       .ends = true },
     { .name = "drop", .help = "end here, on purpose", .keys = drop_keys, .ends = true },
     { 0 },

@@ -23,6 +23,14 @@ static void part_name(struct str own, struct str *name, bool *unknown)
     *unknown = false;
 }
 
+/* What no document has from the one that it is made of. */
+static void part_begin(struct facts *f)
+{
+    f->begin = (struct facts_begin){ 0 };
+    f->partial = false;
+    f->generation++;
+}
+
 struct facts part_facts(struct arena *a, const struct facts *parent,
                         const struct service_part *head, int64_t number, int64_t parts)
 {
@@ -31,9 +39,7 @@ struct facts part_facts(struct arena *a, const struct facts *parent,
     part_name(head->sender, &f.sender, &f.sender_unknown);
     part_name(head->receiver, &f.receiver, &f.receiver_unknown);
     part_name(head->type, &f.type, &f.type_unknown);
-    f.begin = (struct facts_begin){ 0 };
-    f.partial = false;
-    f.generation = parent->generation + 1;
+    part_begin(&f);
     f.attributes = ARENA_ARRAY(a, struct fact, 2 + head->attribute_count + parent->attribute_count);
     f.attribute_count = 0;
     part_number(a, &f, STR("part"), number); /* first: when room ends, others are left out */
@@ -41,5 +47,14 @@ struct facts part_facts(struct arena *a, const struct facts *parent,
         part_number(a, &f, STR("parts"), parts);
     part_inherit(&f, head->attributes, head->attribute_count);
     part_inherit(&f, parent->attributes, parent->attribute_count);
+    return f;
+}
+
+struct facts part_copy_facts(const struct facts *original, struct str receiver)
+{
+    struct facts f = *original;
+
+    part_name(receiver, &f.receiver, &f.receiver_unknown);
+    part_begin(&f);
     return f;
 }

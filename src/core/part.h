@@ -8,8 +8,10 @@
 #include "core/facts.h"
 #include "core/service.h"
 
-/* A document of this generation is a loop: its forefathers make each other. */
-enum { PART_GENERATION_MOST = 16 };
+enum {
+    PART_GENERATION_MOST = 16, /* such a document is a loop: its forefathers make each other */
+    PART_COPIES_MOST = 1000    /* subscribers of a step: their copies are made in one commit */
+};
 
 /* The facts of the part with this number, from 1, of so many (0: not known).  Attributes: `part`
  * and `parts`, those of its head, then those of its parent that it has no own value for.  Its names
@@ -17,3 +19,7 @@ enum { PART_GENERATION_MOST = 16 };
  * lives on the arena. */
 struct facts part_facts(struct arena *a, const struct facts *parent,
                         const struct service_part *head, int64_t number, int64_t parts);
+
+/* The facts of a copy for another receiver, the name of a system.  Its attributes are those of the
+ * original: a copy of part 3 is part 3, as its file name may say.  The result borrows from both. */
+struct facts part_copy_facts(const struct facts *original, struct str receiver);

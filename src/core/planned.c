@@ -130,12 +130,6 @@ static const struct option store_keys[] = {
     { 0 },
 };
 
-static const struct option subscribe_keys[] = {
-    OPTION("to", OPT_SUBSCRIPTION, "one or more of `subscriptions`",
-           .flags = OPT_REQUIRED | OPT_OR_LIST),
-    { 0 },
-};
-
 static const struct option call_time[] = {
     OPTION("timeout", OPT_DURATION, "how long it may take", .least = 1, .fallback = "30s"),
     { 0 },
@@ -233,7 +227,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 
     PLANNED(ROLE_SERVICE, "store", "keep the record, go on with old and new value", store_keys),
-    PLANNED(ROLE_SERVICE, "subscribe", "give copies to subscribers", subscribe_keys, .ends = true),
     PLANNED(ROLE_SERVICE, "enrich", "add what another source knows", enrich_keys),
     PLANNED(ROLE_SERVICE, "call", "let an external HTTP service change it", call_keys),
 
@@ -248,19 +241,6 @@ const struct planned_kind planned_kinds[] = {
 static const struct option job_each = { .type = OPT_KIND, .role = ROLE_JOB, .noun = "job" };
 static const struct option any_each = { .type = OPT_ANY };
 
-static const struct option subscription_keys[] = {
-    OPTION("to", OPT_SYSTEM, "the systems that get a copy", .flags = OPT_REQUIRED | OPT_OR_LIST),
-    OPTION("when", OPT_MAP, "of which documents; left out: of all", .flags = OPT_MORE,
-           .keys = grammar_when),
-    { 0 },
-};
-
-static const struct option subscription_each = {
-    .type = OPT_MAP,
-    .keys = subscription_keys,
-    .noun = "subscription",
-};
-
 #define SECTION(word, of, sentence)                                                                \
     {                                                                                              \
         .name = (word), .type = OPT_NAMED, .flags = OPT_PLANNED, .each = (of), .help = (sentence), \
@@ -268,7 +248,6 @@ static const struct option subscription_each = {
 
 const struct option planned_sections[] = {
     SECTION("jobs", &job_each, "recurring work"),
-    SECTION("subscriptions", &subscription_each, "who gets copies of which documents"),
     SECTION("stores", &any_each, "where content lives"),
     OPTION("content", OPT_NAMED, "how content is copied and checked",
            .flags = OPT_PLANNED | OPT_FREE, .each = &any_each),

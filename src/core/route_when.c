@@ -50,6 +50,11 @@ size_t route_when_count(const struct yaml_node *when)
     return n;
 }
 
+size_t route_value_count(const struct yaml_node *value)
+{
+    return value->kind == YAML_LIST ? value->count : 1;
+}
+
 const struct yaml_node *route_value_first(const struct yaml_node *value)
 {
     return value->kind == YAML_LIST ? value->first : value;
@@ -58,4 +63,43 @@ const struct yaml_node *route_value_first(const struct yaml_node *value)
 const struct yaml_node *route_value_next(const struct yaml_node *value, const struct yaml_node *at)
 {
     return value->kind == YAML_LIST ? at->next : NULL;
+}
+
+static bool route_value_has(const struct yaml_node *value, struct str text)
+{
+    if (text.ptr == NULL)
+        return false;
+    for (const struct yaml_node *v = route_value_first(value); v != NULL;
+         v = route_value_next(value, v))
+        if (str_eq(yaml_text(v), text))
+            return true;
+    return false;
+}
+
+/* A name that no system has is none of those that a configuration can name. */
+static struct str route_fact_of(const struct facts *f, const char *field)
+{
+    const struct str unknown = { 0 };
+
+    if (str_is(STR("type"), field))
+        return f->type;
+    if (str_is(STR("sender"), field))
+        return f->sender_unknown ? unknown : f->sender;
+    return f->receiver_unknown ? unknown : f->receiver;
+}
+
+bool route_when_fits(const struct yaml_node *when, const struct facts *f)
+{
+    struct route_when_walk walk = { 0 };
+    const struct yaml_node *value;
+
+    for (size_t i = 0; i < ROUTE_FIELDS; i++) {
+        value = yaml_get(when, route_fields[i]);
+        if (!route_when_is_any(value) && !route_value_has(value, route_fact_of(f, route_fields[i])))
+            return false;
+    }
+    while ((value = route_when_next(when, &walk)) != NULL)
+        if (!route_value_has(value, facts_attribute(f, value->key->text)))
+            return false;
+    return true;
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "base/str.h"
+#include "core/facts.h"
 #include "core/yaml.h"
 
 enum { ROUTE_FIELDS = 3 };
@@ -36,5 +37,9 @@ const struct yaml_node *route_when_next(const struct yaml_node *when, struct rou
 size_t route_when_count(const struct yaml_node *when);
 
 /* Iterates over the values of a field or attribute: one, or those of its list. */
+size_t route_value_count(const struct yaml_node *value);
 const struct yaml_node *route_value_first(const struct yaml_node *value);
 const struct yaml_node *route_value_next(const struct yaml_node *value, const struct yaml_node *at);
+
+/* A document with these facts fits.  `when` may be NULL: any does. */
+bool route_when_fits(const struct yaml_node *when, const struct facts *f);

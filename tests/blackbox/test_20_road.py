@@ -116,7 +116,7 @@ def test_an_unknown_system_is_a_dead_letter(road):
     assert seen["error"]["code"] == "unknown_system" and "`nowhere`" in seen["error"]["message"]
 
 
-@pytest.mark.proves("EX5", "RO4")
+@pytest.mark.proves("EX5")
 def test_what_cannot_be_read_is_a_dead_letter_with_its_place(road):
     seen = await_state(road, send(road, '{"from": "0012", "to": '), "dead")
     assert seen["error"]["code"] == "extract_failed"
@@ -126,6 +126,15 @@ def test_what_cannot_be_read_is_a_dead_letter_with_its_place(road):
 def test_attributes_choose_a_route(road, receiver):
     await_state(road, send(road, document("invoice", region="north")), "delivered")
     assert len(receiver.requests()) == 1
+
+
+@pytest.mark.proves("RO4")
+def test_a_step_that_finds_no_new_type_is_a_dead_letter(road, receiver):
+    """It keeps what it was known by, so that it is found, and a corrected one starts again."""
+    seen = await_state(road, send(road, document("envelope")), "dead")
+    assert seen["error"]["code"] == "extract_failed" and "type" in seen["error"]["message"], seen
+    assert (seen["sender"], seen["receiver"], seen["type"]) == ("acme", "hub", "envelope")
+    assert not receiver.requests()
 
 
 @pytest.mark.proves("RO9")

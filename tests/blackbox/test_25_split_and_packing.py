@@ -142,6 +142,7 @@ def test_a_bad_document_ends_with_the_place_and_makes_no_part(way, steps, body, 
 MIXED = json.dumps([{"to": "north"}, {"for": "nobody"}, {"to": "south"}]).encode()
 
 
+@pytest.mark.proves("RO4")
 def test_a_bad_part_is_a_dead_letter_by_itself(way):
     node = way(CUT.format('json: "", receiver: "json:/to"'))
     parent = send(node, MIXED)
@@ -154,6 +155,7 @@ def test_a_bad_part_is_a_dead_letter_by_itself(way):
     assert dead["error"]["code"] == "extract_failed" and "no receiver" in dead["error"]["message"], dead
 
 
+@pytest.mark.proves("RO4")
 def test_a_bad_part_is_the_end_of_all(way):
     node = way(CUT.format('json: "", receiver: "json:/to", bad: all'))
     shown = ended(node, send(node, MIXED))

@@ -3,14 +3,17 @@
 The browser is Debian's Chromium; tests/console/*.mjs say what it does.  Pictures of every page in
 light and dark are left in build/screenshots.
 """
+import contextlib
 import gzip
 import json
 import os
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import time
+import uuid
 
 import pytest
 
@@ -216,6 +219,42 @@ def test_what_is_being_sent(make_node, tmp_path):
         browse("moving.mjs", node, SENDING=sending, DONE=done)
     finally:
         gate.close()
+
+
+FAMILY = """\
+systems: { pim: {}, hub: {}, north: {}, south: {} }
+types: { "*": {} }
+gateways:
+  in: { kind: http, auth: none, extract: { sender: "value:pim", receiver: "value:hub", type: "header:X-Type" } }
+subscriptions:
+  articles: { to: [ north, south ] }
+routes:
+  - { name: lists, when: { type: list }, do: [ { split: { json: "", type: "value:article" } } ] }
+  - { name: articles, when: { receiver: hub, type: article }, do: [ { subscribe: articles } ] }
+  - { name: rest, do: [ { drop: } ] }
+"""
+
+
+def row_of(document):
+    """The number that its id holds (base/id.h)."""
+    return uuid.UUID(document).int >> 18 & (1 << 44) - 1
+
+
+def test_a_family_is_followed(make_node):
+    """Parts with their numbers, page by page; copies for whom; answers; from each the way back."""
+    node = make_node(config=FAMILY)
+    node.start()
+    made = node.accept("in", json.dumps(list(range(25))), {"X-Type": "list"})
+    answered, answer = (node.accept("in", "x", {"X-Type": "note"}) for _ in range(2))
+    for document in (made, answered, answer):
+        wait_state(node, document, "done")
+    wait_until(lambda: len(node.documents()) == 25 * 3 + 3, 60, "all copies")
+    assert node.stop() == 0
+    with contextlib.closing(sqlite3.connect(node.data / "waybill.db")) as c:  # LINK_ANSWER of store/road/link.h
+        c.execute("INSERT INTO link(parent, kind, child) VALUES (?, 4, ?)", (row_of(answered), row_of(answer)))
+        c.commit()
+    node.start()
+    browse("family.mjs", node, LIST=made, ANSWER=answer, ANSWERED=answered)
 
 
 def test_a_configuration_that_is_a_file_is_read_only(make_node):

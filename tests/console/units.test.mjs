@@ -178,7 +178,8 @@ test("the trace has a lane for each place and keeps the order of time", async ()
   const entry = (ms, stage, outcome, what = null, duration = null) => ({ time: at(ms), node: null, stage, what, outcome, duration, attempt: null, status: null, config: null, message: null });
   const relatives = { items: [], next: null };
   const trace = layOut({
-    received: at(0), gateway: "in", route: "r", parent: null, editOf: null, batch: null, children: relatives, members: relatives,
+    received: at(0), gateway: "in", route: "r", parent: null, copyOf: null, answerOf: null, editOf: null, batch: null,
+    pieces: relatives, copies: relatives, answers: relatives, edits: relatives, members: relatives,
     timeline: [entry(0, "accept", "stored"), entry(3, "route", "done", "r", 1000), entry(9, "delivery", "retry", "api", 5000), entry(3600000, "operator", "again", "kim")],
     deliveries: [{ endpoint: "api", state: "retrying", held: [] }],
   });
@@ -188,6 +189,23 @@ test("the trace has a lane for each place and keeps the order of time", async ()
   assert.ok(trace.marks.every((m) => m.from <= m.at && m.at <= trace.width));
   assert.equal(trace.waits[0].lane, 2);
   assert.ok(places[3] - places[2] < 20 * (places[1] - places[0]), "an hour is drawn short");
+});
+
+test("the trace leads to the family of a document", async () => {
+  const { layOut, family } = await load("pages/document/lanes.ts");
+  const at = "2026-11-15T12:00:00.000000Z";
+  const relative = (id, more = {}) => ({ id, state: "done", received: at, updated: at, name: null, type: "order", receiver: "hub", part: null, ...more });
+  const page = (...items) => ({ items, next: null });
+  const d = {
+    received: at, gateway: "in", route: "r", parent: relative("p"), copyOf: relative("c"), answerOf: relative("a"), editOf: null, batch: null,
+    pieces: page(relative("p3", { part: { number: 3, of: 10 } }), relative("p4", { part: { number: 4, of: null } })),
+    copies: page(relative("k", { receiver: "shop" })), answers: page(relative("w", { name: "ack.xml" })), edits: page(), members: page(),
+    timeline: [], deliveries: [],
+  };
+  assert.deepEqual(family(d).map(([how, r]) => `${how} ${r.id}`), ["part of p", "copy of c", "answer to a", "part p3", "part p4", "copy for k", "answer w"]);
+  const marks = layOut(d).marks;
+  assert.deepEqual(marks.map((m) => m.href), ["p", "c", "a", "p3", "p4", "k", "w"].map((id) => `/documents/${id}`));
+  assert.deepEqual(marks.slice(3).map((m) => m.title), ["part 3 of 10, order: done", "part 4, order: done", "copy for shop, order: done", "answer order ack.xml: done"]);
 });
 
 test("a piece of a text is a text, wherever it was cut", async () => {

@@ -190,9 +190,31 @@ static bool doc_members(struct graphql_call *call, struct err *err)
     return children_of(call, LINK_MEMBER, err);
 }
 
+/* The words of ChildKind are in the order of enum link_kind. */
 static bool doc_children(struct graphql_call *call, struct err *err)
 {
-    return children_of(call, 0, err);
+    const struct graphql_value *kind = graphql_arg(call, "kind");
+
+    _Static_assert(LINK_EDIT == 1 && LINK_SPLIT == 5 && LINK_KINDS == 6, "as in schema.graphql");
+    return children_of(call, kind->kind == GRAPHQL_ENUM ? kind->number + 1 : 0, err);
+}
+
+struct shown_part {
+    int64_t number, of;
+};
+
+/* Of a document that came in from outside these attributes say nothing. */
+static bool doc_part(struct graphql_call *call, struct err *err)
+{
+    const struct facts *f = &((const struct document_view *)call->parent)->facts;
+    struct shown_part *p = ARENA_NEW(call->arena, struct shown_part);
+
+    (void)err;
+    if (f->generation == 0 || !str_to_i64(facts_attribute(f, STR("part")), &p->number))
+        return graphql_set_null(call);
+    if (!str_to_i64(facts_attribute(f, STR("parts")), &p->of))
+        p->of = 0;
+    return graphql_set_object(call, p);
 }
 
 /* The number counts parts out of scope too, so it is for those who see all. */
@@ -268,6 +290,9 @@ const struct graphql_resolver api_lineage[] = {
     { .field = "Document.parent", .fn = doc_parent },
     { .field = "Document.copyOf", .fn = doc_copy_of },
     { .field = "Document.answerOf", .fn = doc_answer_of },
+    { .field = "Document.part", .fn = doc_part },
+    GRAPHQL_MEMBER("Part.number", struct shown_part, number),
+    API_NUMBER_AT("Part.of", struct shown_part, of),
     { .field = "Document.parts", .fn = doc_parts },
     GRAPHQL_MEMBER("Parts.made", struct offspring_progress, made),
     API_NUMBER_AT("Parts.total", struct offspring_progress, total),

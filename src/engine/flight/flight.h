@@ -91,6 +91,13 @@ struct walk_at {
     enum walk_need need;             /* while it waits */
 };
 
+/* Who gets copies of the document, and of which bytes (road/copies.h). */
+struct flight_copies {
+    const struct str *receivers; /* on the arena; names of systems */
+    size_t count;
+    struct variant *bytes;
+};
+
 /* One delivery, in memory. */
 struct leg {
     struct leg *next;           /* in the memory of its queue, or in a chain of the caller */
@@ -158,10 +165,11 @@ struct flight {
     bool keeps_stages;  /* they are stored as well (`keep: stages`) */
     int64_t step_count; /* steps that ran */
     struct walk_at walk;
-    bool may_block;         /* the thread that walks it may block */
-    bool holds_large;       /* it holds stock->large */
-    struct caged *caged;    /* at a step that runs in a process; on the arena */
-    struct parts *parts;    /* documents that its last step made (road/parts.h); NULL: none */
+    bool may_block;      /* the thread that walks it may block */
+    bool holds_large;    /* it holds stock->large */
+    struct caged *caged; /* at a step that runs in a process; on the arena */
+    struct parts *parts; /* documents that its last step made (road/parts.h); NULL: none */
+    struct flight_copies copies;
     struct variant *peeked; /* whose first bytes are in memory, under stock->peeking */
 
     struct leg **legs;

@@ -11,6 +11,7 @@
 #include "engine/plan/plan_build.h"
 #include "engine/plan/plan_cage.h"
 #include "engine/plan/plan_retain.h"
+#include "engine/plan/plan_subscribe.h"
 #include "store/people/secret.h"
 #include "store/road/accept.h"
 #include "store/store.h"
@@ -581,6 +582,8 @@ static bool build_step(struct builder *b, const struct yaml_node *node, struct p
         step->reason = yaml_text(yaml_get(map, "reason"));
         return true;
     }
+    if (str_is(step->name, "subscribe"))
+        return plan_subscribe_step(b, map, step, err);
     if (str_is(step->name, "batch"))
         return plan_join_step(b, map, kind, step, err);
     return build_service(b, map, kind, step, err);
@@ -697,6 +700,7 @@ static bool plan_plan_build(const struct builder *made, struct config *config, i
     p->config = config_ref(config);
     p->version = version;
     p->arena = (struct arena)ARENA_INIT(PLAN_BYTES_MOST);
+    plan_subscriptions(&b);
     bool ok = plan_build_systems(&b, err) && plan_build_endpoints(&b, err) && add_types(&b, err) &&
               plan_build_retention(&b, err) && plan_batches(&b, err) &&
               plan_build_routes(&b, err) && plan_build_gateways(&b, err);

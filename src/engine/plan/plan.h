@@ -70,7 +70,20 @@ struct plan_endpoint {
     const char *broken; /* why it cannot be used; NULL: it can */
 };
 
-enum plan_step_kind { STEP_SERVICE, STEP_DELIVER, STEP_ROUTE, STEP_DROP, STEP_BATCH };
+enum plan_step_kind {
+    STEP_SERVICE,
+    STEP_DELIVER,
+    STEP_ROUTE,
+    STEP_DROP,
+    STEP_BATCH,
+    STEP_SUBSCRIBE
+};
+
+/* Who gets copies of which documents; `when` and `to` as in the configuration. */
+struct plan_subscription {
+    struct str name;
+    const struct yaml_node *when, *to; /* when NULL: of all (core/route_when.h) */
+};
 
 struct plan_step {
     enum plan_step_kind kind;
@@ -82,10 +95,12 @@ struct plan_step {
                                              * 0: as many as may come in */
     const struct plan_endpoint **endpoints; /* DELIVER */
     size_t endpoint_count;
-    struct extractor *extractor;    /* ROUTE; SERVICE: of its parts, NULL: none */
-    struct str reason;              /* DROP; may be empty */
-    const struct plan_batch *batch; /* BATCH */
-    const struct template *by;      /* splits the batch by value; NULL: not split */
+    struct extractor *extractor;                    /* ROUTE; SERVICE: of its parts, NULL: none */
+    struct str reason;                              /* DROP; may be empty */
+    const struct plan_batch *batch;                 /* BATCH */
+    const struct template *by;                      /* splits the batch by value; NULL: not split */
+    const struct plan_subscription **subscriptions; /* SUBSCRIBE */
+    size_t subscription_count;
 };
 
 /* How a document of a route or type is handled; 0: not set. */
@@ -159,6 +174,8 @@ struct plan {
     struct plan_type *types; /* sorted by name; empty when no type is handled or searched */
     struct plan_batch *batches;
     size_t batch_count;
+    struct plan_subscription *subscriptions; /* sorted by name */
+    size_t subscription_count;
     size_t type_count;
     size_t system_count, endpoint_count, route_count, gateway_count;
     struct plan_retention retention;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "engine/flight/flight.h"
+#include "engine/road/copies.h"
 #include "engine/road/road.h"
 #include "engine/road/walk.h"
 #include "engine/road/walk_facts.h"
@@ -25,6 +26,17 @@ static void dry_add_deliveries(const struct flight *f, const struct plan_step *s
     }
 }
 
+static void dry_add_copies(const struct flight *f, const struct plan_step *s, struct arena *a,
+                           struct dry_result *ret)
+{
+    const struct str *to;
+    size_t count = copies_receivers(s, &f->facts, a, &to);
+
+    for (size_t i = 0; i < count && ret->delivery_count < DRY_DELIVERIES_MOST; i++)
+        ret->deliveries[ret->delivery_count++] =
+            (struct dry_delivery){ .endpoint = DRY_COPY, .system = dry_copy(a, to[i]) };
+}
+
 static void add_route(const struct flight *f, const struct plan_route *r, struct arena *a,
                       struct dry_result *ret)
 {
@@ -36,6 +48,8 @@ static void add_route(const struct flight *f, const struct plan_route *r, struct
             dry_add_deliveries(f, s, a, ret);
         else if (ret->step_count < DRY_STEPS_MOST)
             ret->steps[ret->step_count++] = dry_copy(a, s->name);
+        if (s->kind == STEP_SUBSCRIBE)
+            dry_add_copies(f, s, a, ret);
     }
 }
 

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "core/facts.h"
+#include "core/part.h"
 #include "core/state.h"
 
 struct road;
@@ -24,7 +25,11 @@ struct dry_request {
     struct str head;       /* header fields in stored form: "Name: value\n" ... */
 };
 
-enum { DRY_STEPS_MOST = 64, DRY_DELIVERIES_MOST = 256 };
+enum { DRY_STEPS_MOST = 64, DRY_DELIVERIES_MOST = 256 + PART_COPIES_MOST };
+
+/* The endpoint of a copy for a subscriber, which is its system.  Names of endpoints have no spaces.
+ */
+#define DRY_COPY STR("a subscription")
 
 struct dry_delivery {
     struct str endpoint, system;
@@ -37,7 +42,7 @@ struct dry_result {
     struct str route; /* ptr NULL: none */
     struct str steps[DRY_STEPS_MOST];
     size_t step_count;
-    struct dry_delivery deliveries[DRY_DELIVERIES_MOST];
+    struct dry_delivery deliveries[DRY_DELIVERIES_MOST]; /* and copies */
     size_t delivery_count;
 
     bool dead; /* it would be a dead letter */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "core/grammar.h"
 #include "engine/flight/bytes.h"
+#include "engine/rehearse/dry.h"
 #include "engine/rehearse/past.h"
 #include "engine/road/road.h"
 #include "store/store.h"
@@ -62,6 +63,16 @@ static struct rehearse_delivery joining_of(const struct past_walk *w)
     return d;
 }
 
+/* As for batches: no endpoint has this name. */
+static struct rehearse_delivery copy_of(const struct flight *f, struct str receiver)
+{
+    struct rehearse_delivery d = rehearse_bytes_of(f, f->copies.bytes);
+
+    d.endpoint = DRY_COPY;
+    d.system = receiver;
+    return d;
+}
+
 /* The steps of a batch that the document joined do not count as another route. */
 static const struct plan_route *route_of(const struct past_walk *w)
 {
@@ -86,11 +97,13 @@ static struct rehearse_way way_of(const struct past_walk *walked, struct arena *
         w.code = str_of(dead_codes[f->dead]);
         return w;
     }
-    w.deliveries = ARENA_ARRAY(a, struct rehearse_delivery, f->leg_count + 1);
+    w.deliveries = ARENA_ARRAY(a, struct rehearse_delivery, f->leg_count + 1 + f->copies.count);
     if (walked->batch.ptr != NULL)
         w.deliveries[w.delivery_count++] = joining_of(walked);
     for (size_t i = 0; i < f->leg_count; i++)
         w.deliveries[w.delivery_count++] = delivery_of(f, f->legs[i]);
+    for (size_t i = 0; i < f->copies.count; i++)
+        w.deliveries[w.delivery_count++] = copy_of(f, f->copies.receivers[i]);
     return w;
 }
 
@@ -301,7 +314,7 @@ static bool walk_both(struct scene *s, struct err *err)
 /* Loads the received bytes, to compare them with bytes that a step made. */
 static bool load_received(struct flight *f, struct err *err)
 {
-    if (f->joins == &f->received)
+    if (f->joins == &f->received || f->copies.bytes == &f->received)
         return variant_load(f, &f->received, err);
     for (size_t i = 0; i < f->leg_count; i++)
         if (f->legs[i]->variant == &f->received)

@@ -12,6 +12,9 @@
  * continues through the steps of the batch.  The document of a batch goes through the steps of its
  * batch.  It is not built again, and is skipped if the proposed plan would build it differently.
  *
+ * Copies for subscribers are compared as deliveries to the endpoint DRY_COPY; where they go from
+ * there is a matter of their own routes.
+ *
  * Bounded: one call handles a limited number of documents, newest first, or a limited time; the
  * next call continues.  One document is in memory at a time, and one large document per node.
  *
@@ -48,9 +51,10 @@ enum rehearse_kind {
 extern const char *const rehearse_kinds[REHEARSE_KINDS];
 
 struct rehearse_delivery {
-    struct str endpoint; /* or `batch NAME`, with its part, for a document that joins one */
+    struct str endpoint; /* or `batch NAME`, with its part, for a document that joins one, or
+                            DRY_COPY */
     struct str system;   /* for a batch: the document's receiver, may be empty */
-    const struct config_endpoint *as; /* the endpoint's definition; NULL: a batch */
+    const struct config_endpoint *as; /* the endpoint's definition; NULL: a batch or a copy */
     bool received;                    /* the received bytes, unchanged */
     struct str bytes;                 /* ptr NULL: large, and both ways send the received bytes */
     int64_t size;

@@ -35,7 +35,8 @@ struct parts {
     int64_t begun;                /* parts so far ... */
     int64_t had;                  /* ... and those that an earlier run committed */
     int64_t committed;
-    int64_t total; /* as the service says; 0: it does not know */
+    int64_t total;   /* as the service says; 0: it does not know */
+    struct str same; /* copies: what is not uploaded has these bytes; ptr NULL: parts */
     void (*settled)(struct store_op *op);
 
     /* The part that is being made. */
@@ -96,7 +97,9 @@ static void chunk_fill(struct chunk *c)
 
     for (size_t i = 0; i < c->op.count; i++)
         if (!c->list[i].is_uploaded)
-            c->list[i].bytes = str_mem(c->bytes.ptr + c->from[i], (size_t)c->list[i].size);
+            c->list[i].bytes = p->same.ptr != NULL
+                                   ? p->same
+                                   : str_mem(c->bytes.ptr + c->from[i], (size_t)c->list[i].size);
     c->op = (struct offspring_op){ .op = { .verb = &offspring_verb },
                                    .task = f->settle.task,
                                    .doc = f->source.num,
@@ -399,6 +402,36 @@ int64_t parts_count(const struct flight *f)
     return f->parts->begun;
 }
 
+/* ---- copies ---- */
+
+/* The receiver is a name that the store knows, and these are not among the bytes of the facts: all
+ * copies have the same. */
+void parts_copy(struct flight *f, const struct parts_copies *c)
+{
+    struct facts facts = part_copy_facts(&f->facts, c->receivers[0]);
+    struct settle_op named = { 0 };
+
+    parts_make(f);
+    f->parts->same = c->bytes;
+    settling_fill_facts(f->road, &facts, NULL, &f->parts->now->arena, &named);
+    for (size_t i = 0; i < c->count; i++) {
+        struct offspring_part *copy = chunk_add(f->parts->now);
+
+        *copy = (struct offspring_part){ .kind = LINK_COPY,
+                                         .size = c->size,
+                                         .sha256 = c->sha256,
+                                         .sender = named.sender,
+                                         .type = named.type,
+                                         .facts = named.facts,
+                                         .name = f->name,
+                                         .ctype = f->ctype };
+        (void)name_find(f->road->store, NAME_SYSTEM, c->receivers[i], &copy->receiver);
+        copy->is_uploaded = i + c->upload_count >= c->count;
+        if (copy->is_uploaded)
+            copy->uploaded = c->uploads[i + c->upload_count - c->count];
+    }
+}
+
 static void chunk_drop(struct chunk *c)
 {
     chunk_drop_uploads(c);
@@ -441,7 +474,10 @@ static void parts_settled(struct store_op *op)
     if (op->ok && c->op.result != OFFSPRING_MADE)
         f->settle.ours = false;
     if (op->ok && c->op.result == OFFSPRING_ELSEWHERE)
-        of->ok = err_set(&of->err, ERR_PERMANENT, 0, "its parts are not where they were");
+        of->ok = c->of->same.ptr != NULL
+                     ? err_set(&of->err, ERR_LIMIT, 0,
+                               "another version has made parts of it, and it is not copied as well")
+                     : err_set(&of->err, ERR_PERMANENT, 0, "its parts are not where they were");
     if (of->ok)
         c->op.count = 0; /* adopted, or swept */
     c->of->settled(of);

@@ -17,8 +17,10 @@
  */
 #pragma once
 
+#include "base/digest.h"
 #include "core/service.h"
 #include "engine/flight/flight.h"
+#include "store/segment/segment.h"
 
 #define PARTS_FAILED STR("part failed")
 
@@ -30,6 +32,21 @@ bool parts_end(struct flight *f, struct service_io *io, struct service_failure *
 int64_t parts_count(const struct flight *f);
 /* Forgets what is not committed.  Nothing without parts. */
 void parts_drop(struct flight *f);
+
+/* One copy of the document per receiver, all in the commit that settles the flight
+ * (road/copies.h).  The first ones have the bytes, which are lent until then; the last
+ * `upload_count` have uploads, which are theirs from here on. */
+struct parts_copies {
+    const struct str *receivers; /* names of systems */
+    size_t count;                /* up to OFFSPRING_PARTS_MOST */
+    struct str bytes;            /* not NULL */
+    const struct payload_ref *uploads;
+    size_t upload_count;
+    int64_t size;
+    struct sha256 sha256;
+};
+
+void parts_copy(struct flight *f, const struct parts_copies *c);
 
 /* The operation that settles the flight and makes its last parts; f->settle is prepared, and
  * settled() is called on a writer's thread, with f->settle.op filled in. */

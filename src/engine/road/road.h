@@ -13,7 +13,7 @@
  *   walk        extract, route, steps                   join        members of batches (batcher.h)
  *   step        one step of a chain                     caging      walks that wait for a process
  *   walk_facts  who it is from and for                  parts       documents made of one
- *   outcome     from a verdict to a state
+ *   outcome     from a verdict to a state               copies      one for each subscriber
  *   answers     what receivers answered, to be kept
  *   order       ordered deliveries                      order_keep  flights that wait in a lane
  *   redrive     dead letters start again                endpoints   breakers and pauses, stored

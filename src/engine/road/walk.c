@@ -7,8 +7,8 @@
  * The method.  The walk is a computation in memory.  It extracts the facts, asks the router for a
  * route, and runs the steps of that route in order.  A service step makes a new variant of the
  * bytes; a `deliver` step adds a leg per endpoint, which refers to the variant at that point; a
- * `route` step extracts again and goes back to the router; `drop` and `batch` end the walk.  All
- * legs are sent after the walk, by the caller.
+ * `route` step extracts again and goes back to the router; `drop`, `batch` and `subscribe` end the
+ * walk.  All legs are sent after the walk, by the caller.
  *
  * A step that cannot run on this thread makes the walk wait.  Its place (f->walk) says where it is:
  * the route, the step, the bytes that the step reads, and what the router was asked.  Nothing else
@@ -67,6 +67,7 @@
 #include "base/require.h"
 #include "core/part.h"
 #include "engine/flight/bytes.h"
+#include "engine/road/copies.h"
 #include "engine/road/join.h"
 #include "engine/road/outcome.h"
 #include "engine/road/parts.h"
@@ -307,6 +308,8 @@ static enum way walk_step(struct flight *f, const struct plan_step *s)
         return walk_drop(f, s);
     case STEP_BATCH:
         return join_batch(f, s, f->walk.bytes) ? WAY_ENDS : WAY_DEAD;
+    case STEP_SUBSCRIBE:
+        return copies_make(f, s);
     }
     return WAY_DEAD;
 }

@@ -18,6 +18,7 @@
 #include "store/road/accept.h"
 #include "store/road/claims.h"
 #include "store/road/done.h"
+#include "store/road/link.h"
 #include "store/road/order.h"
 #include "store/road/retain_days.h"
 #include "store/road/settle.h"
@@ -330,15 +331,35 @@ static bool retry_parts(struct work *k, struct err *err)
     return send_parts(k, err) && operate_add_line(k, TIMELINE_AGAIN, 0, err);
 }
 
+/* Copies are made by the run that made its deliveries, and a new run would make them once more. */
+static bool has_copies(struct work *k, bool *ret, struct err *err)
+{
+    struct db_args args =
+        DB_ARGS(db_int(k->doc), db_int(LINK_COPY), db_int(0), db_int(LINK_COPY), db_int(1));
+    int64_t first;
+    size_t count;
+
+    if (!rows_ints(k->w->db, SQL_LINK_CHILDREN, args, &first, 1, &count, err))
+        return false;
+    *ret = count > 0;
+    return true;
+}
+
 /* A new run: deliveries that are not delivered are dropped, the run creates them anew. */
 static bool restart(struct work *k, struct err *err)
 {
     struct db_value doc = db_int(k->doc);
+    bool copied;
 
     if (!k->order->again &&
         (has_state(k, BIT(DELIVERY_DELIVERED) | BIT(DELIVERY_IN_DOUBT)) || was_sent(k)))
         return operate_say(k, OPERATE_NOTHING,
                            "a receiver has it, or may have it; --again sends it there again too");
+    if (!has_copies(k, &copied, err))
+        return false;
+    if (copied && !k->order->again)
+        return operate_say(k, OPERATE_NOTHING,
+                           "its subscribers have copies of it; --again makes new ones too");
     for (size_t i = 0; i < k->parts.count; i++)
         k->parts.list[i].chosen = true;
     if (!find_parts(k, err))

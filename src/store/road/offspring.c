@@ -53,6 +53,7 @@ struct parent {
     int64_t gateway, caller;
     struct str head;
     int64_t seq, child, span;
+    int64_t again;         /* how often it was started again with --again */
     int64_t first, stride; /* child of the first part, and from one to the next */
 };
 
@@ -85,6 +86,7 @@ static void offspring_read_parent(struct db_rows *row, struct arena *a, void *to
                                             .head = row_text(row, OFFSPRING_PARENT_HEAD, a),
                                             .seq = db_get_int(row, OFFSPRING_PARENT_SEQ),
                                             .child = db_get_int(row, OFFSPRING_PARENT_CHILD),
+                                            .again = db_get_int(row, OFFSPRING_PARENT_AGAIN),
                                             .span = db_is_null(row, OFFSPRING_PARENT_SPAN)
                                                         ? ORDER_SPAN
                                                         : db_get_int(row, OFFSPRING_PARENT_SPAN) };
@@ -112,7 +114,9 @@ static bool place_children(struct brood *k, struct err *err)
     bool at_once = now->made == 0 && k->o->end != NULL; /* this chunk is the only one */
     int64_t room = total > 0 ? total : at_once ? upto : OFFSPRING_TOTAL_MOST;
 
-    if (now->earlier > 0) /* the places may be taken */
+    bool copies = k->placed > 0 && k->o->parts[0].kind == LINK_COPY; /* these are not counted */
+
+    if (now->earlier > 0 || (copies && p->again > 0)) /* the places may be taken */
         p->seq = 0;
     if (p->seq == 0 || k->placed == 0)
         return true;

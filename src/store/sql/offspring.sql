@@ -13,8 +13,8 @@ ON CONFLICT(doc) DO UPDATE SET made = excluded.made, total = excluded.total, con
 
 -- name: offspring_parent
 -- in:  $1 num int
--- out: gateway, caller, seq, child, span, head
-SELECT gateway, caller, seq, child, span, head FROM doc WHERE num = $1;
+-- out: gateway, caller, seq, child, span, again, head
+SELECT gateway, caller, seq, child, span, again, head FROM doc WHERE num = $1;
 
 -- name: doc_add_child
 -- in:  $1 num int, $2 id bytes, $3 gateway int, $4 caller int, $5 config int, $6 received int, $7 size int,

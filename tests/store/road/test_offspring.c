@@ -397,6 +397,38 @@ TEST(a_document_that_starts_again_makes_its_parts_again)
     store_close(s);
 }
 
+static bool make_copies(struct store *s, const struct accept_op *parent, const struct task *t,
+                        size_t count)
+{
+    AUTO(family_done) struct family f;
+
+    family_init(&f, t, parent->num, 0, count, (int64_t)count);
+    f.end.gateway = parent->gateway;
+    f.end.seq = parent->seq;
+    for (size_t i = 0; i < count; i++)
+        f.op.parts[i].kind = LINK_COPY;
+    return family_commit(s, &f) && f.op.result == OFFSPRING_MADE && f.end.over;
+}
+
+/* The first copies may not be routed yet: the places of an ordered document are theirs. */
+TEST(a_document_that_starts_again_is_copied_again)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op parent;
+    struct task t[4];
+
+    CHECK(s != NULL);
+    order_number(s, true);
+    CHECK(born_docs(s, &parent, 1) && make_copies(s, &parent, &parent.task, 3));
+    CHECK(ask(&h, "SELECT count(*) FROM order_open") == 3);
+    CHECK(retry(s, &parent.id, FAMILY_VERSION, true, RETRY_ROUTE));
+    CHECK(claim(s, 4, t) == 4 && t[3].id == parent.num && make_copies(s, &parent, &t[3], 3));
+    CHECK(linked(s, parent.num, LINK_COPY) == 6);
+    CHECK(ask(&h, "SELECT count(*) FROM doc WHERE seq = 0 AND child IS NULL") == 3);
+    store_close(s);
+}
+
 /* Its gateway never saw it: there is nothing to extract again. */
 TEST(a_part_keeps_its_facts_when_it_starts_again)
 {

@@ -98,6 +98,12 @@ static const struct {
     { "subscriptions: { a: { to: s, when: { sender: x } } }\n", 1, "there is no system `x`", "" },
     { "subscriptions: { news: { to: s } }\nroutes: [ { name: a, do: [ subscribe: nws ] } ]\n", 2,
       "there is no subscription `nws`", "did you mean `news`?" },
+    { "gateways: { g: { kind: http, extract: { attributes: { k: \"value:1\" } } } }\n"
+      "subscriptions: { a: { to: s, when: { k: a, attributes: { k: b } } } }\n",
+      2, "stands in `when` twice", "keep one of them" },
+    { "subscriptions: { a: { to: s } }\nroutes: [ { name: a, do: [ subscribe: a, deliver: e ] } "
+      "]\n",
+      2, "nothing", "" },
 };
 
 TEST(services_and_subscriptions_are_checked)
@@ -126,15 +132,100 @@ TEST(a_mistake_in_a_service_is_told_once)
     CHECK(report.problems.count == 1 && report.problems.items[0].place.line == 4);
 }
 
-TEST(subscriptions_are_kept_and_named_in_a_warning)
+TEST(subscriptions_are_read_without_a_warning)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct config *c =
-        load("subscriptions: { a: { to: [ s, t ], when: { type: x } }, b: { to: s } }\n", &report);
+        load("subscriptions: { a: { to: [ s, t ], when: { type: x } }, b: { to: s } }\n"
+             "routes: [ { name: r, do: [ subscribe: [ a, b ] ] } ]\n",
+             &report);
 
-    CHECK(c != NULL && report.warnings.count == 1);
-    CHECK(strstr(report.warnings.items[0].message, "`subscriptions` is not run") != NULL);
+    CHECK(c != NULL && report.warnings.count == 0);
     config_unref(c);
+}
+
+/* Every part and its copies have these attributes. */
+TEST(the_number_of_a_part_may_stand_in_names_and_conditions)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct config *c = config_load(
+        STR("systems: { s: {} }\nendpoints: { e: { kind: http, system: s, url: \"http://h/\","
+            " headers: { X-Part: \"${part} of ${parts}\" } } }\n"
+            "routes:\n  - { name: first, when: { part: \"1\" }, do: [ deliver: e ] }\n"
+            "  - { name: whole, do: [ split: { lines: 1 } ] }\n"),
+        "test", &options, &report);
+
+    CHECK(c != NULL && report.problems.count == 0 && report.warnings.count == 0);
+    config_unref(c);
+}
+
+/* A step `subscribe` over two subscriptions of `each` systems, `shared` of which are in both. */
+static void put_subscribers(struct buf *to, int each, int shared)
+{
+    int all = 2 * each - shared;
+
+    buf_puts(to, "systems: {");
+    for (int i = 0; i < all; i++)
+        buf_printf(to, " s%d: {},", i);
+    buf_puts(to, " }\nsubscriptions: { a: { to: [");
+    for (int i = 0; i < each; i++)
+        buf_printf(to, " s%d,", i);
+    buf_puts(to, " ] }, b: { to: [");
+    for (int i = each - shared; i < all; i++)
+        buf_printf(to, " s%d,", i);
+    buf_puts(to, " ] } }\nroutes: [ { name: r, do: [ subscribe: [ a, b ] ] } ]\n");
+}
+
+TEST(a_step_has_a_thousand_subscribers_at_most)
+{
+    static const struct {
+        int each, shared;
+        const char *message;
+    } cases[] = { { 500, 0, NULL },
+                  { 501, 2, NULL },
+                  { 900, 800, NULL },
+                  { 501, 1, "this step has 1001 subscribers" },
+                  { 600, 0, "this step has 1200 subscribers" } };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+        AUTO(buf_done) struct buf text = BUF_INIT(1 << 20);
+
+        put_subscribers(&text, cases[i].each, cases[i].shared);
+        struct config *c = config_load(buf_view(&text), "t", &options, &report);
+
+        CHECK((c != NULL) == (cases[i].message == NULL));
+        CHECK(c != NULL ||
+              (report.problems.count == 1 && report.problems.items[0].place.line == 3));
+        CHECK(c != NULL || strstr(report.problems.items[0].message, cases[i].message) != NULL);
+        config_unref(c);
+    }
+}
+
+/* Every step names every subscription several times: nobody sorts all of them. */
+TEST(many_subscribers_are_counted_quickly)
+{
+    enum { STEPS = 300, NAMES = 300, SYSTEMS = 400 };
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    AUTO(buf_done) struct buf text = BUF_INIT(8 << 20);
+
+    buf_puts(&text, "types: { \"*\": {} }\nsystems: { s: {} }\nsubscriptions: { a: { to: [");
+    for (int i = 0; i < SYSTEMS; i++)
+        buf_puts(&text, " s,");
+    buf_puts(&text, " ] } }\nroutes:\n");
+    for (int i = 0; i < STEPS; i++) {
+        buf_printf(&text, "  - { name: r%d, when: { type: t%d }, do: [ subscribe: [", i, i);
+        for (int k = 0; k < NAMES; k++)
+            buf_puts(&text, " a,");
+        buf_puts(&text, " ] ] }\n");
+    }
+    struct config *c = config_load(buf_view(&text), "t", &options, &report);
+    bool found = false;
+
+    for (size_t i = 0; i < report.problems.count; i++)
+        found |=
+            strstr(report.problems.items[i].message, "too many subscribers to be counted") != NULL;
+    CHECK(c == NULL && found);
 }
 
 /* Work that grows with the square of a hostile text would take minutes. */

@@ -42,6 +42,28 @@ TEST(part_has_from_its_parent_what_it_does_not_say)
     CHECK(part_facts(&a, &f, &head, 1, 1).generation == 2);
 }
 
+TEST(a_copy_is_its_original_for_another_receiver)
+{
+    struct facts original = { .sender = STR("acme"),
+                              .receiver = STR("ZZ"),
+                              .type = STR("article"),
+                              .receiver_unknown = true,
+                              .type_unknown = true,
+                              .partial = true,
+                              .generation = 3,
+                              .batches = 2,
+                              .attributes = of_parent,
+                              .attribute_count = 4 };
+
+    facts_keep_begin(&original);
+    struct facts f = part_copy_facts(&original, STR("hub"));
+
+    CHECK(str_is(f.sender, "acme") && str_is(f.type, "article") && f.type_unknown);
+    CHECK(str_is(f.receiver, "hub") && !f.receiver_unknown);
+    CHECK(!f.begin.is && !f.partial && f.batches == 2 && f.generation == 4);
+    CHECK(f.attribute_count == 4 && str_is(facts_attribute(&f, STR("part")), "7"));
+}
+
 TEST(part_of_how_many_may_not_be_known_yet)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);

@@ -59,14 +59,33 @@ function laneOf(e: TimelineEntry): string {
   }
 }
 
-function family(d: DocumentDetail): [string, Relative][] {
-  return [
-    ...(d.parent ? [["part of", d.parent] as [string, Relative]] : []),
-    ...(d.editOf ? [["edit of", d.editOf] as [string, Relative]] : []),
-    ...(d.batch ? [["batch", d.batch] as [string, Relative]] : []),
-    ...d.children.items.map((c): [string, Relative] => ["became", c]),
-    ...d.members.items.map((c): [string, Relative] => ["member", c]),
+/** How each relative is related, ancestors first. */
+export function family(d: DocumentDetail): [string, Relative][] {
+  const above: [string, Relative | null][] = [
+    ["part of", d.parent],
+    ["copy of", d.copyOf],
+    ["answer to", d.answerOf],
+    ["edit of", d.editOf],
+    ["batch", d.batch],
   ];
+  const below: [string, Relative[]][] = [
+    ["part", d.pieces.items],
+    ["copy for", d.copies.items],
+    ["answer", d.answers.items],
+    ["edit", d.edits.items],
+    ["member", d.members.items],
+  ];
+  return [
+    ...above.flatMap(([how, r]): [string, Relative][] => (r ? [[how, r]] : [])),
+    ...below.flatMap(([how, list]) => list.map((r): [string, Relative] => [how, r])),
+  ];
+}
+
+/** "part 3 of 10, order", "copy for hub, order" */
+function nameOf(how: string, r: Relative): string {
+  if (how === "part" && r.part) return `part ${r.part.number}${r.part.of ? ` of ${r.part.of}` : ""}, ${r.type ?? "document"}`;
+  if (how === "copy for") return `copy for ${r.receiver ?? "nobody"}, ${r.type ?? "document"}`;
+  return `${how} ${r.type ?? ""} ${r.name ?? r.id}`;
 }
 
 /** Units for a gap: 10 for nothing, some 14 more for each power of ten above a tenth of a millisecond. */
@@ -124,7 +143,7 @@ export function layOut(d: DocumentDetail): Trace {
   marks.push(
     ...relatives.map(([how, r]): Mark => {
       const at = scale.at(Math.max(first, micros(r.received)));
-      return { lane: lanes.indexOf(FAMILY), at, from: at, word: r.state, title: `${how} ${r.type ?? ""} ${r.name ?? r.id}: ${r.state}`, line: -1, href: `/documents/${r.id}` };
+      return { lane: lanes.indexOf(FAMILY), at, from: at, word: r.state, title: `${nameOf(how, r)}: ${r.state}`, line: -1, href: `/documents/${r.id}` };
     }),
   );
   const waits = d.deliveries.filter(isWaiting).map((v): Wait => {

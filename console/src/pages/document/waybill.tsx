@@ -1,9 +1,13 @@
 // waybill.tsx - the properties of a document: sender, receiver, type, and more.
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import * as api from "../../api";
+import { ask, AskError } from "../../base/ask";
 import { size } from "../../base/format";
 import { addressOf } from "../documents/filter";
-import type { DocumentDetail, Relative } from "../../types";
+import type { ChildKind, DocumentDetail, Page, Part, Relative } from "../../types";
 import { Copy } from "../../ui/copy";
+import { Failed } from "../../ui/say";
 import { State } from "../../ui/state";
 import { Time } from "../../ui/time";
 
@@ -31,17 +35,87 @@ export function RelativeLink({ to }: { to: Relative }) {
   );
 }
 
-function Relatives({ name, list, next }: { name: string; list: Relative[]; next: string | null }) {
-  if (list.length === 0) return null;
+function Ancestor({ name, to }: { name: string; to: Relative | null }) {
+  if (!to) return null;
   return (
     <Fact name={name}>
-      {list.map((r) => (
-        <div key={r.id}>
-          <RelativeLink to={r} />
-        </div>
-      ))}
-      {next && <span class="quiet">and more</span>}
+      <RelativeLink to={to} />
     </Fact>
+  );
+}
+
+interface RelativesProps {
+  name: string;
+  /** Whose relatives these are. */
+  of: string;
+  kind: ChildKind;
+  first: Page<Relative>;
+  /** What tells one from the others. */
+  label?: (r: Relative) => string | null;
+}
+
+/** The first page of them comes with the document, the others when they are asked for. */
+function Relatives({ name, of, kind, first, label }: RelativesProps) {
+  const [more, setMore] = useState<Relative[]>([]);
+  const [next, setNext] = useState<string | null | undefined>(undefined);
+  const [error, setError] = useState<AskError | null>(null);
+  const after = next === undefined ? first.next : next;
+  if (first.items.length === 0 && !after) return null;
+  const ids = new Set(first.items.map((r) => r.id));
+  const shown = [...first.items, ...more.filter((r) => !ids.has(r.id))];
+  const load = () => {
+    setError(null);
+    ask(api.children, { id: of, kind, after: after! }).then(
+      ({ document: d }) => {
+        setMore([...more, ...(d?.children.items ?? [])]);
+        setNext(d?.children.next ?? null);
+      },
+      (e: unknown) => setError(e instanceof AskError ? e : new AskError("failed", String(e))),
+    );
+  };
+  return (
+    <Fact name={name}>
+      <ul class={`relatives ${kind}`}>
+        {shown.map((r) => (
+          <li key={r.id}>
+            {label && <span class="quiet">{label(r)} </span>}
+            <RelativeLink to={r} />
+          </li>
+        ))}
+      </ul>
+      <Failed error={error} again={load} />
+      {after && (
+        <>
+          <button class="more" onClick={load}>
+            Show more
+          </button>{" "}
+          <a href={addressOf([{ name: "parent", value: of }])}>Search them</a>
+        </>
+      )}
+    </Fact>
+  );
+}
+
+function partText(p: Part): string {
+  return p.of === null ? `${p.number}` : `${p.number} of ${p.of}`;
+}
+
+function Family({ document: d }: { document: DocumentDetail }) {
+  const made = d.parts && `Parts (${d.parts.made}${d.parts.total === null ? " so far" : d.parts.total === d.parts.made ? "" : ` of ${d.parts.total}`})`;
+  return (
+    <>
+      <Ancestor name="Part of" to={d.parent} />
+      {d.part && <Fact name="Part">{partText(d.part)}</Fact>}
+      <Ancestor name="Copy of" to={d.copyOf} />
+      <Ancestor name="Answer to" to={d.answerOf} />
+      <Ancestor name="Edit of" to={d.editOf} />
+      <Ancestor name="Batch" to={d.batch} />
+      <Relatives name={made ?? "Parts"} of={d.id} kind="part" first={d.pieces} label={(r) => r.part && partText(r.part)} />
+      <Relatives name="Copies" of={d.id} kind="copy" first={d.copies} label={(r) => r.receiver} />
+      <Relatives name="Answers" of={d.id} kind="answer" first={d.answers} />
+      <Relatives name="Edits" of={d.id} kind="edit" first={d.edits} />
+      <Relatives name="Members" of={d.id} kind="member" first={d.members} />
+    </>
   );
 }
 
@@ -83,23 +157,7 @@ export function Waybill({ document: d }: { document: DocumentDetail }) {
               <a href={addressOf([{ name: "where", value: `${a.name}=${a.value}` }])}>{a.value}</a>
             </Fact>
           ))}
-          {d.parent && (
-            <Fact name="Part of">
-              <RelativeLink to={d.parent} />
-            </Fact>
-          )}
-          {d.editOf && (
-            <Fact name="Edit of">
-              <RelativeLink to={d.editOf} />
-            </Fact>
-          )}
-          {d.batch && (
-            <Fact name="Batch">
-              <RelativeLink to={d.batch} />
-            </Fact>
-          )}
-          <Relatives name="Derived" list={d.children.items} next={d.children.next} />
-          <Relatives name="Members" list={d.members.items} next={d.members.next} />
+          <Family key={d.id} document={d} />
           {d.kept && (
             <Fact name="Kept">
               {d.kept.reason} <span class="quiet">({d.kept.by})</span>

@@ -265,6 +265,78 @@ TEST(documents_that_make_each_other_end)
     scene_close(&s);
 }
 
+/* ---- copies ---- */
+
+TEST(each_subscriber_gets_one_copy_in_the_commit_that_ends_the_document)
+{
+    struct scene s = scene_open("{ bang: {} }, { subscribe: [ all, others, notes ] }");
+    struct str body = STR("one");
+    struct accept_op a = accepted(&s, body, true);
+    struct flight *f = flight_of_doc(&s, &a, body);
+    struct arena arena = ARENA_INIT(64 << 20);
+    struct document last = { 0 };
+
+    f->may_block = false; /* small bytes need no such thread */
+    CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_OVER && f->leg_count == 0);
+    CHECK(scene_says(f, "a copy for each of 3 subscribers"));
+    CHECK(children(&s, a.num, &last, &arena) == 0); /* nothing yet */
+    CHECK(settles(&s, f));
+    CHECK(children(&s, a.num, &last, &arena) == 3 && progress(&s, a.num).made == 0);
+    CHECK(last.source.size == 4);                              /* "one!" */
+    CHECK(str_is(name_text(s.store, last.receiver), "south")); /* the last by name */
+    arena_done(&arena);
+    scene_close(&s);
+}
+
+TEST(without_a_subscriber_the_document_is_done)
+{
+    struct scene s = scene_open("{ subscribe: others }");
+    struct str body = STR("one");
+    struct accept_op a = accepted(&s, body, true);
+    struct flight *f = flight_of_doc(&s, &a, body);
+
+    CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_OVER && f->parts == NULL);
+    CHECK(scene_says(f, "nobody gets a copy"));
+    CHECK(settles(&s, f));
+    scene_close(&s);
+}
+
+/* What does not fit into the commit is uploaded before, on a thread that may block. */
+TEST(copies_of_large_bytes_have_uploads_of_their_own)
+{
+    struct scene s = scene_open("{ wide: {} }, { subscribe: all }");
+    char body[30001] = { 0 };
+    struct arena arena = ARENA_INIT(64 << 20);
+    struct document last = { 0 };
+
+    memset(body, 'x', sizeof body - 1);
+    struct accept_op a = accepted(&s, str_of(body), true);
+    struct flight *f = flight_of_doc(&s, &a, str_of(body));
+
+    f->may_block = false;
+    CHECK(walk(f) == WALK_WAITS && f->walk.need == WALK_NEEDS_THREAD);
+    f->may_block = true;
+    CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_OVER && settles(&s, f));
+    CHECK(children(&s, a.num, &last, &arena) == 2);
+    CHECK(last.source.size == (int64_t)(sizeof body - 1) * WIDE);
+    CHECK(last.source.place.seg == PAYLOAD_IN_FILE);
+    arena_done(&arena);
+    scene_close(&s);
+}
+
+TEST(a_dry_walk_says_who_would_get_a_copy)
+{
+    struct scene s = scene_open("{ bang: {} }, { subscribe: [ notes, all ] }");
+    struct flight *f = scene_flight(&s, "one", 0);
+
+    f->dry = true;
+    CHECK(walk(f) == WALK_ENDS && f->parts == NULL && f->copies.count == 3);
+    CHECK(str_is(f->copies.receivers[0], "hub") && str_is(f->copies.receivers[2], "south"));
+    CHECK(str_is(buf_view(&f->copies.bytes->buf), "one!"));
+    scene_end(f);
+    scene_close(&s);
+}
+
 int main(void)
 {
     return test_main();

@@ -179,7 +179,9 @@ static void scene_plan(struct scene *s, const char *steps)
     struct err err = { 0 };
 
     buf_printf(&text,
-               "systems: { hub: {} }\ntypes: { note: {}, other: {} }\n"
+               "systems: { hub: {}, north: {}, south: {} }\ntypes: { note: {}, other: {} }\n"
+               "subscriptions: { all: { to: [ south, north ] }, notes: { to: [ north, hub ],"
+               " when: { type: note } }, others: { to: south, when: { type: other } } }\n"
                "gateways:\n  in: { kind: http, auth: none, limits: { size: 80MiB },\n"
                "        extract: { receiver: \"value:hub\", type: \"value:note\" } }\n"
                "endpoints:\n  out: { kind: http, url: \"http://127.0.0.1:9/\", system: hub }\n"
