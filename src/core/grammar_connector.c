@@ -30,11 +30,11 @@ const struct option grammar_gateway[] = {
 
 /* ---- keys of every endpoint ---- */
 
-static const struct option retry_keys[] = {
+const struct option grammar_retry[] = {
     OPTION("first", OPT_DURATION, "the wait before the first repetition; it doubles from there",
            .least = 1, .fallback = "1s"),
     OPTION("most", OPT_DURATION, "the longest wait", .least = 1, .fallback = "10m"),
-    OPTION("for", OPT_DURATION, "after this long the delivery is a dead letter", .fallback = "3d"),
+    OPTION("for", OPT_DURATION, "after this long it is a dead letter", .fallback = "3d"),
     { 0 },
 };
 
@@ -71,7 +71,7 @@ const struct option grammar_endpoint[] = {
            .least = 1, .fallback = SEND_TIMEOUT),
     OPTION("connect_timeout", OPT_DURATION, "how long connecting may take", .least = 1,
            .fallback = "10s"),
-    OPTION("retry", OPT_MAP, "how a delivery is repeated", .keys = retry_keys),
+    OPTION("retry", OPT_MAP, "how a delivery is repeated", .keys = grammar_retry),
     OPTION("outcome", OPT_NAMED, "what an answer means, by its status", .flags = OPT_FREE,
            .each = &outcome_each, .noun = "outcome of"),
     OPTION("breaker", OPT_MAP, "when it stops trying for a while", .keys = breaker_keys),

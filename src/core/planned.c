@@ -171,12 +171,6 @@ static const struct option validate_keys[] = {
     { 0 },
 };
 
-static const struct option store_keys[] = {
-    OPTION("key", OPT_EXPR, "the key of the record", .flags = OPT_REQUIRED | OPT_OR_LIST),
-    OPTION("set", OPT_NAME, "the set of records; left out: the document's type"),
-    { 0 },
-};
-
 static const struct option subscribe_keys[] = {
     OPTION("to", OPT_SUBSCRIPTION, "one or more of `subscriptions`",
            .flags = OPT_REQUIRED | OPT_OR_LIST),
@@ -191,20 +185,6 @@ static const struct option call_time[] = {
 static const struct option call_method[] = {
     OPTION("method", OPT_WORD, "the HTTP method", .words = OPTION_WORDS("GET", "POST", "PUT"),
            .fallback = "POST"),
-    { 0 },
-};
-
-static const struct option enrich_keys[] = {
-    OPTION("url", OPT_URL, "an HTTP service that is asked", .flags = OPT_ONE_OF,
-           .words = OPTION_WORDS("http", "https")),
-    OPTION("dsn", OPT_SECRET, "an ODBC connection that is asked", .flags = OPT_ONE_OF),
-    OPTION("set", OPT_NAME, "a set of records that `store` keeps", .flags = OPT_ONE_OF),
-    OPTION("query", OPT_TEXT, "the statement for `dsn`"),
-    OPTION("key", OPT_EXPR, "the key for `set`", .flags = OPT_OR_LIST),
-    OPTION("into", OPT_TEXT, "where the answer goes in the document"),
-    OPTIONS(call_method),
-    OPTIONS(grammar_headers),
-    OPTIONS(call_time),
     { 0 },
 };
 
@@ -284,9 +264,7 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_SERVICE, "sign", "sign it (OpenPGP)", sign_keys),
     PLANNED(ROLE_SERVICE, "verify", "check its signature (OpenPGP)", verify_keys),
     PLANNED(ROLE_SERVICE, "validate", "check it against a schema", validate_keys),
-    PLANNED(ROLE_SERVICE, "store", "keep the record, go on with old and new value", store_keys),
     PLANNED(ROLE_SERVICE, "subscribe", "give copies to subscribers", subscribe_keys, .ends = true),
-    PLANNED(ROLE_SERVICE, "enrich", "add what another source knows", enrich_keys),
     PLANNED(ROLE_SERVICE, "call", "let an external HTTP service change it", call_keys),
 
     PLANNED(ROLE_JOB, "call", "call an HTTP service", job_call),

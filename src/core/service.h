@@ -2,7 +2,8 @@
  *
  * A service is a pure computation: its output depends on its options, the bytes and the facts of
  * the document and nothing else, so that a replay gives the same bytes.  `received_us` is its
- * clock and `id` the seed of its chance.
+ * clock and `id` the seed of its chance.  One that is `keyed` depends on a record as well, which it
+ * asks of the io; it never reaches the store itself (docs/records.md).
  *
  * Most services have run(): the whole document in memory, one result.  A service that must not
  * hold a document in memory has stream(): it takes pieces with next(), gives pieces with put(),
@@ -30,12 +31,17 @@
 enum {
     SERVICE_BYTES_MOST = 64 << 20, /* of a document in memory */
     SERVICE_NOTES_MOST = 20,       /* lines that a script may log */
-    SERVICE_NOTE_BYTES = 200
+    SERVICE_NOTE_BYTES = 200,
+    SERVICE_RECORD_MOST = 1 << 20, /* bytes of the value of a record */
+    SERVICE_KEY_MOST = 1024        /* of its key */
 };
 
 struct service_failure {
     enum dead_code code; /* service_failed, decrypt_failed, budget, limit, extract_failed */
     char message[VERDICT_MESSAGE_MOST];
+    /* It may be otherwise later: the document is tried again by the `retry` of the step, as a
+     * delivery is, and then dead, `retries_exhausted`. */
+    bool later;
 };
 
 /* False, with the message of printf: for `return service_fail(...)`. */
@@ -59,6 +65,19 @@ struct service_part {
     /* Not NULL: describe() failed on it.  It is a dead letter from the beginning, with this reason,
      * and has nothing of what it does not say from its parent. */
     const struct service_failure *failure;
+};
+
+/* The record of a keyed step; everything is lent until the step ends. */
+struct service_record {
+    struct str set, key;
+    bool is_there;
+    struct str value;
+    /* An earlier run of this document made it what it is.  `before` is the value before that; ptr
+     * NULL: there was none. */
+    bool is_own;
+    struct str before;
+    /* It is from a document that stands behind this one in the order of its gateway. */
+    bool is_later;
 };
 
 /* Bytes in, bytes out, in pieces.  A call that returns false has set the failure; the service
@@ -86,6 +105,13 @@ struct service_io {
                      struct service_failure *ret_failure);
     /* The result is no document at all: the chain ends, done. */
     bool (*none)(struct service_io *io, struct service_failure *ret_failure);
+    /* The record that the `set` and the `key` of the step name; false: the document has no key, or
+     * the store cannot be read.  NULL: the step is not keyed. */
+    bool (*record)(struct service_io *io, struct service_record *ret,
+                   struct service_failure *ret_failure);
+    /* The record gets this value in the commit that settles the document.  If somebody else has
+     * changed it since record(), nothing of that commit is done and the document runs again. */
+    bool (*keep)(struct service_io *io, struct str value, struct service_failure *ret_failure);
     /* A line for the timeline; what is over the limits is left out. */
     void (*note)(struct service_io *io, struct str line);
 };
@@ -94,6 +120,8 @@ struct service_type {
     struct option_kind kind; /* its name is the step's */
     bool caged;              /* it runs in a process of its own */
     bool describes;          /* its keys sender, receiver, type, attributes are for parts */
+    bool keyed;              /* its keys set and key name a record, which it reads ... */
+    bool keeps;              /* ... and may write */
     bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
     void (*unmake)(void *self);                                               /* may be NULL */
     /* One of the two.  run() appends the result to `out`; when it fails, `out` is as it was. */
@@ -125,6 +153,8 @@ struct service_memory {
     struct service_memory_part *parts; /* in the order of their begin */
     size_t part_count, part_room;
     bool is_none;
+    struct service_record record;         /* what record() gives */
+    struct str kept;                      /* what keep() was given; ptr NULL: nothing */
     struct str notes[SERVICE_NOTES_MOST]; /* on the arena */
     size_t note_count;
 };

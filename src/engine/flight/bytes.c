@@ -121,12 +121,19 @@ void variants_drop_uploads(struct flight *f)
         drop_upload(f, f->made[i]);
 }
 
+void variants_drop_but_records(struct flight *f)
+{
+    for (size_t i = 0; i < f->made_count; i++)
+        if (!f->made[i]->is_of_record)
+            drop_upload(f, f->made[i]);
+}
+
 /* ---- who needs them ---- */
 
 /* A leg sends these bytes, a batch gets them, or they are kept. */
 static bool variant_is_used(const struct flight *f, const struct variant *v)
 {
-    if (f->keeps_stages)
+    if (f->keeps_stages || v->is_of_record)
         return true;
     for (size_t i = 0; i < f->leg_count; i++)
         if (f->legs[i]->variant == v)

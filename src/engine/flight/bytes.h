@@ -44,3 +44,5 @@ bool variants_seal(struct flight *f, struct err *err);
 bool variants_have_uploads(const struct flight *f);
 /* Deletes these, unless a document has adopted them.  Blocks on the store; not for a writer. */
 void variants_drop_uploads(struct flight *f);
+/* The same, but for what was made of a record: the settlement stores it. */
+void variants_drop_but_records(struct flight *f);

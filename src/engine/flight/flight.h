@@ -40,6 +40,8 @@ struct flight;
 struct flight_stock;
 struct parts;
 struct send_queue;
+struct set_write;
+struct turn;
 struct payload_reader;
 struct road;
 struct store;
@@ -55,6 +57,7 @@ struct variant {
     struct payload_source source; /* the bytes in the store, if they are too large for memory */
     struct str step;              /* the step that made them ... */
     int64_t step_number;          /* ... and which one of the run, from 1 */
+    bool is_of_record; /* made of a record, so it cannot be made again: stored with the document */
     struct timeline_line line;
 };
 
@@ -70,6 +73,7 @@ struct leg_answer {
 enum walk_need {
     WALK_NEEDS_THREAD, /* one that may block: the pool */
     WALK_NEEDS_CAGE,   /* a process for its step (road/caging.h) */
+    WALK_NEEDS_TURN,   /* the turn at a record (road/turns.h) */
 };
 
 /* The facts with which the router was asked; on the arena. */
@@ -163,6 +167,12 @@ struct flight {
     struct caged *caged;    /* at a step that runs in a process; on the arena */
     struct parts *parts;    /* documents that its last step made (road/parts.h); NULL: none */
     struct variant *peeked; /* whose first bytes are in memory, under stock->peeking */
+
+    /* Records (road/keyed.h, road/turns.h). */
+    bool reads_records;        /* what it sends is stored first: the next run could make others */
+    struct set_write *records; /* those that the settlement writes, on the arena; NULL: none */
+    struct turn *turn;         /* at a record; NULL: it has none */
+    struct str turn_set, turn_key; /* the record at which it has the turn, or waits for it */
 
     struct leg **legs;
     size_t leg_count, part_room;

@@ -10,6 +10,7 @@
 #include "engine/plan/plan_batch.h"
 #include "engine/plan/plan_build.h"
 #include "engine/plan/plan_cage.h"
+#include "engine/plan/plan_keyed.h"
 #include "engine/plan/plan_retain.h"
 #include "store/people/secret.h"
 #include "store/road/accept.h"
@@ -173,7 +174,7 @@ static bool compile_attributes(struct yaml_node *first, struct extractor **ret, 
     return extractor_compile(&root, false, ret, err);
 }
 
-static bool compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err)
+bool plan_compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err)
 {
     struct yaml_node word = { .kind = YAML_SCALAR, .text = PLAN_KEY }, key = *by;
 
@@ -340,7 +341,7 @@ static bool build_order(struct builder *b, const struct settings *own, const str
     b->plan->ordered = b->plan->ordered || s->order != ORDER_NONE;
     /* A key that this build cannot extract was reported in a warning.  Without a key the order is
      * that of the receiver, which is stricter. */
-    if (s->order == ORDER_KEY && by != NULL && !compile_key(by, &s->order_by, &why))
+    if (s->order == ORDER_KEY && by != NULL && !plan_compile_key(by, &s->order_by, &why))
         s->order_by = NULL;
     return true;
 }
@@ -402,12 +403,10 @@ static bool plan_read_answers(struct plan_endpoint *e, const struct settings *s,
 
 static bool plan_read_rules(struct plan_endpoint *e, const struct settings *s, struct err *err)
 {
-    struct settings retry = settings_below(s, "retry"), breaker = settings_below(s, "breaker");
+    struct settings breaker = settings_below(s, "breaker");
 
     return settings_duration(s, "timeout", &e->timeout_us, err) &&
-           settings_duration(&retry, "first", &e->retry.first_us, err) &&
-           settings_duration(&retry, "most", &e->retry.most_us, err) &&
-           settings_duration(&retry, "for", &e->retry.for_us, err) &&
+           plan_read_retry(s, &e->retry, err) &&
            settings_int(&breaker, "failures", &e->breaker.failures, err) &&
            settings_int(&breaker, "rejections", &e->breaker.rejections, err) &&
            settings_duration(&breaker, "wait", &e->breaker.wait_us, err) &&
@@ -558,6 +557,8 @@ static bool build_service(struct builder *b, const struct yaml_node *map,
         return err_set(err, ERR_LIMIT, 0, "this build cannot run the step `%.*s` yet",
                        STR_ARG(step->name));
     if (!make_service(b, s, step, err))
+        return false;
+    if (!plan_build_keyed(&s, map, step, err))
         return false;
     return !step->service->describes || compile_parts(map, &step->extractor, err);
 }

@@ -20,6 +20,7 @@
 #include "engine/road/sender.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
+#include "engine/road/turns.h"
 #include "engine/road/work.h"
 #include "engine/threads/crew.h"
 #include "engine/threads/pool.h"
@@ -158,6 +159,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
         caging_new(r, &(struct caging_calls){ .run = o->cage_run != NULL ? o->cage_run : cage_run,
                                               .stop = o->cage_run != NULL ? NULL : cage_stop,
                                               .go_on = work_go_on });
+    r->turns = turns_new(work_on_pool);
     r->keeping = keep_new(r);
     r->order = order_start(r);
     suspects_start(&r->suspects, store_recorder(r->store));
@@ -231,6 +233,7 @@ void road_rest(struct road *r)
     dispatch_rest(r->dispatch);
     keep_sweep(r, true);
     work_put_back(r, caging_close(r->caging));
+    work_put_back(r, turns_close(r->turns));
     if (r->running)
         wait_for_flights(r, SEND_GRACE_US);
 }
@@ -264,6 +267,7 @@ void road_free(struct road *r)
     order_done(r->order);
     keep_free(r->keeping);
     caging_free(r->caging);
+    turns_free(r->turns);
     metrics_forget(&flights_metric);
     outcome_metrics_forget();
     settling_metrics_forget();

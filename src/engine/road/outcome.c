@@ -384,6 +384,16 @@ void outcome_step_died(struct flight *f, struct str step, int64_t took_us, const
     mishaps_note(f->road->mishaps, dead_codes[DEAD_SERVICE_FAILED], "step", step, f->message);
 }
 
+void outcome_step_later(struct flight *f, struct str step, int64_t took_us, const char *message,
+                        int64_t due_us)
+{
+    (void)snprintf(f->message, sizeof f->message, "%s", message);
+    flight_note(f, TIMELINE_STEP, TIMELINE_RETRY, step, took_us, f->message);
+    outcome_set_again(f);
+    f->settle.due_us = due_us;
+    mishaps_note(f->road->mishaps, "retry", "step", step, f->message);
+}
+
 /* The delay is not an attempt: give the count back. */
 void outcome_delayed(struct flight *f, int64_t due_us)
 {

@@ -23,6 +23,9 @@ void outcome_dead(struct flight *f, enum timeline_stage stage, struct str what, 
 void outcome_again(struct flight *f, const struct err *err); /* to be retried after a back-off */
 /* The process of a step died of it: to be retried as well. */
 void outcome_step_died(struct flight *f, struct str step, int64_t took_us, const char *message);
+/* The step may succeed later, at this time: to be retried as a delivery is. */
+void outcome_step_later(struct flight *f, struct str step, int64_t took_us, const char *message,
+                        int64_t due_us);
 void outcome_delayed(struct flight *f, int64_t due_us); /* runs at this time; no failure */
 /* Bytes cannot be read: missing, damaged or too large is final (dead); any other failure is
  * retried. */

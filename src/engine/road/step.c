@@ -8,6 +8,7 @@
 #include "engine/flight/bytes.h"
 #include "engine/flight/step_io.h"
 #include "engine/road/caging.h"
+#include "engine/road/keyed.h"
 #include "engine/road/outcome.h"
 #include "engine/road/parts.h"
 #include "engine/road/state.h"
@@ -132,7 +133,8 @@ static enum way stream_failed(struct step_io *x, const struct plan_step *s,
         return WAY_DEAD;
     }
     step_io_tell(x, s->name);
-    return step_dead(f, s, failure->code, took_us, failure->message);
+    return failure->later ? keyed_later(f, s, took_us, failure->message)
+                          : step_dead(f, s, failure->code, took_us, failure->message);
 }
 
 /* The chain ends with the documents that the step made. */
@@ -174,6 +176,8 @@ static enum way stream_done(struct step_io *x, const struct plan_step *s, int64_
         f->step_count--;
         return stream_failed(x, s, &none, -1);
     }
+    if (s->service->keyed && made != f->walk.bytes)
+        made->is_of_record = true;
     step_io_tell(x, s->name);
     return step_go_on(f, s, made, from_us);
 }
@@ -185,6 +189,8 @@ static enum way run_stream(struct flight *f, const struct plan_step *s)
     AUTO(step_io_done) struct step_io x;
 
     step_io_init(&x, f, s, stream_most(f), parts_begin);
+    if (s->service->keyed)
+        keyed_open(&x, s);
     if (!s->service->stream(s->self, &x.io, &failure))
         return stream_failed(&x, s, &failure, clock_mono_us() - from);
     return stream_done(&x, s, from);
@@ -296,5 +302,11 @@ enum way step_run(struct flight *f, const struct plan_step *s)
         return step_dead(f, s, DEAD_BUDGET, -1, "its steps take too long");
     if (s->cage != NULL)
         return run_caged(f, s);
+    if (s->service->keyed) {
+        enum way way = keyed_enter(f, s);
+
+        if (way != WAY_ON)
+            return way;
+    }
     return s->service->stream != NULL ? run_stream(f, s) : run_whole(f, s);
 }

@@ -2,7 +2,8 @@
  *
  * A service with run() gets the whole document in memory, and a large one only while no other is
  * there.  One with stream() runs over an io (flight/step_io.h) and knows no such limit.  One that
- * is caged runs over such an io in a process of its own; the walk waits for it (caging.h).
+ * is caged runs over such an io in a process of its own; the walk waits for it (caging.h).  One
+ * that is keyed reads a record, on a thread that may block (keyed.h).
  *
  * Threads: the one that holds the flight.
  */

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/container_of.h"
 #include "engine/flight/bytes.h"
 #include "engine/road/caging.h"
@@ -11,9 +12,13 @@
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
 #include "engine/road/step.h"
+#include "engine/road/turns.h"
 #include "engine/road/walk.h"
 
-enum { BATCH = 32 }; /* flights a worker takes at once */
+enum {
+    BATCH = 32,                 /* flights a worker takes at once */
+    TURN_WAIT_US = 1 * CLOCK_S, /* when too many wait for turns */
+};
 
 /* What has happened is as if it had not: the next run begins anew.  A document that expires
  * meanwhile is due when it expires. */
@@ -56,6 +61,20 @@ static void wait_for_cage(struct flight *f, struct outbox *out)
     put_walk_back(f, wait_us, why, out);
 }
 
+static void wait_for_turn(struct flight *f, struct outbox *out)
+{
+    switch (turns_wait(f)) {
+    case TURN_IS_NOW:
+        work_on_pool(f);
+        break;
+    case TURN_LATER:
+        break;
+    case TURN_FULL:
+        put_walk_back(f, TURN_WAIT_US, "waits for its turn at its record", out);
+        break;
+    }
+}
+
 /* Everything that others wait for has been let go. */
 static void wait_for_need(struct flight *f, struct outbox *out)
 {
@@ -65,6 +84,9 @@ static void wait_for_need(struct flight *f, struct outbox *out)
         break;
     case WALK_NEEDS_CAGE:
         wait_for_cage(f, out);
+        break;
+    case WALK_NEEDS_TURN:
+        wait_for_turn(f, out);
         break;
     }
 }
