@@ -186,13 +186,22 @@ FROM delivery WHERE code <> '' AND -doc > -$1::bigint ORDER BY -doc LIMIT $2;
 -- name: retrying_nums
 -- in:  $1 below int, $2 limit int
 -- out: @hit@
--- Documents, once for each delivery of theirs that is tried again later.
-SELECT doc AS num, 1 FROM delivery INDEXED BY delivery_retrying WHERE state = 3 AND doc < $1 ORDER BY doc DESC LIMIT $2;
+-- Documents, once for each delivery of theirs that is tried again later, and those whose own run is.
+SELECT num, 1 FROM (SELECT doc AS num FROM delivery INDEXED BY delivery_retrying WHERE state = 3 AND doc < $1
+    ORDER BY doc DESC LIMIT $2)
+UNION ALL
+SELECT num, 1 FROM (SELECT id AS num FROM task_later INDEXED BY task_later_run
+    WHERE kind = 1 AND attempts > 0 AND id < $1 ORDER BY id DESC LIMIT $2)
+ORDER BY num DESC LIMIT $2;
 
 -- name: retrying_nums
 -- for: postgresql
 -- in:  $1 below int, $2 limit int
-SELECT doc AS num, 1 FROM delivery WHERE state = 3 AND -doc > -$1::bigint ORDER BY -doc LIMIT $2;
+SELECT num, 1 FROM (
+    (SELECT doc AS num FROM delivery WHERE state = 3 AND -doc > -$1::bigint ORDER BY -doc LIMIT $2)
+    UNION ALL
+    (SELECT id AS num FROM task_later WHERE kind = 1 AND attempts > 0 AND -id > -$1::bigint ORDER BY -id LIMIT $2)
+) AS both ORDER BY num DESC LIMIT $2;
 
 -- name: trouble_dead
 -- in:  $1 below int, $2 limit int, $3 text text
