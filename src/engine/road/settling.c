@@ -106,19 +106,29 @@ static bool fill_legs(struct flight *f, struct err *err)
     return true;
 }
 
-/* What the steps made is stored with whatever came of the run, but not of each attempt. */
+/* With `keep: stages` what the steps made is stored with whatever came of the run, but not of each
+ * attempt.  What cannot be made again is stored in any case, once. */
+static bool is_stage(const struct flight *f, const struct variant *v)
+{
+    return !v->is_stored && (v->is_kept || (f->keeps_stages && f->settle.end != SETTLE_AGAIN));
+}
+
 static bool fill_stages(struct flight *f, struct err *err)
 {
     struct settle_op *s = &f->settle;
+    size_t count = 0;
 
-    if (s->end == SETTLE_AGAIN || s->task.kind == TASK_DELIVER || f->made_count == 0)
+    for (size_t i = 0; i < f->made_count; i++)
+        count += is_stage(f, f->made[i]);
+    if (count == 0 || s->task.kind == TASK_DELIVER)
         return true;
     if (!variants_seal(f, err))
         return false;
-    s->stages = ARENA_ARRAY(&f->arena, struct settle_bytes *, f->made_count);
-    s->stage_count = f->made_count;
+    s->stages = ARENA_ARRAY(&f->arena, struct settle_bytes *, count);
+    s->stage_count = 0;
     for (size_t i = 0; i < f->made_count; i++)
-        s->stages[i] = &f->made[i]->settle;
+        if (is_stage(f, f->made[i]))
+            s->stages[s->stage_count++] = &f->made[i]->settle;
     return true;
 }
 
@@ -305,8 +315,7 @@ void settle_flight(struct flight *f, struct outbox *out)
     if (s->task.kind != TASK_DELIVER)
         settling_fill_facts(f->road, &f->facts, settling_route(f), &f->arena, s);
     if ((s->end == SETTLE_DELIVERIES && !fill_legs(f, &s->op.err)) ||
-        (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err)) ||
-        (f->keeps_stages && !fill_stages(f, &s->op.err))) {
+        (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err)) || !fill_stages(f, &s->op.err)) {
         f->unfilled = true;
         road_unsettled(f);
         return;
