@@ -111,7 +111,8 @@ static bool http_client_read_value(const struct settings *s, const struct yaml_n
     return template_compile(f->value, s->arena, &f->words, err);
 }
 
-static bool read_fields(const struct settings *s, struct http_client *h, struct err *err)
+static bool http_client_read_fields(const struct settings *s, struct http_client *h,
+                                    struct err *err)
 {
     const struct yaml_node *headers = yaml_get(s->node, "headers");
 
@@ -201,7 +202,7 @@ bool http_client_read(const struct settings *s, struct http_client *ret, struct 
         !settings_duration(s, "connect_timeout", &o->connect_timeout_us, err) ||
         !settings_text(s, "user", &o->user, err) ||
         !settings_text(s, "password", &o->password, err) || !read_tls(s, o, err) ||
-        !read_fields(s, ret, err) || !read_outcomes(s, ret, err))
+        !http_client_read_fields(s, ret, err) || !read_outcomes(s, ret, err))
         return false;
     if (str_has_control(o->user) || str_find(o->user, ':') >= 0)
         return err_set(err, ERR_CONFIG, 0, "`user` holds a colon or a control character");

@@ -208,16 +208,6 @@ static const struct option enrich_keys[] = {
     { 0 },
 };
 
-static const struct option call_keys[] = {
-    OPTION("url", OPT_URL, "the service that gets the document and answers with the new one",
-           .flags = OPT_REQUIRED, .words = OPTION_WORDS("http", "https")),
-    OPTIONS(call_method),
-    OPTIONS(grammar_headers),
-    OPTIONS(call_time),
-    OPTION("answer", OPT_MAP, "make the answer a document of its own", .keys = grammar_answer),
-    { 0 },
-};
-
 /* ---- jobs ---- */
 
 const struct option planned_job_common[] = {
@@ -287,7 +277,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_SERVICE, "store", "keep the record, go on with old and new value", store_keys),
     PLANNED(ROLE_SERVICE, "subscribe", "give copies to subscribers", subscribe_keys, .ends = true),
     PLANNED(ROLE_SERVICE, "enrich", "add what another source knows", enrich_keys),
-    PLANNED(ROLE_SERVICE, "call", "let an external HTTP service change it", call_keys),
 
     PLANNED(ROLE_JOB, "call", "call an HTTP service", job_call),
     PLANNED(ROLE_JOB, "replicate", "copy the changes of tables to another database", job_link),

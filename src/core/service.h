@@ -100,7 +100,7 @@ struct http_out_request;
 struct sending;
 struct service_call;
 
-/* A service that asks another one: road/calling.h. */
+/* A service that asks another one: engine/asking/calling.h. */
 struct service_http {
     /* Builds the request of one attempt; its strings live in the arena.  The bytes of the document
      * are in `s`; s->delivery is the key, the same in every attempt.  False: it can never be made.

@@ -15,6 +15,7 @@
 enum { ROAD_WORKERS_MOST = 16, ROAD_PLANS_MOST = 8 };
 
 struct caging;
+struct calling;
 struct crew;
 struct keeping;
 struct mishaps;
@@ -50,6 +51,7 @@ struct road {
     struct ordering *order;
     struct keeping *keeping;
     struct caging *caging;
+    struct calling *calling;
     struct suspects suspects;
     struct walking_place walking[RECORDER_SLOTS]; /* by the slot of the task's code */
     struct walking_list waiting;                  /* walks that wait */
