@@ -211,6 +211,28 @@ const struct option grammar_limits[] = {
     { 0 },
 };
 
+static const struct option limits_of_asking[] = {
+    OPTION("concurrency", OPT_INT, "requests at once, on each node", .fallback = "16", .least = 1,
+           .most = 512),
+    OPTION("rate", OPT_RATE, "requests of each node; left out: no limit"),
+    OPTION("burst", OPT_INT, "how many of them may go at once; left out: one second's worth",
+           .least = 1, .most = 1000000000),
+    { 0 },
+};
+
+const struct option grammar_asking[] = {
+    OPTION("timeout", OPT_DURATION,
+           "how long one attempt may take; of a document above 1 MiB, how long the service may be "
+           "silent and how long its answer may take",
+           .least = 1, .fallback = SEND_TIMEOUT),
+    OPTION("connect_timeout", OPT_DURATION, "how long connecting may take", .least = 1,
+           .fallback = "10s"),
+    OPTION("retry", OPT_MAP, "how a request is repeated", .keys = grammar_retry),
+    OPTION("breaker", OPT_MAP, "when the service is left alone for a while", .keys = breaker_keys),
+    OPTION("limits", OPT_MAP, "how much the service is asked", .keys = limits_of_asking),
+    { 0 },
+};
+
 const struct option grammar_file_name[] = {
     OPTION("name", OPT_TEMPLATE, "the name it gets", .fallback = "${id}"),
     { 0 },

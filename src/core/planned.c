@@ -182,22 +182,6 @@ static const struct option call_time[] = {
     { 0 },
 };
 
-static const struct option call_method[] = {
-    OPTION("method", OPT_WORD, "the HTTP method", .words = OPTION_WORDS("GET", "POST", "PUT"),
-           .fallback = "POST"),
-    { 0 },
-};
-
-static const struct option call_keys[] = {
-    OPTION("url", OPT_URL, "the service that gets the document and answers with the new one",
-           .flags = OPT_REQUIRED, .words = OPTION_WORDS("http", "https")),
-    OPTIONS(call_method),
-    OPTIONS(grammar_headers),
-    OPTIONS(call_time),
-    OPTION("answer", OPT_MAP, "make the answer a document of its own", .keys = grammar_answer),
-    { 0 },
-};
-
 /* ---- jobs ---- */
 
 const struct option planned_job_common[] = {
@@ -265,7 +249,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_SERVICE, "verify", "check its signature (OpenPGP)", verify_keys),
     PLANNED(ROLE_SERVICE, "validate", "check it against a schema", validate_keys),
     PLANNED(ROLE_SERVICE, "subscribe", "give copies to subscribers", subscribe_keys, .ends = true),
-    PLANNED(ROLE_SERVICE, "call", "let an external HTTP service change it", call_keys),
 
     PLANNED(ROLE_JOB, "call", "call an HTTP service", job_call),
     PLANNED(ROLE_JOB, "replicate", "copy the changes of tables to another database", job_link),

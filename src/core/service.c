@@ -43,6 +43,9 @@ bool service_run(const struct service_type *t, void *self, struct service_io *io
 {
     if (t->stream != NULL)
         return t->stream(self, io, ret_failure);
+    if (t->http != NULL)
+        return service_fail(ret_failure, DEAD_SERVICE_FAILED,
+                            "it asks another service, which is not done here");
     AUTO(buf_done) struct buf in = BUF_INIT(SERVICE_BYTES_MOST);
     AUTO(buf_done) struct buf out = BUF_INIT(SERVICE_BYTES_MOST);
 

@@ -11,6 +11,9 @@
  * process of its own if it runs code of a user or a library that is not trusted with hostile input
  * (`caged`, see cage/cage.h).
  *
+ * A service that asks another one over HTTP has `http` instead of both, and is not pure: the engine
+ * makes the request while the walk waits, repeats it under the same key, and keeps the answer.
+ *
  * Threads: a service keeps no state between two documents, so that one `self` serves several
  * threads.
  */
@@ -116,6 +119,32 @@ struct service_io {
     void (*note)(struct service_io *io, struct str line);
 };
 
+struct arena;
+struct http_out_answer;
+struct http_out_options;
+struct http_out_request;
+struct sending;
+struct service_call;
+
+/* A service that asks another one: engine/asking/calling.h. */
+struct service_http {
+    /* Builds the request of one attempt; its strings live in the arena.  The bytes of the document
+     * are in `s`; s->delivery is the key, the same in every attempt.  False: it can never be made.
+     */
+    bool (*prepare)(void *self, const struct sending *s, struct arena *a,
+                    struct http_out_request *ret, struct verdict *ret_failed);
+    /* What the answer means.  DELIVERED: it is used.  REJECTED, FAILED: the document is a dead
+     * letter.  Everything else: it is asked again, by the rules of `call`. */
+    void (*judge)(void *self, const struct http_out_answer *answer, struct verdict *ret);
+    const struct http_out_options *(*options)(void *self);
+    const struct service_call *(*call)(void *self); /* core/service_call.h */
+    /* What becomes of a document and the answer to it, both in memory: appended to `out`.  NULL:
+     * the answer is the new document, and 204 is none. */
+    bool (*join)(void *self, struct str in, struct str answer, int64_t status,
+                 const struct service_document *d, struct buf *out,
+                 struct service_failure *ret_failure);
+};
+
 struct service_type {
     struct option_kind kind; /* its name is the step's */
     bool caged;              /* it runs in a process of its own */
@@ -124,13 +153,18 @@ struct service_type {
     bool keeps;              /* ... and may write */
     bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
     void (*unmake)(void *self);                                               /* may be NULL */
-    /* One of the two.  run() appends the result to `out`; when it fails, `out` is as it was. */
+    /* What was made is a service of another form, with the same make() and unmake(); NULL: it is
+     * this one. */
+    const struct service_type *(*as)(const void *self);
+    /* One of the three.  run() appends the result to `out`; when it fails, `out` is as it was. */
     bool (*run)(void *self, struct str in, const struct service_document *d, struct buf *out,
                 struct service_failure *ret_failure);
     bool (*stream)(void *self, struct service_io *io, struct service_failure *ret_failure);
+    const struct service_http *http;
 };
 
-/* Runs either kind of service over an io.  For run() the whole input is gathered first. */
+/* Runs run() or stream() over an io; a service that asks another one fails.  For run() the whole
+ * input is gathered first. */
 bool service_run(const struct service_type *t, void *self, struct service_io *io,
                  struct service_failure *ret_failure);
 

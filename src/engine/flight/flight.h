@@ -35,6 +35,7 @@
 #include "store/road/settle_batch.h"
 
 struct caged;
+struct called;
 struct document;
 struct flight;
 struct flight_stock;
@@ -58,6 +59,8 @@ struct variant {
     struct str step;              /* the step that made them ... */
     int64_t step_number;          /* ... and which one of the run, from 1 */
     bool is_of_record; /* made of a record, so it cannot be made again: stored with the document */
+    bool is_kept;      /* it cannot be made again: stored with whatever comes of the run */
+    bool is_stored;    /* an earlier run has stored it: `source` */
     struct timeline_line line;
 };
 
@@ -74,6 +77,7 @@ enum walk_need {
     WALK_NEEDS_THREAD, /* one that may block: the pool */
     WALK_NEEDS_CAGE,   /* a process for its step (road/caging.h) */
     WALK_NEEDS_TURN,   /* the turn at a record (road/turns.h) */
+    WALK_NEEDS_ANSWER, /* the answer of a service (asking/calling.h) */
 };
 
 /* The facts with which the router was asked; on the arena. */
@@ -165,6 +169,7 @@ struct flight {
     bool may_block;         /* the thread that walks it may block */
     bool holds_large;       /* it holds stock->large */
     struct caged *caged;    /* at a step that runs in a process; on the arena */
+    struct called *called;  /* at a step that asks a service; on the arena */
     struct parts *parts;    /* documents that its last step made (road/parts.h); NULL: none */
     struct variant *peeked; /* whose first bytes are in memory, under stock->peeking */
 
@@ -236,6 +241,9 @@ void flight_begin_again(struct flight *f, const struct document *d);
 /* Each adds a line to the timeline and its short form to the stages of the log line. */
 void flight_note(struct flight *f, enum timeline_stage stage, enum timeline_outcome outcome,
                  struct str what, int64_t took_us, const char *message);
+/* A step was tried, and is tried again later. */
+void flight_note_try(struct flight *f, struct str step, int64_t attempt, int64_t status,
+                     int64_t took_us, const char *message);
 void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcome outcome,
                      int64_t took_us, const char *message);
 

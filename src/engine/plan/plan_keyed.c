@@ -1,13 +1,6 @@
 #include "engine/plan/plan_keyed.h"
 
-bool plan_read_retry(const struct settings *s, struct retry_rule *ret, struct err *err)
-{
-    struct settings retry = settings_below(s, "retry");
-
-    return settings_duration(&retry, "first", &ret->first_us, err) &&
-           settings_duration(&retry, "most", &ret->most_us, err) &&
-           settings_duration(&retry, "for", &ret->for_us, err);
-}
+#include "core/service_call.h"
 
 static bool build_record(const struct settings *s, const struct yaml_node *map,
                          struct plan_step *step, struct err *err)
@@ -22,7 +15,9 @@ static bool build_record(const struct settings *s, const struct yaml_node *map,
 bool plan_build_keyed(const struct settings *s, const struct yaml_node *map, struct plan_step *step,
                       struct err *err)
 {
-    if (step->service->keyed && !build_record(s, map, step, err))
-        return false;
-    return option_find(s->own, STR("retry")) == NULL || plan_read_retry(s, &step->retry, err);
+    struct breaker_rule none;
+
+    return !step->service->keyed || (build_record(s, map, step, err) &&
+                                     (option_find(s->own, STR("retry")) == NULL ||
+                                      service_call_read_retry(s, &step->retry, &none, err)));
 }

@@ -8,4 +8,3 @@
  * tried again.  Nothing for other steps. */
 bool plan_build_keyed(const struct settings *s, const struct yaml_node *map, struct plan_step *step,
                       struct err *err);
-bool plan_read_retry(const struct settings *s, struct retry_rule *ret, struct err *err);

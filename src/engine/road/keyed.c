@@ -5,6 +5,7 @@
 #include "base/chance.h"
 #include "base/container_of.h"
 #include "engine/flight/bytes.h"
+#include "engine/flight/tries.h"
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
 #include "engine/road/turns.h"
@@ -229,36 +230,24 @@ void keyed_drop(struct flight *f)
 
 /* ---- later ---- */
 
-/* When the step first failed for now, since a person or a new version started the document: by its
- * timeline, which keeps how it began.  0: it has not. */
-static int64_t first_failed_us(const struct flight *f, const struct plan_step *s)
-{
-    struct timeline_reader r = timeline_read(f->past);
-    struct timeline_line line;
-    int64_t first = 0;
-    bool damaged = false;
-
-    while (timeline_next(&r, &line, &damaged))
-        if (line.outcome == TIMELINE_AGAIN)
-            first = 0;
-        else if (line.stage == TIMELINE_STEP && line.outcome == TIMELINE_RETRY && first == 0 &&
-                 str_eq(line.what, s->name))
-            first = line.at_us;
-    return first;
-}
-
 enum way keyed_later(struct flight *f, const struct plan_step *s, int64_t took_us,
                      const char *message)
 {
-    int64_t now = road_now_us(f->road), first = first_failed_us(f, s);
-    int64_t due = now + retry_wait_us(&s->retry, f->settle.task.attempts, chance_u64());
+    struct tries past = tries_of(f, s->name, f->step_count + 1);
+    int64_t now = road_now_us(f->road), first = past.first_us != 0 ? past.first_us : now;
+    int64_t due = now + retry_wait_us(&s->retry, past.count + 1, chance_u64());
+    struct verdict v = { 0 };
 
-    if (f->dry || retry_is_over(&s->retry, first != 0 ? first : now, due)) {
+    if (f->dry || retry_is_over(&s->retry, first, due)) {
         outcome_dead(f, TIMELINE_STEP, s->name, DEAD_RETRIES_EXHAUSTED, took_us, message);
         return WAY_DEAD;
     }
     if (f->expires_us != 0 && due > f->expires_us)
         due = f->expires_us;
-    outcome_step_later(f, s->name, took_us, message, due);
+    (void)verdict_say(&v, VERDICT_RETRY, "%s", message);
+    outcome_step_again(
+        f, s->name,
+        &(struct outcome_try){
+            .attempt = past.count + 1, .due_us = due, .took_us = took_us, .verdict = &v });
     return WAY_DEAD;
 }

@@ -114,10 +114,13 @@ static bool fill_legs(struct flight *f, struct err *err)
 }
 
 /* With `keep: stages` what the steps made is stored with whatever came of the run, but not of each
- * attempt; what cannot be made again in any case. */
+ * attempt; so is what was made of a record.  What cannot be made again is stored in any case, once.
+ */
 static bool is_stage(const struct flight *f, const struct variant *v)
 {
-    return v->is_of_record || f->keeps_stages;
+    bool ends = f->settle.end != SETTLE_AGAIN;
+
+    return !v->is_stored && (v->is_kept || (ends && (f->keeps_stages || v->is_of_record)));
 }
 
 static bool fill_stages(struct flight *f, struct err *err)
@@ -127,7 +130,7 @@ static bool fill_stages(struct flight *f, struct err *err)
 
     for (size_t i = 0; i < f->made_count; i++)
         count += is_stage(f, f->made[i]);
-    if (count == 0 || s->end == SETTLE_AGAIN || s->task.kind == TASK_DELIVER)
+    if (count == 0 || s->task.kind == TASK_DELIVER)
         return true;
     if (!variants_seal(f, err))
         return false;
@@ -319,9 +322,9 @@ static void run_again(struct flight *f)
     s->overtaken = false;
     s->stage_count = 0;
     parts_drop(f);
-    variants_drop_uploads(f);
     for (size_t i = 0; i < f->made_count; i++)
         f->made[i]->is_of_record = false; /* the next run makes another one */
+    variants_drop_unkept(f);
     if (!f->recovered)
         buf_clear(&f->timeline);
     (void)snprintf(f->message, sizeof f->message,

@@ -15,6 +15,7 @@
 enum { ROAD_WORKERS_MOST = 16, ROAD_PLANS_MOST = 8 };
 
 struct caging;
+struct calling;
 struct crew;
 struct keeping;
 struct mishaps;
@@ -52,6 +53,7 @@ struct road {
     struct keeping *keeping;
     struct caging *caging;
     struct turns *turns;
+    struct calling *calling;
     struct suspects suspects;
     struct walking_place walking[RECORDER_SLOTS]; /* by the slot of the task's code */
     struct walking_list waiting;                  /* walks that wait */
