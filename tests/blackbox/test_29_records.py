@@ -8,7 +8,7 @@ import pytest
 from test_87_rights import make_role, somebody
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
-SECONDS = 90
+SECONDS = 60
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 CONFIG = """\
@@ -258,7 +258,8 @@ def test_dry_walks_read_and_write_nothing(make_node, receiver, tmp_path):
     ok(node.cli("send", "in", str(file), "--dry"))
     proposed = tmp_path / "new.yaml"
     proposed.write_text(config(receiver, products=(STORE, '      - replace: { find: "v", with: "w" }', DELIVER)))
-    ok(node.cli("rehearse", str(proposed)))
+    rehearsed = node.cli("rehearse", str(proposed)).stdout  # the pair as it was, and what would become of it
+    assert '-{"previous":null,"new":{"id":"a","v":1}}' in rehearsed and '+{"prewious":null,"new"' in rehearsed, rehearsed
     assert ok(node.cli("records", "get", "product", "a")) == '{"id":"a","v":1}\n' and len(bodies(receiver)) == 1
 
 
@@ -330,11 +331,61 @@ def test_a_kept_record_is_added(make_node, receiver):
         bodies(receiver)[1] == '{"product":{"id":"a","price":1.10}}'
 
 
+ASK = '      - enrich: { url: "%s/crm/${who}", into: /buyer%s }'
+
+
+@pytest.fixture
+def asking(make_node, receiver):
+    """A node whose orders ask a service at /crm/WHO."""
+    def make(more=""):
+        step = ASK % (receiver.url(""), more)
+        text = config(receiver, orders=(step, DELIVER)).replace(
+            'type: "value:order"', 'type: "value:order", attributes: { who: "json:/by" }')
+        node = make_node(config=text)
+        node.start()
+        return node
+    return make
+
+
+@BOTH
+def test_a_service_is_asked(asking, receiver):
+    receiver.behave("/crm/a%2Fb%20c", "status", 200, None, '{"name":"Acme","credit":1.10}')
+    node = asking()
+    ends(node, node.accept("orders", '{"by":"a/b c","n":1}'), "delivered")
+    assert bodies(receiver) == ['{"by":"a/b c","n":1,"buyer":{"name":"Acme","credit":1.10}}']
+    (asked,) = receiver.requests("/crm/a%2Fb%20c")
+    assert asked["method"] == "GET" and not asked["body"]
+
+
+@pytest.mark.proves("PR6")
+def test_a_service_that_knows_nothing_or_is_late(asking, receiver):
+    receiver.behave("/crm/x", "status", 404, None, "{}")
+    receiver.behave("/crm/late", "status", 503, None, "no")
+    node = asking(", retry: { first: 20ms, most: 50ms, for: 1h }")
+    error = ends(node, node.accept("orders", '{"by":"x"}'), "dead")["error"]
+    assert error["code"] == "service_failed" and "knows nothing of it (404)" in error["message"], error
+    late = node.accept("orders", '{"by":"late"}')
+    wait_for(lambda: len(receiver.requests("/crm/late")) >= 2, "two questions")
+    receiver.behave("/crm/late", "status", 200, None, "7")
+    ends(node, late, "delivered")
+    assert bodies(receiver) == ['{"by":"late","buyer":7}']
+
+
+def test_a_service_that_knows_nothing_is_passed_or_awaited(asking, receiver):
+    receiver.behave("/crm/x", "status", 404, None, "{}")
+    node = asking(", missing: pass")
+    ends(node, node.accept("orders", '{"by":"x"}'), "delivered")
+    assert bodies(receiver) == ['{"by":"x"}']
+    node = asking(", missing: wait, retry: { first: 20ms, most: 50ms, for: 300ms }")
+    assert ends(node, node.accept("orders", '{"by":"x"}'), "dead")["error"]["code"] == "retries_exhausted"
+
+
 def test_mistakes_are_found_by_check(make_node, receiver, tmp_path):
     node = make_node(config=config(receiver))
     for step, why in (("enrich: { set: customers }", "needs `key`"),
                       ('enrich: { set: customers, key: "json:/a", into: customer }', "begins with a slash"),
                       ('enrich: { key: "json:/a" }', "set"),
+                      ('enrich: { url: "https://${who}.example/" }', "behind the host"),
                       ("store: {}", "key"),
                       ('store: { key: "json:/a", unchanged: maybe }', "drop")):
         file = tmp_path / "bad.yaml"

@@ -23,8 +23,9 @@ static struct step enrich_into(const char *into, const char *more)
 {
     char yaml[400];
 
-    (void)snprintf(yaml, sizeof yaml, "enrich: { set: who, key: \"json:/k\"%s%s%s }",
-                   into != NULL ? ", into: " : "", into != NULL ? into : "", more);
+    (void)snprintf(yaml, sizeof yaml, "enrich: { set: who, key: \"json:/k\"%s%s%s%s }",
+                   into != NULL ? ", into: \"" : "", into != NULL ? into : "",
+                   into != NULL ? "\"" : "", more);
     return step_of(&service_enrich, yaml);
 }
 
@@ -124,7 +125,8 @@ TEST(wrong_options_are_refused)
 {
     static const char *const wrong[] = {
         "enrich: { set: who }",
-        "enrich: { url: \"https://example.org/\" }",
+        "enrich: { url: \"https://${who}.example.org/\" }",
+        "enrich: { missing: pass }",
         "enrich: { set: who, key: \"json:/k\", into: customer }",
         "enrich: { set: who, key: \"json:/k\", into: / }",
     };
