@@ -43,7 +43,6 @@ extern const struct option grammar_tls[];       /* tls */
 extern const struct option grammar_tls_keys[];  /* the keys of `tls` */
 extern const struct option grammar_s3[];        /* url region access_key secret_key */
 extern const struct option grammar_sql[];       /* dsn */
-extern const struct option grammar_retry[];     /* first, most, for */
 extern const struct option grammar_headers[];   /* headers */
 extern const struct option grammar_file_name[]; /* name */
 extern const struct option grammar_limits[];    /* limits: of a step in a process of its own */

@@ -30,7 +30,7 @@ const struct option grammar_gateway[] = {
 
 /* ---- keys of every endpoint ---- */
 
-const struct option grammar_retry[] = {
+static const struct option retry_keys[] = {
     OPTION("first", OPT_DURATION, "the wait before the first repetition; it doubles from there",
            .least = 1, .fallback = "1s"),
     OPTION("most", OPT_DURATION, "the longest wait", .least = 1, .fallback = "10m"),
@@ -71,7 +71,7 @@ const struct option grammar_endpoint[] = {
            .least = 1, .fallback = SEND_TIMEOUT),
     OPTION("connect_timeout", OPT_DURATION, "how long connecting may take", .least = 1,
            .fallback = "10s"),
-    OPTION("retry", OPT_MAP, "how a delivery is repeated", .keys = grammar_retry),
+    OPTION("retry", OPT_MAP, "how a delivery is repeated", .keys = retry_keys),
     OPTION("outcome", OPT_NAMED, "what an answer means, by its status", .flags = OPT_FREE,
            .each = &outcome_each, .noun = "outcome of"),
     OPTION("breaker", OPT_MAP, "when it stops trying for a while", .keys = breaker_keys),
@@ -227,7 +227,7 @@ const struct option grammar_asking[] = {
            .least = 1, .fallback = SEND_TIMEOUT),
     OPTION("connect_timeout", OPT_DURATION, "how long connecting may take", .least = 1,
            .fallback = "10s"),
-    OPTION("retry", OPT_MAP, "how a request is repeated", .keys = grammar_retry),
+    OPTION("retry", OPT_MAP, "how a request is repeated", .keys = retry_keys),
     OPTION("breaker", OPT_MAP, "when the service is left alone for a while", .keys = breaker_keys),
     OPTION("limits", OPT_MAP, "how much the service is asked", .keys = limits_of_asking),
     { 0 },
