@@ -43,7 +43,7 @@ ORDER = [
     ["engine/transfer"],
     ["engine/plan"],
     ["engine/flight"],
-    ["engine/dispatch"],
+    ["engine/dispatch", "engine/asking"],
     ["engine/road"],
     ["engine/batch", "engine/intake", "engine/rehearse"],
     ["engine/watch"],

@@ -48,3 +48,5 @@ extern const struct option grammar_limits[];    /* limits: of a step in a proces
 
 /* limits: of such a step, for documents of any size */
 extern const struct option grammar_stream_limits[];
+extern const struct option grammar_asking[]; /* timeout connect_timeout retry breaker limits: of a
+                                              * step that asks another service */

@@ -34,7 +34,7 @@ static const struct option retry_keys[] = {
     OPTION("first", OPT_DURATION, "the wait before the first repetition; it doubles from there",
            .least = 1, .fallback = "1s"),
     OPTION("most", OPT_DURATION, "the longest wait", .least = 1, .fallback = "10m"),
-    OPTION("for", OPT_DURATION, "after this long the delivery is a dead letter", .fallback = "3d"),
+    OPTION("for", OPT_DURATION, "after this long it is a dead letter", .fallback = "3d"),
     { 0 },
 };
 
@@ -237,6 +237,28 @@ const struct option grammar_limits[] = {
 const struct option grammar_stream_limits[] = {
     OPTION("limits", OPT_MAP, "what it may use; more is a dead letter `budget` or `limit`",
            .keys = limits_of_stream),
+    { 0 },
+};
+
+static const struct option limits_of_asking[] = {
+    OPTION("concurrency", OPT_INT, "requests at once, on each node", .fallback = "16", .least = 1,
+           .most = 512),
+    OPTION("rate", OPT_RATE, "requests of each node; left out: no limit"),
+    OPTION("burst", OPT_INT, "how many of them may go at once; left out: one second's worth",
+           .least = 1, .most = 1000000000),
+    { 0 },
+};
+
+const struct option grammar_asking[] = {
+    OPTION("timeout", OPT_DURATION,
+           "how long one attempt may take; of a document above 1 MiB, how long the service may be "
+           "silent and how long its answer may take",
+           .least = 1, .fallback = SEND_TIMEOUT),
+    OPTION("connect_timeout", OPT_DURATION, "how long connecting may take", .least = 1,
+           .fallback = "10s"),
+    OPTION("retry", OPT_MAP, "how a request is repeated", .keys = retry_keys),
+    OPTION("breaker", OPT_MAP, "when the service is left alone for a while", .keys = breaker_keys),
+    OPTION("limits", OPT_MAP, "how much the service is asked", .keys = limits_of_asking),
     { 0 },
 };
 

@@ -124,44 +124,8 @@ static const struct option content_out[] = {
 
 /* ---- services ---- */
 
-static const struct option store_keys[] = {
-    OPTION("key", OPT_EXPR, "the key of the record", .flags = OPT_REQUIRED | OPT_OR_LIST),
-    OPTION("set", OPT_NAME, "the set of records; left out: the document's type"),
-    { 0 },
-};
-
 static const struct option call_time[] = {
     OPTION("timeout", OPT_DURATION, "how long it may take", .least = 1, .fallback = "30s"),
-    { 0 },
-};
-
-static const struct option call_method[] = {
-    OPTION("method", OPT_WORD, "the HTTP method", .words = OPTION_WORDS("GET", "POST", "PUT"),
-           .fallback = "POST"),
-    { 0 },
-};
-
-static const struct option enrich_keys[] = {
-    OPTION("url", OPT_URL, "an HTTP service that is asked", .flags = OPT_ONE_OF,
-           .words = OPTION_WORDS("http", "https")),
-    OPTION("dsn", OPT_SECRET, "an ODBC connection that is asked", .flags = OPT_ONE_OF),
-    OPTION("set", OPT_NAME, "a set of records that `store` keeps", .flags = OPT_ONE_OF),
-    OPTION("query", OPT_TEXT, "the statement for `dsn`"),
-    OPTION("key", OPT_EXPR, "the key for `set`", .flags = OPT_OR_LIST),
-    OPTION("into", OPT_TEXT, "where the answer goes in the document"),
-    OPTIONS(call_method),
-    OPTIONS(grammar_headers),
-    OPTIONS(call_time),
-    { 0 },
-};
-
-static const struct option call_keys[] = {
-    OPTION("url", OPT_URL, "the service that gets the document and answers with the new one",
-           .flags = OPT_REQUIRED, .words = OPTION_WORDS("http", "https")),
-    OPTIONS(call_method),
-    OPTIONS(grammar_headers),
-    OPTIONS(call_time),
-    OPTION("answer", OPT_MAP, "make the answer a document of its own", .keys = grammar_answer),
     { 0 },
 };
 
@@ -226,9 +190,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_ENDPOINT, "s3", "objects in a bucket", s3_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 
-    PLANNED(ROLE_SERVICE, "store", "keep the record, go on with old and new value", store_keys),
-    PLANNED(ROLE_SERVICE, "enrich", "add what another source knows", enrich_keys),
-    PLANNED(ROLE_SERVICE, "call", "let an external HTTP service change it", call_keys),
 
     PLANNED(ROLE_JOB, "call", "call an HTTP service", job_call),
     PLANNED(ROLE_JOB, "replicate", "copy the changes of tables to another database", job_link),

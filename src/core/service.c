@@ -43,6 +43,9 @@ bool service_run(const struct service_type *t, void *self, struct service_io *io
 {
     if (t->stream != NULL)
         return t->stream(self, io, ret_failure);
+    if (t->http != NULL)
+        return service_fail(ret_failure, DEAD_SERVICE_FAILED,
+                            "it asks another service, which is not done here");
     AUTO(buf_done) struct buf in = BUF_INIT(SERVICE_BYTES_MOST);
     AUTO(buf_done) struct buf out = BUF_INIT(SERVICE_BYTES_MOST);
 
@@ -133,6 +136,24 @@ static bool memory_none(struct service_io *io, struct service_failure *ret_failu
     return true;
 }
 
+static bool memory_record(struct service_io *io, struct service_record *ret,
+                          struct service_failure *ret_failure)
+{
+    (void)ret_failure;
+    *ret = container_of(io, struct service_memory, io)->record;
+    return true;
+}
+
+static bool memory_keep(struct service_io *io, struct str value,
+                        struct service_failure *ret_failure)
+{
+    struct service_memory *m = container_of(io, struct service_memory, io);
+
+    (void)ret_failure;
+    m->kept = arena_copy(m->arena, value);
+    return true;
+}
+
 static void memory_note(struct service_io *io, struct str line)
 {
     struct service_memory *m = container_of(io, struct service_memory, io);
@@ -152,6 +173,8 @@ void service_memory_init(struct service_memory *m, const struct service_document
                 .put = memory_put,
                 .part = memory_part,
                 .none = memory_none,
+                .record = memory_record,
+                .keep = memory_keep,
                 .note = memory_note },
         .in = in,
         .out = BUF_INIT(out_most),

@@ -2,13 +2,17 @@
  *
  * A service is a pure computation: its output depends on its options, the bytes and the facts of
  * the document and nothing else, so that a replay gives the same bytes.  `received_us` is its
- * clock and `id` the seed of its chance.
+ * clock and `id` the seed of its chance.  One that is `keyed` depends on a record as well, which it
+ * asks of the io; it never reaches the store itself (docs/records.md).
  *
  * Most services have run(): the whole document in memory, one result.  A service that must not
  * hold a document in memory has stream(): it takes pieces with next(), gives pieces with put(),
  * and may begin a new document with part().  Either runs where it is made: in the node, or in a
  * process of its own if it runs code of a user or a library that is not trusted with hostile input
  * (`caged`, see cage/cage.h).
+ *
+ * A service that asks another one over HTTP has `http` instead of both, and is not pure: the engine
+ * makes the request while the walk waits, repeats it under the same key, and keeps the answer.
  *
  * Threads: a service keeps no state between two documents, so that one `self` serves several
  * threads.
@@ -30,12 +34,17 @@
 enum {
     SERVICE_BYTES_MOST = 64 << 20, /* of a document in memory */
     SERVICE_NOTES_MOST = 20,       /* lines that a script may log */
-    SERVICE_NOTE_BYTES = 200
+    SERVICE_NOTE_BYTES = 200,
+    SERVICE_RECORD_MOST = 1 << 20, /* bytes of the value of a record */
+    SERVICE_KEY_MOST = 1024        /* of its key */
 };
 
 struct service_failure {
     enum dead_code code; /* service_failed, decrypt_failed, budget, limit, extract_failed */
     char message[VERDICT_MESSAGE_MOST];
+    /* It may be otherwise later: the document is tried again by the `retry` of the step, as a
+     * delivery is, and then dead, `retries_exhausted`. */
+    bool later;
 };
 
 /* False, with the message of printf: for `return service_fail(...)`. */
@@ -59,6 +68,19 @@ struct service_part {
     /* Not NULL: describe() failed on it.  It is a dead letter from the beginning, with this reason,
      * and has nothing of what it does not say from its parent. */
     const struct service_failure *failure;
+};
+
+/* The record of a keyed step; everything is lent until the step ends. */
+struct service_record {
+    struct str set, key;
+    bool is_there;
+    struct str value;
+    /* An earlier run of this document made it what it is.  `before` is the value before that; ptr
+     * NULL: there was none. */
+    bool is_own;
+    struct str before;
+    /* It is from a document that stands behind this one in the order of its gateway. */
+    bool is_later;
 };
 
 /* Bytes in, bytes out, in pieces.  A call that returns false has set the failure; the service
@@ -86,8 +108,41 @@ struct service_io {
                      struct service_failure *ret_failure);
     /* The result is no document at all: the chain ends, done. */
     bool (*none)(struct service_io *io, struct service_failure *ret_failure);
+    /* The record that the `set` and the `key` of the step name; false: the document has no key, or
+     * the store cannot be read.  NULL: the step is not keyed. */
+    bool (*record)(struct service_io *io, struct service_record *ret,
+                   struct service_failure *ret_failure);
+    /* The record gets this value in the commit that settles the document.  If somebody else has
+     * changed it since record(), nothing of that commit is done and the document runs again. */
+    bool (*keep)(struct service_io *io, struct str value, struct service_failure *ret_failure);
     /* A line for the timeline; what is over the limits is left out. */
     void (*note)(struct service_io *io, struct str line);
+};
+
+struct arena;
+struct http_out_answer;
+struct http_out_options;
+struct http_out_request;
+struct sending;
+struct service_call;
+
+/* A service that asks another one: engine/asking/calling.h. */
+struct service_http {
+    /* Builds the request of one attempt; its strings live in the arena.  The bytes of the document
+     * are in `s`; s->delivery is the key, the same in every attempt.  False: it can never be made.
+     */
+    bool (*prepare)(void *self, const struct sending *s, struct arena *a,
+                    struct http_out_request *ret, struct verdict *ret_failed);
+    /* What the answer means.  DELIVERED: it is used.  REJECTED, FAILED: the document is a dead
+     * letter.  Everything else: it is asked again, by the rules of `call`. */
+    void (*judge)(void *self, const struct http_out_answer *answer, struct verdict *ret);
+    const struct http_out_options *(*options)(void *self);
+    const struct service_call *(*call)(void *self); /* core/service_call.h */
+    /* What becomes of a document and the answer to it, both in memory: appended to `out`.  NULL:
+     * the answer is the new document, and 204 is none. */
+    bool (*join)(void *self, struct str in, struct str answer, int64_t status,
+                 const struct service_document *d, struct buf *out,
+                 struct service_failure *ret_failure);
 };
 
 struct service_type {
@@ -96,15 +151,22 @@ struct service_type {
     bool streams;            /* ... which never holds a whole document: its limits go by the size */
     bool discreet;           /* what make() says never quotes an option: it may have secrets */
     bool describes;          /* its keys sender, receiver, type, attributes are for parts */
+    bool keyed;              /* its keys set and key name a record, which it reads ... */
+    bool keeps;              /* ... and may write */
     bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
     void (*unmake)(void *self);                                               /* may be NULL */
-    /* One of the two.  run() appends the result to `out`; when it fails, `out` is as it was. */
+    /* What was made is a service of another form, with the same make() and unmake(); NULL: it is
+     * this one. */
+    const struct service_type *(*as)(const void *self);
+    /* One of the three.  run() appends the result to `out`; when it fails, `out` is as it was. */
     bool (*run)(void *self, struct str in, const struct service_document *d, struct buf *out,
                 struct service_failure *ret_failure);
     bool (*stream)(void *self, struct service_io *io, struct service_failure *ret_failure);
+    const struct service_http *http;
 };
 
-/* Runs either kind of service over an io.  For run() the whole input is gathered first. */
+/* Runs run() or stream() over an io; a service that asks another one fails.  For run() the whole
+ * input is gathered first. */
 bool service_run(const struct service_type *t, void *self, struct service_io *io,
                  struct service_failure *ret_failure);
 
@@ -127,6 +189,8 @@ struct service_memory {
     struct service_memory_part *parts; /* in the order of their begin */
     size_t part_count, part_room;
     bool is_none;
+    struct service_record record;         /* what record() gives */
+    struct str kept;                      /* what keep() was given; ptr NULL: nothing */
     struct str notes[SERVICE_NOTES_MOST]; /* on the arena */
     size_t note_count;
 };

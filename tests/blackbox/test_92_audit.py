@@ -150,6 +150,8 @@ def changes(node, tmp_path):
         ("keyRemove", lambda: f'(id: "{key()}")', None, "removed"),
         ("secretAdd", lambda: '(name: "pin", value: "canary value") { name }', "pin", None),
         ("secretRemove", lambda: '(name: "pin")', "pin", "removed"),
+        ("recordsImport", lambda: '(set: "parts", records: [{ key: "1", value: "\\"canary\\"" }])', "parts", "(1 items)"),
+        ("recordsRemove", lambda: '(set: "parts", key: "1")', "parts", '"key":"1"'),
         ("nodeDrain", lambda: f'(node: "{this_node()}", reason: "kernel") {{ id }}', None, "kernel"),
     ]
 

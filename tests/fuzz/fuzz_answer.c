@@ -8,7 +8,7 @@
 #include "base/require.h"
 #include "core/connector.h"
 #include "core/grammar.h"
-#include "delivery/answer_excerpt.h"
+#include "core/answer_excerpt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -121,7 +121,8 @@ static struct str api_audit_asked_of(const struct graphql_call *call)
             continue;
         (void)snprintf(key, sizeof key, "%.*s", STR_ARG(name));
         json_key(&j, key);
-        (void)snprintf(size, sizeof size, "(%zu bytes)", v->text.len);
+        (void)snprintf(size, sizeof size, v->kind == GRAPHQL_LIST ? "(%zu items)" : "(%zu bytes)",
+                       v->kind == GRAPHQL_LIST ? v->count : v->text.len);
         if (f->args[i].is_unlogged)
             json_z(&j, size);
         else
@@ -143,9 +144,8 @@ static struct str text_arg(const struct graphql_call *call, const char *name)
  */
 static struct str object_of(const struct graphql_call *call)
 {
-    static const char *const names[] = {
-        "id", "name", "user", "role", "gateway", "node", "folder"
-    };
+    static const char *const names[] = { "id",      "name", "user",   "role",
+                                         "gateway", "node", "folder", "set" };
     struct str found = { 0 };
 
     for (size_t i = 0; found.len == 0 && i < sizeof names / sizeof names[0]; i++)

@@ -6,16 +6,19 @@
 #include "base/auto.h"
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "core/connector.h"
+#include "core/format/record_text.h"
 #include "core/stages.h"
 #include "core/timeline.h"
 #include "core/verdict.h"
 #include "engine/engine.h"
 #include "engine/rehearse/stage.h"
+#include "store/govern/record_table.h"
 #include "store/road/set_record.h"
 #include "store/store.h"
 
-enum { PART_MOST = 1 << 20, TEXT_MOST = 4 * PART_MOST, NO_STAGE = -1 };
+enum { PART_MOST = 1 << 20, TEXT_MOST = 4 * PART_MOST, NO_STAGE = -1, IMPORT_BYTES_MOST = 4 << 20 };
 
 /* The parent is const, but the view was allocated for this answer; it may be completed. */
 static struct document_view *api_payload_view_of(struct graphql_call *call)
@@ -269,43 +272,207 @@ static bool delivery_answer(struct graphql_call *call, struct err *err)
     return d->has_answer ? graphql_set_object(call, &d->answer) : graphql_set_null(call);
 }
 
-/* ---- records that documents leave behind ---- */
+/* ---- records ----
+ *
+ * They belong to no system: only who sees payloads of all systems sees them, and only who may
+ * configure changes them. */
+
+struct shown_record {
+    int64_t set;
+    struct str key;
+    int64_t size, updated_us;
+};
+
+struct record_page {
+    struct shown_record *list;
+    size_t count;
+    struct str next;
+};
+
+static bool api_record_say_unknown(struct graphql_call *call, struct str set, struct err *err)
+{
+    return err_set(err, ERR_PERMANENT, 0,
+                   "there is no set of records %.64s; `waybill records ls` lists those there are",
+                   arena_text(call->arena, set));
+}
+
+/* *ret 0: the caller sees none, or there is none. */
+static bool api_record_set(struct graphql_call *call, int64_t *ret, struct err *err)
+{
+    *ret = 0;
+    return !api_sees_all(call, RIGHT_PAYLOAD) ||
+           record_set_find(api_store(call), graphql_arg_text(call, "set"), ret, err);
+}
 
 static bool api_record_find(struct graphql_call *call, struct err *err)
 {
-    struct set_record *r = ARENA_NEW(call->arena, struct set_record);
-    struct str key = graphql_arg_text(call, "key");
-    int64_t set;
+    struct shown_record *v = ARENA_NEW(call->arena, struct shown_record);
+    struct set_record r;
 
-    if (!api_sees_all(call, RIGHT_PAYLOAD) || key.len > SET_RECORD_KEY_MOST ||
-        !name_find(api_store(call), NAME_SET, graphql_arg_text(call, "set"), &set))
-        return graphql_set_null(call);
-    if (!set_record_get(api_store(call), set, key, call->arena, r, err))
+    v->key = graphql_arg_text(call, "key");
+    if (!api_record_set(call, &v->set, err))
         return false;
-    return r->version != 0 ? graphql_set_object(call, r) : graphql_set_null(call);
+    if (v->set == 0 || v->key.len > SET_RECORD_KEY_MOST)
+        return graphql_set_null(call);
+    if (!set_record_get(api_store(call), v->set, v->key, call->arena, &r, err))
+        return false;
+    v->size = (int64_t)r.value.len;
+    v->updated_us = r.updated_us;
+    return r.version != 0 ? graphql_set_object(call, v) : graphql_set_null(call);
 }
 
+/* Of a page the values are read one by one, if they are asked for. */
 static bool api_record_value(struct graphql_call *call, struct err *err)
 {
-    const struct set_record *r = call->parent;
+    const struct shown_record *v = call->parent;
+    struct set_record r;
 
-    (void)err;
-    return str_is_utf8(r->value) ? graphql_set_text(call, r->value) : graphql_set_null(call);
+    if (!set_record_get(api_store(call), v->set, v->key, call->arena, &r, err))
+        return false;
+    return r.version != 0 && str_is_utf8(r.value) ? graphql_set_text(call, r.value)
+                                                  : graphql_set_null(call);
 }
 
-static bool api_record_size(struct graphql_call *call, struct err *err)
+static bool api_record_key(struct graphql_call *call, struct err *err)
 {
-    const struct set_record *r = call->parent;
+    const struct shown_record *v = call->parent;
 
     (void)err;
-    return graphql_set_int(call, (int64_t)r->value.len);
+    return str_is_utf8(v->key) ? graphql_set_text(call, v->key) : graphql_set_null(call);
+}
+
+static bool api_record_fill(struct graphql_call *call, int64_t set, size_t first,
+                            struct record_page *page, struct err *err)
+{
+    struct record_row rows[RECORD_PAGE_MOST];
+    struct str after = graphql_arg_text(call, "after");
+
+    if (!records_page(api_store(call), set, after, call->arena, rows, first, &page->count, err))
+        return false;
+    page->list = ARENA_ARRAY(call->arena, struct shown_record, page->count);
+    for (size_t i = 0; i < page->count; i++)
+        page->list[i] = (struct shown_record){
+            .set = set, .key = rows[i].key, .size = rows[i].size, .updated_us = rows[i].updated_us
+        };
+    if (page->count == first)
+        page->next = rows[page->count - 1].key;
+    return true;
+}
+
+static bool api_record_list(struct graphql_call *call, struct err *err)
+{
+    struct record_page *page = ARENA_NEW(call->arena, struct record_page);
+    size_t first;
+    int64_t set;
+
+    if (!api_read_count(call, "first", RECORD_PAGE_MOST, &first, err) ||
+        !api_record_set(call, &set, err))
+        return false;
+    if (set == 0 && api_sees_all(call, RIGHT_PAYLOAD))
+        return api_record_say_unknown(call, graphql_arg_text(call, "set"), err);
+    if (set != 0 && !api_record_fill(call, set, first, page, err))
+        return false;
+    return graphql_set_object(call, page);
+}
+
+static bool api_record_sets(struct graphql_call *call, struct err *err)
+{
+    struct record_set *list = ARENA_ARRAY(call->arena, struct record_set, RECORD_SETS_MOST);
+    size_t count = 0;
+
+    if (api_sees_all(call, RIGHT_PAYLOAD) &&
+        !record_sets(api_store(call), call->arena, list, &count, err))
+        return false;
+    return graphql_set_structs(call, list, count, sizeof *list);
+}
+
+static bool api_record_read(const struct graphql_value *v, struct record_put *ret, struct err *err)
+{
+    struct record_text text;
+
+    ret->key = graphql_value_field(v, "key")->text;
+    if (ret->key.len == 0 || ret->key.len > SET_RECORD_KEY_MOST)
+        return err_set(err, ERR_LIMIT, 0, "the key of a record has 1 to %d bytes",
+                       SET_RECORD_KEY_MOST);
+    if (!record_text_read(graphql_value_field(v, "value")->text, &text, err))
+        return false;
+    ret->value = text.text;
+    return text.text.len <= SET_RECORD_VALUE_MOST ||
+           err_set(err, ERR_LIMIT, 0, "the value of a record has at most %d bytes",
+                   SET_RECORD_VALUE_MOST);
+}
+
+/* One value of the request may stand for many records. */
+static bool api_record_read_all(struct graphql_call *call, const struct record_put **ret,
+                                size_t *ret_count, struct err *err)
+{
+    const struct graphql_value *list = graphql_arg(call, "records");
+    size_t count = list->kind == GRAPHQL_LIST ? list->count : 0, all = 0;
+
+    if (count == 0 || count > RECORD_PORTION_MOST)
+        return err_set(err, ERR_LIMIT, 0, "1 to %d records at a time", RECORD_PORTION_MOST);
+    struct record_put *puts = ARENA_ARRAY(call->arena, struct record_put, count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (!api_record_read(&list->items[i], &puts[i], err))
+            return err_context(err, "record %zu", i + 1);
+        all += puts[i].value.len;
+        if (all > IMPORT_BYTES_MOST)
+            return err_set(err, ERR_LIMIT, 0, "at most %d MiB of records at a time",
+                           IMPORT_BYTES_MOST >> 20);
+    }
+    *ret = puts;
+    *ret_count = count;
+    return true;
+}
+
+static bool api_record_import(struct graphql_call *call, struct err *err)
+{
+    struct str name = graphql_arg_text(call, "set");
+    const struct record_put *list;
+    int64_t set, changed;
+    size_t count;
+
+    if (!api_record_read_all(call, &list, &count, err) ||
+        !record_set_id(api_store(call), name, &set, err) ||
+        !records_import(api_store(call), set, list, count, &changed, err))
+        return false;
+    log_event(LOG_INFO, "records.import", kv_str("set", name), kv_int("count", (int64_t)count),
+              kv_int("changed", changed), kv_str("by", api_name(call)));
+    return graphql_set_int(call, changed);
+}
+
+static bool api_record_remove(struct graphql_call *call, struct err *err)
+{
+    struct str name = graphql_arg_text(call, "set"), key = graphql_arg_text(call, "key");
+    int64_t set, count;
+
+    if (!record_set_find(api_store(call), name, &set, err))
+        return false;
+    if (set == 0)
+        return api_record_say_unknown(call, name, err);
+    if (!records_remove(api_store(call), set, key, &count, err))
+        return false;
+    log_event(LOG_INFO, "records.remove", kv_str("set", name), kv_int("count", count),
+              kv_str("by", api_name(call)));
+    return graphql_set_int(call, count);
 }
 
 const struct graphql_resolver api_payload[] = {
     { .field = "Query.record", .fn = api_record_find },
+    { .field = "Query.records", .fn = api_record_list },
+    { .field = "Query.recordSets", .fn = api_record_sets },
+    { .field = "Mutation.recordsImport", .fn = api_record_import },
+    { .field = "Mutation.recordsRemove", .fn = api_record_remove },
+    { .field = "Record.key", .fn = api_record_key },
     { .field = "Record.value", .fn = api_record_value },
-    { .field = "Record.size", .fn = api_record_size },
-    GRAPHQL_MEMBER("Record.updated", struct set_record, updated_us),
+    GRAPHQL_MEMBER("Record.size", struct shown_record, size),
+    GRAPHQL_MEMBER("Record.updated", struct shown_record, updated_us),
+    GRAPHQL_LIST_OF("RecordPage.items", struct record_page, list, count),
+    API_TEXT_AT("RecordPage.next", struct record_page, next),
+    GRAPHQL_MEMBER("RecordSet.name", struct record_set, name),
+    GRAPHQL_MEMBER("RecordSet.records", struct record_set, records),
+    GRAPHQL_MEMBER("RecordSet.updated", struct record_set, updated_us),
     { .field = "Document.stages", .fn = doc_stages },
     GRAPHQL_MEMBER("Stage.stage", struct shown_stage, number),
     GRAPHQL_MEMBER("Stage.name", struct shown_stage, name),

@@ -268,10 +268,12 @@ static void use_newest(struct dispatch *d, struct leg *p)
 }
 
 /* A send to a system that is not idempotent needs a row for its intent (doubt.c); an ordered
- * delivery needs one because the store decides when it is its turn (order.c). */
+ * delivery needs one because the store decides when it is its turn (order.c); one whose bytes
+ * are made of a record needs one because the next run could make others (keyed.h). */
 static bool needs_row(const struct leg *p)
 {
-    return (p->in_doubt != DOUBT_RESEND || p->row.lane != 0) && p->row.num == 0;
+    return (p->in_doubt != DOUBT_RESEND || p->row.lane != 0 || p->flight->reads_records) &&
+           p->row.num == 0;
 }
 
 static enum dispatch_answer park(struct send_queue *l, const struct leg *p, unsigned why,

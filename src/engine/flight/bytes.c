@@ -121,12 +121,34 @@ void variants_drop_uploads(struct flight *f)
         drop_upload(f, f->made[i]);
 }
 
+void variants_drop_unkept(struct flight *f)
+{
+    for (size_t i = 0; i < f->made_count; i++)
+        if (!f->made[i]->is_kept && !(f->made[i]->is_of_record && f->settle.end != SETTLE_AGAIN))
+            drop_upload(f, f->made[i]);
+}
+
+/* It has its line in the timeline: nothing of it is stored again (variants_seal). */
+struct variant *variant_of_past(struct flight *f, struct str step,
+                                const struct payload_source *stored)
+{
+    struct buf none = BUF_INIT(SERVICE_BYTES_MOST);
+    struct variant *v = flight_add_made(f, step, &none);
+
+    v->is_stored = true;
+    v->source = *stored;
+    v->settle = (struct settle_bytes){
+        .size = stored->size, .sha256 = stored->sha256, .stored = *stored, .line = &v->line
+    };
+    return v;
+}
+
 /* ---- who needs them ---- */
 
 /* A leg sends these bytes, a batch gets them, or they are kept. */
 static bool variant_is_used(const struct flight *f, const struct variant *v)
 {
-    if (f->keeps_stages)
+    if (f->keeps_stages || v->is_kept || v->is_of_record)
         return true;
     for (size_t i = 0; i < f->leg_count; i++)
         if (f->legs[i]->variant == v)
@@ -147,7 +169,7 @@ void variant_let_go(struct flight *f, struct variant *v)
     if (f->keeps_all)
         return;
     if (variant_is_used(f, v)) { /* if it fails here, variants_seal() tries again */
-        if (large && !f->dry)
+        if (large && !f->dry && !v->is_stored)
             (void)(v->settle.uploaded || to_store(f, v, &err));
         return;
     }
@@ -159,7 +181,7 @@ bool variant_rest(struct flight *f, struct variant *v, struct err *err)
 {
     if (variant_size(v) <= SEGMENT_PAYLOAD_MOST)
         return true;
-    if (v != &f->received && !v->settle.uploaded)
+    if (v != &f->received && !v->settle.uploaded && !v->is_stored)
         return to_store(f, v, err);
     buf_done(&v->buf);
     return true;

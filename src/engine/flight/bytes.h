@@ -44,3 +44,8 @@ bool variants_seal(struct flight *f, struct err *err);
 bool variants_have_uploads(const struct flight *f);
 /* Deletes these, unless a document has adopted them.  Blocks on the store; not for a writer. */
 void variants_drop_uploads(struct flight *f);
+/* The same before the settlement, but for what it will store in any case. */
+void variants_drop_unkept(struct flight *f);
+/* What an earlier run has stored takes the place of what the step that ran last would make. */
+struct variant *variant_of_past(struct flight *f, struct str step,
+                                const struct payload_source *stored);

@@ -239,6 +239,20 @@ void flight_note(struct flight *f, enum timeline_stage stage, enum timeline_outc
               took_us);
 }
 
+void flight_note_try(struct flight *f, struct str step, int64_t attempt, int64_t status,
+                     int64_t took_us, const char *message)
+{
+    flight_add_line(f, &(struct timeline_line){ .at_us = clock_wall_us(),
+                                                .stage = TIMELINE_STEP,
+                                                .outcome = TIMELINE_RETRY,
+                                                .took_us = took_us,
+                                                .attempt = attempt,
+                                                .status = status,
+                                                .what = step,
+                                                .message = str_of(message) });
+    say_stage(f, TIMELINE_STEP, step, timeline_outcomes[TIMELINE_RETRY], status, took_us);
+}
+
 /* Notes id and system of the delivery, which has no row once the document has ended.  What is as
  * usual takes no bytes: id_end is what follows "DOCUMENT.ENDPOINT". */
 static void note_delivery(const struct flight *f, const struct leg *p, struct timeline_line *line)

@@ -35,11 +35,14 @@
 #include "store/road/settle_batch.h"
 
 struct caged;
+struct called;
 struct document;
 struct flight;
 struct flight_stock;
 struct parts;
 struct send_queue;
+struct set_write;
+struct turn;
 struct payload_reader;
 struct road;
 struct store;
@@ -55,6 +58,9 @@ struct variant {
     struct payload_source source; /* the bytes in the store, if they are too large for memory */
     struct str step;              /* the step that made them ... */
     int64_t step_number;          /* ... and which one of the run, from 1 */
+    bool is_of_record; /* made of a record, so it cannot be made again: stored with the document */
+    bool is_kept;      /* it cannot be made again: stored with whatever comes of the run */
+    bool is_stored;    /* an earlier run has stored it: `source` */
     struct timeline_line line;
 };
 
@@ -70,6 +76,8 @@ struct leg_answer {
 enum walk_need {
     WALK_NEEDS_THREAD, /* one that may block: the pool */
     WALK_NEEDS_CAGE,   /* a process for its step (road/caging.h) */
+    WALK_NEEDS_TURN,   /* the turn at a record (road/turns.h) */
+    WALK_NEEDS_ANSWER, /* the answer of a service (asking/calling.h) */
 };
 
 /* The facts with which the router was asked; on the arena. */
@@ -165,12 +173,19 @@ struct flight {
     bool keeps_stages;  /* they are stored as well (`keep: stages`) */
     int64_t step_count; /* steps that ran */
     struct walk_at walk;
-    bool may_block;      /* the thread that walks it may block */
-    bool holds_large;    /* it holds stock->large */
-    struct caged *caged; /* at a step that runs in a process; on the arena */
-    struct parts *parts; /* documents that its last step made (road/parts.h); NULL: none */
+    bool may_block;        /* the thread that walks it may block */
+    bool holds_large;      /* it holds stock->large */
+    struct caged *caged;   /* at a step that runs in a process; on the arena */
+    struct called *called; /* at a step that asks a service; on the arena */
+    struct parts *parts;   /* documents that its last step made (road/parts.h); NULL: none */
     struct flight_copies copies;
     struct variant *peeked; /* whose first bytes are in memory, under stock->peeking */
+
+    /* Records (road/keyed.h, road/turns.h). */
+    bool reads_records;        /* what it sends is stored first: the next run could make others */
+    struct set_write *records; /* those that the settlement writes, on the arena; NULL: none */
+    struct turn *turn;         /* at a record; NULL: it has none */
+    struct str turn_set, turn_key; /* the record at which it has the turn, or waits for it */
 
     struct leg **legs;
     size_t leg_count, part_room;
@@ -234,6 +249,9 @@ void flight_begin_again(struct flight *f, const struct document *d);
 /* Each adds a line to the timeline and its short form to the stages of the log line. */
 void flight_note(struct flight *f, enum timeline_stage stage, enum timeline_outcome outcome,
                  struct str what, int64_t took_us, const char *message);
+/* A step was tried, and is tried again later. */
+void flight_note_try(struct flight *f, struct str step, int64_t attempt, int64_t status,
+                     int64_t took_us, const char *message);
 void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcome outcome,
                      int64_t took_us, const char *message);
 

@@ -18,9 +18,18 @@
 #include "base/digest.h"
 #include "core/service.h"
 #include "engine/flight/flight.h"
+#include "store/road/set_record.h"
 
 struct payload_reader;
 struct upload;
+
+/* The record of a keyed step (road/keyed.h). */
+struct step_record {
+    const struct plan_step *step;
+    struct str set, key;
+    int64_t set_id; /* 0: there is no such set yet */
+    struct set_record was;
+};
 
 struct step_io {
     struct service_io io; /* for the step */
@@ -34,6 +43,8 @@ struct step_io {
     bool wants_thread;
     bool is_too_large; /* of a dry flight: it is not known what the step would make */
     struct err err;    /* the store failed, not the step; kind ERR_NONE: it did not */
+
+    struct step_record record;
 
     /* Its own. */
     const struct extractor *extractor; /* of what it says of its parts; NULL: nothing */

@@ -5,11 +5,14 @@
 
 #include "base/alloc.h"
 #include "core/grammar.h"
+#include "core/service_call.h"
 #include "core/units.h"
 #include "engine/plan/folders.h"
 #include "engine/plan/plan_batch.h"
 #include "engine/plan/plan_build.h"
 #include "engine/plan/plan_cage.h"
+#include "engine/plan/plan_call.h"
+#include "engine/plan/plan_keyed.h"
 #include "engine/plan/plan_retain.h"
 #include "engine/plan/plan_subscribe.h"
 #include "store/people/secret.h"
@@ -174,7 +177,7 @@ static bool compile_attributes(struct yaml_node *first, struct extractor **ret, 
     return extractor_compile(&root, false, ret, err);
 }
 
-static bool compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err)
+bool plan_compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err)
 {
     struct yaml_node word = { .kind = YAML_SCALAR, .text = PLAN_KEY }, key = *by;
 
@@ -341,7 +344,7 @@ static bool build_order(struct builder *b, const struct settings *own, const str
     b->plan->ordered = b->plan->ordered || s->order != ORDER_NONE;
     /* A key that this build cannot extract was reported in a warning.  Without a key the order is
      * that of the receiver, which is stricter. */
-    if (s->order == ORDER_KEY && by != NULL && !compile_key(by, &s->order_by, &why))
+    if (s->order == ORDER_KEY && by != NULL && !plan_compile_key(by, &s->order_by, &why))
         s->order_by = NULL;
     return true;
 }
@@ -403,16 +406,8 @@ static bool plan_read_answers(struct plan_endpoint *e, const struct settings *s,
 
 static bool plan_read_rules(struct plan_endpoint *e, const struct settings *s, struct err *err)
 {
-    struct settings retry = settings_below(s, "retry"), breaker = settings_below(s, "breaker");
-
     return settings_duration(s, "timeout", &e->timeout_us, err) &&
-           settings_duration(&retry, "first", &e->retry.first_us, err) &&
-           settings_duration(&retry, "most", &e->retry.most_us, err) &&
-           settings_duration(&retry, "for", &e->retry.for_us, err) &&
-           settings_int(&breaker, "failures", &e->breaker.failures, err) &&
-           settings_int(&breaker, "rejections", &e->breaker.rejections, err) &&
-           settings_duration(&breaker, "wait", &e->breaker.wait_us, err) &&
-           plan_read_answers(e, s, err);
+           service_call_read_retry(s, &e->retry, &e->breaker, err) && plan_read_answers(e, s, err);
 }
 
 static void build_endpoint(struct builder *b, const struct config_endpoint *c,
@@ -560,6 +555,10 @@ static bool build_service(struct builder *b, const struct yaml_node *map,
                        STR_ARG(step->name));
     if (!make_service(b, s, step, err))
         return false;
+    if (step->service->as != NULL)
+        step->service = step->service->as(step->self);
+    if (!plan_build_keyed(&s, map, step, err))
+        return false;
     return !step->service->describes || compile_parts(map, &step->extractor, err);
 }
 
@@ -589,18 +588,27 @@ static bool build_step(struct builder *b, const struct yaml_node *node, struct p
     return build_service(b, map, kind, step, err);
 }
 
+/* A step as written is one of the plan, or two. */
+static bool build_steps_of(struct builder *b, const struct yaml_node *node, struct plan_step *steps,
+                           size_t *count, struct err *err)
+{
+    struct plan_step *step = &steps[(*count)++];
+
+    if (!build_step(b, node, step, err))
+        return false;
+    return plan_call_parts(node).ptr == NULL ||
+           plan_call_split(b, node, step, &steps[(*count)++], err);
+}
+
 void plan_steps(struct builder *b, const struct yaml_node *list, struct plan_route *r)
 {
     struct arena *a = &b->plan->arena;
-    struct plan_step *steps = ARENA_ARRAY(a, struct plan_step, list->count + 1);
+    struct plan_step *steps = ARENA_ARRAY(a, struct plan_step, 2 * list->count + 1);
     struct err err = { 0 };
 
     r->steps = steps;
     for (const struct yaml_node *n = list->first; n != NULL; n = n->next) {
-        bool ok = build_step(b, n, &steps[r->step_count], &err);
-
-        r->step_count++;
-        if (ok)
+        if (build_steps_of(b, n, steps, &r->step_count, &err))
             continue;
         if (err.kind == ERR_LIMIT) /* planned, and reported in a warning already */
             r->broken = arena_text(a, str_of(err.text));

@@ -95,10 +95,12 @@ struct plan_step {
                                              * 0: as many as may come in */
     const struct plan_endpoint **endpoints; /* DELIVER */
     size_t endpoint_count;
-    struct extractor *extractor;                    /* ROUTE; SERVICE: of its parts, NULL: none */
-    struct str reason;                              /* DROP; may be empty */
-    const struct plan_batch *batch;                 /* BATCH */
-    const struct template *by;                      /* splits the batch by value; NULL: not split */
+    struct extractor *extractor;    /* ROUTE; SERVICE: of its parts, or of its key, NULL: none */
+    struct str set;                 /* SERVICE that is keyed; empty: the document's type */
+    struct retry_rule retry;        /* SERVICE that may fail for now (service_failure.later) */
+    struct str reason;              /* DROP; may be empty */
+    const struct plan_batch *batch; /* BATCH */
+    const struct template *by;      /* splits the batch by value; NULL: not split */
     const struct plan_subscription **subscriptions; /* SUBSCRIBE */
     size_t subscription_count;
 };

@@ -111,6 +111,8 @@ bool past_walk_with(struct past *p, struct plan *plan, bool given, struct past_w
     flight_fill(f, p->doc);
     f->plan = plan_ref(plan);
     f->config = plan->version;
+    if (p->keeps_all) /* a past run is repeated: with what was kept of it (road/called.h) */
+        f->past = p->doc->timeline;
     f->batch = plan_batch_find(plan, p->doc->gateway);
     if (f->batch == NULL && given)
         f->batch = plan_batch_find(plan, p->doc->route);

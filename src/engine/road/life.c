@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/thread.h"
+#include "engine/asking/calling.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"
 #include "engine/dispatch/limiter.h"
@@ -20,6 +21,7 @@
 #include "engine/road/sender.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
+#include "engine/road/turns.h"
 #include "engine/road/work.h"
 #include "engine/threads/crew.h"
 #include "engine/threads/pool.h"
@@ -110,6 +112,25 @@ static void life_on_round(void *arg)
     send_flush(&r->hub_outbox);
 }
 
+/* ---- called by what steps ask ---- */
+
+static bool life_send_call(void *arg, struct transfer *t)
+{
+    return road_transfer(arg, t);
+}
+
+static void life_put_back(void *arg, struct flight *f)
+{
+    work_put_back(arg, f);
+}
+
+static bool life_may_act(void *arg)
+{
+    const struct road *r = arg;
+
+    return node_may_act(r->store);
+}
+
 static void init_sync(struct road *r)
 {
     (void)pthread_rwlock_init(&r->plan_lock, NULL);
@@ -158,6 +179,14 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
         caging_new(r, &(struct caging_calls){ .run = o->cage_run != NULL ? o->cage_run : cage_run,
                                               .stop = o->cage_run != NULL ? NULL : cage_stop,
                                               .go_on = work_go_on });
+    r->turns = turns_new(work_on_pool);
+    r->calling = calling_new(&(struct calling_options){ .most = FLIGHTS_MOST / 2,
+                                                        .send = life_send_call,
+                                                        .judge = work_judge_answer,
+                                                        .go_on = work_answered,
+                                                        .put_back = life_put_back,
+                                                        .may_act = life_may_act,
+                                                        .arg = r });
     r->keeping = keep_new(r);
     r->order = order_start(r);
     suspects_start(&r->suspects, store_recorder(r->store));
@@ -231,6 +260,8 @@ void road_rest(struct road *r)
     dispatch_rest(r->dispatch);
     keep_sweep(r, true);
     work_put_back(r, caging_close(r->caging));
+    work_put_back(r, turns_close(r->turns));
+    work_put_back(r, calling_close(r->calling));
     if (r->running)
         wait_for_flights(r, SEND_GRACE_US);
 }
@@ -264,6 +295,8 @@ void road_free(struct road *r)
     order_done(r->order);
     keep_free(r->keeping);
     caging_free(r->caging);
+    turns_free(r->turns);
+    calling_free(r->calling);
     metrics_forget(&flights_metric);
     outcome_metrics_forget();
     settling_metrics_forget();

@@ -13,6 +13,7 @@
 #include "engine/road/send.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
+#include "engine/road/turns.h"
 #include "engine/road/work.h"
 #include "store/payload/payload_fetch.h"
 #include "store/search/document.h"
@@ -34,6 +35,7 @@ void load_give_back(struct flight *f)
         return;
     }
     road_note_due(f->road, due);
+    turns_leave(f);
     parts_drop(f);
     road_gone(f);
 }

@@ -384,6 +384,33 @@ void outcome_step_died(struct flight *f, struct str step, int64_t took_us, const
     mishaps_note(f->road->mishaps, dead_codes[DEAD_SERVICE_FAILED], "step", step, f->message);
 }
 
+/* The run counts as one attempt, however often the service was asked: its tries are lines of the
+ * timeline (flight/tries.h).  With an attempt the document is shown as `retrying`. */
+static void set_asked_again(struct flight *f, int64_t due_us)
+{
+    f->settle.end = SETTLE_AGAIN;
+    f->settle.part_count = 0;
+    f->settle.code = STR("retry");
+    f->settle.message = str_of(f->message);
+    f->settle.due_us = due_us;
+    f->settle.task.attempts = 1;
+}
+
+void outcome_step_again(struct flight *f, struct str step, const struct outcome_try *t)
+{
+    const struct verdict *v = t->verdict;
+
+    (void)snprintf(f->message, sizeof f->message, "%s", v->message);
+    flight_note_try(f, step, t->attempt, v->status, t->took_us, f->message);
+    set_asked_again(f, t->due_us);
+    mishaps_note(f->road->mishaps, usual_code(v->kind), "step", step, f->message);
+}
+
+void outcome_held(struct flight *f, int64_t due_us)
+{
+    set_asked_again(f, due_us);
+}
+
 /* The delay is not an attempt: give the count back. */
 void outcome_delayed(struct flight *f, int64_t due_us)
 {

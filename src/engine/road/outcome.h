@@ -17,12 +17,24 @@ void outcome_unknown(struct leg *p);
 /* Counts the outcome and adds its line to the timeline; once per leg, before the settlement. */
 void outcome_note(struct flight *f, const struct leg *p);
 
+/* One try of a step that failed. */
+struct outcome_try {
+    const struct verdict *verdict;
+    int64_t attempt, took_us; /* attempt: from 1 */
+    int64_t due_us;           /* when the next one is */
+};
+
 /* The document is a dead letter. */
 void outcome_dead(struct flight *f, enum timeline_stage stage, struct str what, enum dead_code code,
                   int64_t took_us, const char *message);
 void outcome_again(struct flight *f, const struct err *err); /* to be retried after a back-off */
 /* The process of a step died of it: to be retried as well. */
 void outcome_step_died(struct flight *f, struct str step, int64_t took_us, const char *message);
+/* The service that a step asks did not answer, or not well, or a step has failed for now: to be
+ * tried again then. */
+void outcome_step_again(struct flight *f, struct str step, const struct outcome_try *t);
+/* The same without an attempt: the service is left alone until then.  f->message says why. */
+void outcome_held(struct flight *f, int64_t due_us);
 void outcome_delayed(struct flight *f, int64_t due_us); /* runs at this time; no failure */
 /* Bytes cannot be read: missing, damaged or too large is final (dead); any other failure is
  * retried. */

@@ -382,6 +382,11 @@ bool parts_begin(struct service_io *io, const struct service_part *head,
     p->size = 0;
     if (leaves_out(p))
         return true;
+    if (chunk_is_full(p->now) && x->flight->settle.record_count > 0)
+        return service_fail(ret_failure, DEAD_LIMIT,
+                            "more than %d parts of it, or %d bytes of parts, and its run keeps a "
+                            "record: both are one commit; split it first",
+                            OFFSPRING_PARTS_MOST, OFFSPRING_BYTES_MOST);
     if (chunk_is_full(p->now) && !take_off(p, &x->err))
         return parts_failed(x, ret_failure);
     part_open(p, head);
@@ -478,7 +483,7 @@ static void parts_settled(struct store_op *op)
                      ? err_set(&of->err, ERR_LIMIT, 0,
                                "another version has made parts of it, and it is not copied as well")
                      : err_set(&of->err, ERR_PERMANENT, 0, "its parts are not where they were");
-    if (of->ok)
+    if (of->ok && c->op.result != OFFSPRING_OVERTAKEN)
         c->op.count = 0; /* adopted, or swept */
     c->of->settled(of);
 }

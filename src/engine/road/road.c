@@ -189,6 +189,13 @@ void road_unsettled(struct flight *f)
     put_unsettled(f);
 }
 
+void road_settle_again(struct flight *f)
+{
+    f->unfilled = true;
+    put_unsettled(f);
+    road_wake(f->road);
+}
+
 void road_load_later(struct flight *f)
 {
     f->unloaded = true;

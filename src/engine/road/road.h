@@ -14,6 +14,7 @@
  *   step        one step of a chain                     caging      walks that wait for a process
  *   walk_facts  who it is from and for                  parts       documents made of one
  *   outcome     from a verdict to a state               copies      one for each subscriber
+ *   keyed       steps that read or keep a record        turns       one at a time at a record
  *   answers     what receivers answered, to be kept
  *   order       ordered deliveries                      order_keep  flights that wait in a lane
  *   redrive     dead letters start again                endpoints   breakers and pauses, stored

@@ -1,6 +1,9 @@
 #include "engine/road/settling.h"
 
+#include <stdio.h>
+
 #include "base/auto.h"
+#include "base/chance.h"
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/fault.h"
@@ -10,6 +13,7 @@
 #include "engine/flight/bytes.h"
 #include "engine/road/answers.h"
 #include "engine/road/join.h"
+#include "engine/road/keyed.h"
 #include "engine/road/order.h"
 #include "engine/road/order_keep.h"
 #include "engine/road/outbox.h"
@@ -17,9 +21,12 @@
 #include "engine/road/parts.h"
 #include "engine/road/redrive.h"
 #include "engine/road/state.h"
+#include "engine/road/turns.h"
 #include "engine/tally/mishaps.h"
 #include "store/road/retain_days.h"
 #include "store/store.h"
+
+enum { AGAIN_MOST_US = 20 * CLOCK_MS }; /* so that two that overtake each other part */
 
 static struct metric ended = { .name = "waybill_documents_ended_total",
                                .help = "Documents that are over: delivered, done or cancelled." };
@@ -106,19 +113,32 @@ static bool fill_legs(struct flight *f, struct err *err)
     return true;
 }
 
-/* What the steps made is stored with whatever came of the run, but not of each attempt. */
+/* With `keep: stages` what the steps made is stored with whatever came of the run, but not of each
+ * attempt; so is what was made of a record.  What cannot be made again is stored in any case, once.
+ */
+static bool is_stage(const struct flight *f, const struct variant *v)
+{
+    bool ends = f->settle.end != SETTLE_AGAIN;
+
+    return !v->is_stored && (v->is_kept || (ends && (f->keeps_stages || v->is_of_record)));
+}
+
 static bool fill_stages(struct flight *f, struct err *err)
 {
     struct settle_op *s = &f->settle;
+    size_t count = 0;
 
-    if (s->end == SETTLE_AGAIN || s->task.kind == TASK_DELIVER || f->made_count == 0)
+    for (size_t i = 0; i < f->made_count; i++)
+        count += is_stage(f, f->made[i]);
+    if (count == 0 || s->task.kind == TASK_DELIVER)
         return true;
     if (!variants_seal(f, err))
         return false;
-    s->stages = ARENA_ARRAY(&f->arena, struct settle_bytes *, f->made_count);
-    s->stage_count = f->made_count;
+    s->stages = ARENA_ARRAY(&f->arena, struct settle_bytes *, count);
+    s->stage_count = 0;
     for (size_t i = 0; i < f->made_count; i++)
-        s->stages[i] = &f->made[i]->settle;
+        if (is_stage(f, f->made[i]))
+            s->stages[s->stage_count++] = &f->made[i]->settle;
     return true;
 }
 
@@ -242,6 +262,11 @@ static void on_settled(struct store_op *op)
         road_unsettled(f);
         return;
     }
+    turns_leave(f);
+    if (s->overtaken) {
+        road_settle_again(f);
+        return;
+    }
     if (s->ours)
         log_run(f);
     else if (f->unknown)
@@ -288,6 +313,25 @@ static void refuse_parts(struct flight *f)
     outcome_dead(f, TIMELINE_STEP, STR(""), DEAD_LIMIT, -1, why.text);
 }
 
+/* Another run has changed a record that this one read, and nothing of its settlement was done: it
+ * runs again, and it was no attempt.  Nothing was sent (keyed.h). */
+static void run_again(struct flight *f)
+{
+    struct settle_op *s = &f->settle;
+
+    s->overtaken = false;
+    s->stage_count = 0;
+    parts_drop(f);
+    for (size_t i = 0; i < f->made_count; i++)
+        f->made[i]->is_of_record = false; /* the next run makes another one */
+    variants_drop_unkept(f);
+    if (!f->recovered)
+        buf_clear(&f->timeline);
+    (void)snprintf(f->message, sizeof f->message,
+                   "another document has changed its record meanwhile: it runs again");
+    outcome_delayed(f, road_now_us(f->road) + (int64_t)(chance_u64() % AGAIN_MOST_US));
+}
+
 /* What a document out of a batch begins with next time is the chain of the batch: by its route it
  * is known (load.c), and would else join once more. */
 static const struct plan_route *settling_route(const struct flight *f)
@@ -302,11 +346,14 @@ void settle_flight(struct flight *f, struct outbox *out)
     if (f->refused)
         refuse_parts(f);
     f->refused = false;
+    if (s->overtaken)
+        run_again(f);
+    if (s->end == SETTLE_DEAD || s->end == SETTLE_AGAIN)
+        keyed_drop(f);
     if (s->task.kind != TASK_DELIVER)
         settling_fill_facts(f->road, &f->facts, settling_route(f), &f->arena, s);
     if ((s->end == SETTLE_DELIVERIES && !fill_legs(f, &s->op.err)) ||
-        (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err)) ||
-        (f->keeps_stages && !fill_stages(f, &s->op.err))) {
+        (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err)) || !fill_stages(f, &s->op.err)) {
         f->unfilled = true;
         road_unsettled(f);
         return;

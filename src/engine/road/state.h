@@ -15,12 +15,14 @@
 enum { ROAD_WORKERS_MOST = 16, ROAD_PLANS_MOST = 8 };
 
 struct caging;
+struct calling;
 struct crew;
 struct keeping;
 struct mishaps;
 struct ordering;
 struct limiter;
 struct transfer_hub;
+struct turns;
 struct ways;
 
 /* A queue of flights between threads. */
@@ -50,6 +52,8 @@ struct road {
     struct ordering *order;
     struct keeping *keeping;
     struct caging *caging;
+    struct turns *turns;
+    struct calling *calling;
     struct suspects suspects;
     struct walking_place walking[RECORDER_SLOTS]; /* by the slot of the task's code */
     struct walking_list waiting;                  /* walks that wait */
@@ -99,5 +103,7 @@ size_t road_take(struct road *r, struct flight **ret, size_t most);
 
 void road_note_due(struct road *r, int64_t due_us); /* a task is due then */
 void road_unsettled(struct flight *f);              /* the settlement failed: repeat it later */
-void road_load_later(struct flight *f);             /* the claimer loads its claimed delivery */
-void road_gone(struct flight *f);                   /* settled or given back: frees the flight */
+/* Nothing of the settlement was done, because a record changed (settling.c): at once. */
+void road_settle_again(struct flight *f);
+void road_load_later(struct flight *f); /* the claimer loads its claimed delivery */
+void road_gone(struct flight *f);       /* settled or given back: frees the flight */

@@ -8,6 +8,8 @@
 #include "engine/flight/bytes.h"
 #include "engine/flight/step_io.h"
 #include "engine/road/caging.h"
+#include "engine/road/called.h"
+#include "engine/road/keyed.h"
 #include "engine/road/outcome.h"
 #include "engine/road/parts.h"
 #include "engine/road/state.h"
@@ -19,71 +21,17 @@ enum {
     TURNS_WAIT_US = 1 * CLOCK_S
 };
 
-static enum way step_dead(struct flight *f, const struct plan_step *s, enum dead_code code,
-                          int64_t took_us, const char *message)
-{
-    outcome_dead(f, TIMELINE_STEP, s->name, code, took_us, message);
-    return WAY_DEAD;
-}
-
-void step_note_done(struct flight *f, const struct plan_step *s, int64_t from_us)
-{
-    f->step_count++;
-    flight_note(f, TIMELINE_STEP, TIMELINE_DONE, s->name, clock_mono_us() - from_us, NULL);
-}
-
-/* What a step made is what the next one reads.  Unchanged bytes need no variant, so they are not
- * stored a second time. */
-static enum way step_go_on(struct flight *f, const struct plan_step *s, struct variant *made,
-                           int64_t from_us)
-{
-    struct variant *before = f->walk.bytes;
-
-    if (f->made_count > FLIGHT_MADE_MOST) {
-        (void)snprintf(f->message, sizeof f->message,
-                       "more than %d steps change this document; a script can do the work of "
-                       "several",
-                       FLIGHT_MADE_MOST);
-        return step_dead(f, s, DEAD_LIMIT, -1, f->message);
-    }
-    flight_note(f, TIMELINE_STEP, TIMELINE_DONE, s->name, clock_mono_us() - from_us, NULL);
-    f->walk.bytes = made;
-    if (made != before)
-        variant_let_go(f, before);
-    return WAY_ON;
-}
-
 /* ---- a service that gets the whole document ---- */
-
-static struct service_document document_of(const struct flight *f)
-{
-    return (struct service_document){ .id = f->source.id,
-                                      .received_us = f->received_us,
-                                      .facts = &f->facts,
-                                      .name = f->name,
-                                      .ctype = f->ctype,
-                                      .gateway = name_text(f->stock->store, f->gateway) };
-}
-
-/* Whoever walks without effect holds the lock already. */
-static bool load_whole(struct flight *f, struct err *err)
-{
-    if (variant_size(f->walk.bytes) > SEGMENT_PAYLOAD_MOST && !f->dry && !f->holds_large) {
-        (void)pthread_mutex_lock(&f->stock->large);
-        f->holds_large = true;
-    }
-    return variant_load(f, f->walk.bytes, err);
-}
 
 static enum way run_whole(struct flight *f, const struct plan_step *s)
 {
     struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
     AUTO(buf_done) struct buf out = BUF_INIT(SERVICE_BYTES_MOST);
-    struct service_document d = document_of(f);
+    struct service_document d = step_document(f);
     int64_t from = clock_mono_us();
     struct err err = { 0 };
 
-    if (!load_whole(f, &err)) {
+    if (!step_load(f, &err)) {
         outcome_read_failed(f, &err);
         return WAY_DEAD;
     }
@@ -132,7 +80,8 @@ static enum way stream_failed(struct step_io *x, const struct plan_step *s,
         return WAY_DEAD;
     }
     step_io_tell(x, s->name);
-    return step_dead(f, s, failure->code, took_us, failure->message);
+    return failure->later ? keyed_later(f, s, took_us, failure->message)
+                          : step_dead(f, s, failure->code, took_us, failure->message);
 }
 
 /* The chain ends with the documents that the step made. */
@@ -164,16 +113,15 @@ static enum way stream_done(struct step_io *x, const struct plan_step *s, int64_
         return parts_done(x, s, from_us);
     if (x->is_none) {
         step_io_tell(x, s->name);
-        f->step_count++;
-        flight_note(f, TIMELINE_STEP, TIMELINE_DROPPED, s->name, clock_mono_us() - from_us,
-                    "nothing came out");
-        return WAY_ENDS;
+        return step_none(f, s, from_us);
     }
     f->step_count++;
     if (!step_io_take(x, s->name, &made)) {
         f->step_count--;
         return stream_failed(x, s, &none, -1);
     }
+    if (s->service->keyed && made != f->walk.bytes)
+        made->is_of_record = true;
     step_io_tell(x, s->name);
     return step_go_on(f, s, made, from_us);
 }
@@ -185,6 +133,8 @@ static enum way run_stream(struct flight *f, const struct plan_step *s)
     AUTO(step_io_done) struct step_io x;
 
     step_io_init(&x, f, s, stream_most(f), parts_begin);
+    if (s->service->keyed)
+        keyed_open(&x, s);
     if (!s->service->stream(s->self, &x.io, &failure))
         return stream_failed(&x, s, &failure, clock_mono_us() - from);
     return stream_done(&x, s, from);
@@ -220,6 +170,7 @@ void step_drop(struct flight *f)
     if (f->caged != NULL)
         step_io_done(&f->caged->io);
     f->caged = NULL;
+    called_drop(f);
 }
 
 /* The process may have died of something else: twice it is tried again. */
@@ -296,5 +247,13 @@ enum way step_run(struct flight *f, const struct plan_step *s)
         return step_dead(f, s, DEAD_BUDGET, -1, "its steps take too long");
     if (s->cage != NULL)
         return run_caged(f, s);
+    if (s->service->http != NULL)
+        return called_run(f, s);
+    if (s->service->keyed) {
+        enum way way = keyed_enter(f, s);
+
+        if (way != WAY_ON)
+            return way;
+    }
     return s->service->stream != NULL ? run_stream(f, s) : run_whole(f, s);
 }

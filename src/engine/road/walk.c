@@ -17,8 +17,10 @@
  * Invariants
  *   (1) The result depends on the bytes, the head and name of the request, the facts in the
  *       document's row, and the plan of the version under which it was accepted (the plan in force
- *       if that version has no routes: load.c).  The clock has one use: delay and expiry decide
- *       whether the walk goes on, never where it leads.
+ *       if that version has no routes: load.c); and on what services answered (called.h), which is
+ *       kept from the first settlement on.  The clock has one use: delay and expiry decide
+ *       whether the walk goes on, never where it leads.  Records are the exception: a step may read
+ *       one, and then nothing is sent before the settlement that says which (keyed.h).
  *   (2) The walk sends nothing and writes no row of this document, but for (6).  It reads payload
  *       bytes of a document too large for memory, and uploads what a step makes that is too large;
  *       no row names these uploads before the settlement, and those that it will not name are
@@ -39,8 +41,10 @@
  *       chunks, and a repeated walk leaves out those that are there (parts.h).  So a document
  *       whose walk fails behind its first chunk is dead or repeated with parts that exist.
  *   (7) A walk that waits holds nothing that others wait for: no worker, no slot of the recorder,
- *       not the lock `large`, and no large payload in memory.  The step that waits has had no
- *       effect but (6); if it began, it begins again, for steps are pure.
+ *       not the lock `large`, and no large payload in memory; but for its turn at one record, and
+ *       who has a turn waits for no other (turns.h).  The step that waits has had no effect but
+ *       (6); if it began, it begins again, for steps are pure.  One that asks a service is not: it
+ *       asks again under the same key.
  *
  * Crash.  At every point of the walk, also while it waits, the document's task is a claimed row and
  * nothing else has happened but (6); uploads that no row names are swept.  The next claim walks
@@ -474,7 +478,7 @@ static enum walk_result walk_end(struct flight *f, bool found)
     if (!found)
         parts_drop(f);
     if (f->settle.end != SETTLE_JOIN && (!f->keeps_stages || f->settle.end == SETTLE_AGAIN))
-        variants_drop_uploads(f);
+        variants_drop_unkept(f);
     return WALK_ENDS;
 }
 

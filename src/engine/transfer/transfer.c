@@ -50,6 +50,7 @@ struct transfer_hub {
     pthread_mutex_t mutex; /* guards the fields below */
     struct transfer *given, **given_end;
     struct feed *fed;
+    struct drain *drained;
     bool asleep, stopping;
     int64_t stop_by_us;
 };
@@ -292,11 +293,13 @@ static void conclude(struct transfer_hub *h, struct handle *handle)
     give_handle_back(h, handle);
 }
 
-/* libcurl has finished the transfer; a pool thread may still be reading its body. */
+/* libcurl has finished the transfer; a pool thread may still be reading its body or putting its
+ * answer. */
 static void transfer_finish(struct transfer_hub *h, struct handle *handle, CURLcode rc)
 {
     handle_answer(handle, rc);
-    if (handle->feed != NULL && handle->feed->reading) {
+    handle_drain(handle);
+    if (handle_is_busy(handle)) {
         handle->over = true;
         h->over_count++;
         return;
@@ -391,14 +394,54 @@ static void on_fed(void *arg, struct feed *f)
         wake_up(h);
 }
 
+/* On a thread of the pool. */
+static void on_drained(void *arg, struct drain *d)
+{
+    struct transfer_hub *h = arg;
+
+    (void)pthread_mutex_lock(&h->mutex);
+    d->next = h->drained;
+    h->drained = d;
+    bool wake = h->asleep;
+
+    h->asleep = false;
+    (void)pthread_mutex_unlock(&h->mutex);
+    if (wake)
+        wake_up(h);
+}
+
+/* One that libcurl has finished ends when no thread of the pool works for it any more. */
+static void end_over(struct transfer_hub *h, struct handle *handle)
+{
+    handle_drain(handle);
+    if (handle_is_busy(handle))
+        return;
+    h->over_count--;
+    conclude(h, handle);
+}
+
+static void take_drained(struct transfer_hub *h, struct drain *d)
+{
+    struct handle *handle = d->handle;
+
+    drain_returned(d);
+    if (handle->over) {
+        end_over(h, handle);
+        return;
+    }
+    if (d->paused) {
+        d->paused = false;
+        (void)curl_easy_pause(handle->easy, CURLPAUSE_CONT);
+    }
+}
+
 static void take_fed(struct transfer_hub *h, struct feed *f)
 {
     struct handle *handle = f->handle;
 
     feed_returned(f);
     if (handle->over) {
-        h->over_count--;
-        conclude(h, handle);
+        end_over(h, handle);
         return;
     }
     feed_pull(f);
@@ -413,9 +456,11 @@ static bool take_given(struct transfer_hub *h)
 {
     (void)pthread_mutex_lock(&h->mutex);
     struct feed *fed = h->fed;
+    struct drain *drained = h->drained;
     bool stopping = h->stopping;
 
     h->fed = NULL;
+    h->drained = NULL;
     if (h->given != NULL) {
         *h->waiting_end = h->given;
         h->waiting_end = h->given_end;
@@ -428,6 +473,12 @@ static bool take_given(struct transfer_hub *h)
 
         fed = f->next;
         take_fed(h, f);
+    }
+    while (drained != NULL) {
+        struct drain *d = drained;
+
+        drained = d->next;
+        take_drained(h, d);
     }
     while (h->waiting != NULL && (stopping || h->active_count < h->options.active_most)) {
         struct transfer *t = h->waiting;
@@ -451,7 +502,7 @@ static int doze(struct transfer_hub *h)
     int64_t until = h->due_us;
 
     (void)pthread_mutex_lock(&h->mutex);
-    h->asleep = h->given == NULL && h->fed == NULL;
+    h->asleep = h->given == NULL && h->fed == NULL && h->drained == NULL;
     if (!h->asleep)
         until = 0;
     if (h->stopping && h->stop_by_us < until && h->active_count > h->over_count)
@@ -539,7 +590,7 @@ static bool transfer_is_late(struct transfer_hub *h)
 static bool transfer_is_over(struct transfer_hub *h)
 {
     (void)pthread_mutex_lock(&h->mutex);
-    bool empty = h->given == NULL && h->fed == NULL;
+    bool empty = h->given == NULL && h->fed == NULL && h->drained == NULL;
 
     (void)pthread_mutex_unlock(&h->mutex);
     return empty && h->active_count == 0;
@@ -614,13 +665,15 @@ bool transfer_start(const struct transfer_options *options, struct transfer_hub 
         curl_global_cleanup();
         return false;
     }
-    h->host = (struct handle_host){ .feeds = { .pool = options->pool, .back = on_fed, .arg = h },
-                                    .has_proxy = environment_has_proxy(options->egress),
-                                    .egress = options->egress,
-                                    .may_send = may_send,
-                                    .opened = on_opened,
-                                    .closed = transfer_on_closed,
-                                    .arg = h };
+    h->host =
+        (struct handle_host){ .feeds = { .pool = options->pool, .back = on_fed, .arg = h },
+                              .drains = { .pool = options->pool, .back = on_drained, .arg = h },
+                              .has_proxy = environment_has_proxy(options->egress),
+                              .egress = options->egress,
+                              .may_send = may_send,
+                              .opened = on_opened,
+                              .closed = transfer_on_closed,
+                              .arg = h };
     h->given_end = &h->given;
     h->waiting_end = &h->waiting;
     h->sock_room = SOCKETS_FIRST;

@@ -46,14 +46,25 @@ struct pool;
 
 enum { TRANSFER_DROP_MOST = 1 << 20 };
 
+/* Takes the answers 2xx that are larger than VERDICT_ANSWER_MOST, whole, piece by piece on threads
+ * of the pool, one at a time; nothing more is put when put() has failed.  What is larger than
+ * `most` is cut, and so is an answer that has not ended when the time-out has passed since it
+ * began: UNCLEAR. */
+struct answer_sink {
+    int64_t most;
+    bool (*put)(void *arg, struct str piece, struct err *err);
+    void *arg;
+};
+
 struct transfer {
     struct transfer *next;
     /* The order; lent until done().  Profiles are found by the address of the options first: use
      * one struct per endpoint, not one per transfer. */
     const struct http_out_options *options;
     const struct http_out_request *request;
-    const struct sending *sending; /* the bytes, or `next` for a large body */
-    bool once;                     /* see (4) */
+    const struct sending *sending;  /* the bytes, or `next` for a large body */
+    bool once;                      /* see (4) */
+    const struct answer_sink *sink; /* NULL: of a large answer the beginning is kept */
     void (*done)(struct transfer *t);
 
     /* The result. */

@@ -151,10 +151,47 @@ static size_t transfer_handle_on_head(char *bytes, size_t size, size_t count, vo
     return handle->too_long ? 0 : count;
 }
 
+static bool is_success(const struct handle *handle)
+{
+    long status = 0;
+
+    (void)curl_easy_getinfo(handle->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status >= 200 && status <= 299;
+}
+
+/* What has come so far goes first.  Its beginning stays, for those who look at the answer. */
+static void begin_drain(struct handle *handle)
+{
+    handle->drain = drain_new(&handle->host->drains, handle, handle->transfer->sink);
+    (void)drain_take(handle->drain, buf_view(&handle->body));
+}
+
+/* 0: cut; CURL_WRITEFUNC_PAUSE: the bytes come again. */
+static size_t transfer_handle_drain_body(struct handle *handle, struct str bytes)
+{
+    const struct http_out_options *o = &handle->profile->own;
+
+    if (handle->drain == NULL)
+        begin_drain(handle);
+    handle->too_large = handle->drain->came + (int64_t)bytes.len > handle->drain->sink->most;
+    handle->endless = clock_mono_us() - handle->answer_us > o->timeout_us;
+    if (handle->too_large || handle->endless)
+        return 0;
+    if (drain_take(handle->drain, bytes))
+        return bytes.len;
+    return handle->drain->paused ? CURL_WRITEFUNC_PAUSE : 0;
+}
+
 static size_t transfer_handle_on_body(char *bytes, size_t size, size_t count, void *arg)
 {
     struct handle *handle = handle_of(arg);
     size_t room = VERDICT_ANSWER_MOST - handle->body.len;
+
+    if (handle->answer_us == 0)
+        handle->answer_us = clock_mono_us();
+    if (handle->drain != NULL ||
+        (handle->transfer->sink != NULL && count > room && is_success(handle)))
+        return transfer_handle_drain_body(handle, str_mem(bytes, count));
     size_t kept = count < room ? count : room;
 
     (void)size;
@@ -309,7 +346,7 @@ void handle_free(struct handle *handle)
 {
     if (handle == NULL)
         return;
-    require(handle->feed == NULL && handle->transfer == NULL);
+    require(handle->feed == NULL && handle->drain == NULL && handle->transfer == NULL);
     if (handle->easy != NULL)
         curl_easy_cleanup(handle->easy);
     buf_done(&handle->fields);
@@ -442,13 +479,14 @@ bool handle_begin(struct handle *handle, struct transfer *t)
     bool no_wait = kind == BODY_BYTES && t->sending->bytes.len >= EXPECT_FROM;
     struct err err = { 0 };
 
-    require(handle->transfer == NULL && handle->feed == NULL);
+    require(handle->transfer == NULL && handle->feed == NULL && handle->drain == NULL);
     handle->transfer = t;
     handle->failure[0] = '\0';
     handle->head_bytes = handle->dropped = 0;
     handle->refused = handle->repeated = handle->enough = handle->too_long = false;
     handle->barred = NULL;
-    handle->head_whole = handle->over = false;
+    handle->head_whole = handle->over = handle->endless = handle->too_large = false;
+    handle->answer_us = 0;
     buf_clear(&handle->body);
     if (set_url(handle, t->request->url, &err) && set_timeout(handle, kind) &&
         set_method(handle, t->request->method, kind) &&
@@ -486,8 +524,30 @@ static enum http_out_reach reach_of(const struct handle *handle, CURLcode rc, lo
     return handle->transfer->sends == 0 ? HTTP_OUT_NOT_SENT : HTTP_OUT_UNCLEAR;
 }
 
-static const char *failure_of(const struct handle *handle, CURLcode rc, enum http_out_reach reach)
+/* Why an answer was cut off; NULL: it was not. */
+static const char *cut_of(struct handle *handle)
 {
+    if (handle->drain == NULL)
+        return NULL;
+    if (handle->drain->failed)
+        return handle->drain->err.text;
+    if (handle->too_large)
+        (void)snprintf(handle->failure, sizeof handle->failure,
+                       "the answer is larger than %lld bytes",
+                       (long long)handle->drain->sink->most);
+    else if (handle->endless)
+        (void)snprintf(handle->failure, sizeof handle->failure,
+                       "the answer did not end within %lld ms",
+                       (long long)(handle->profile->own.timeout_us / CLOCK_MS));
+    return handle->too_large || handle->endless ? handle->failure : NULL;
+}
+
+static const char *failure_of(struct handle *handle, CURLcode rc, enum http_out_reach reach)
+{
+    const char *cut = cut_of(handle);
+
+    if (cut != NULL)
+        return cut;
     if (reach == HTTP_OUT_BAD_BODY)
         return handle->feed->err.text;
     if (handle->refused)
@@ -519,7 +579,10 @@ void handle_answer(struct handle *handle, CURLcode rc)
         return; /* the answer of a proxy does not count */
     a->status = status;
     a->body = buf_view(&handle->body);
-    a->came = (int64_t)(handle->body.len + handle->dropped);
+    a->came =
+        handle->drain != NULL ? handle->drain->came : (int64_t)(handle->body.len + handle->dropped);
+    a->is_drained = handle->drain != NULL;
+    a->is_too_large = handle->too_large;
     (void)curl_easy_getinfo(handle->easy, CURLINFO_CONTENT_TYPE, &ctype);
     if (ctype != NULL)
         a->ctype = str_of(ctype);
@@ -528,8 +591,27 @@ void handle_answer(struct handle *handle, CURLcode rc)
         a->retry_after = str_of(field->value);
 }
 
+bool handle_is_busy(const struct handle *handle)
+{
+    return (handle->feed != NULL && handle->feed->reading) ||
+           (handle->drain != NULL && handle->drain->putting);
+}
+
+void handle_drain(struct handle *handle)
+{
+    struct http_out_answer *a = &handle->transfer->answer;
+
+    if (handle->drain == NULL || a->reach != HTTP_OUT_ANSWERED || drain_rest(handle->drain) ||
+        !handle->drain->failed)
+        return;
+    a->reach = HTTP_OUT_UNCLEAR;
+    a->failure = handle->drain->err.text;
+}
+
 void handle_end(struct handle *handle)
 {
+    drain_free(handle->drain);
+    handle->drain = NULL;
     feed_free(handle->feed);
     handle->feed = NULL;
     handle->transfer = NULL;

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/egress.h"
 #include "engine/transfer/transfer.h"
+#include "engine/transfer/transfer_drain.h"
 #include "engine/transfer/transfer_feed.h"
 
 enum {
@@ -28,6 +29,7 @@ enum {
 /* What a handle needs of the hub. */
 struct handle_host {
     struct feed_owner feeds;
+    struct drain_owner drains;
     bool has_proxy; /* the environment configures a proxy, and it is to be used */
     const struct egress *egress;
     bool (*may_send)(void *arg, const struct transfer *t);
@@ -68,8 +70,12 @@ struct handle {
     struct buf body;
     size_t head_bytes, dropped; /* head_bytes: since the last send */
     bool refused, repeated, enough, too_long, head_whole;
-    const char *barred; /* why egress refused; NULL: it did not */
-    bool over;          /* finished, but a pool thread still reads its body */
+    const char *barred;  /* why egress refused; NULL: it did not */
+    struct drain *drain; /* takes the answer; NULL: it is small, or nobody does */
+    int64_t answer_us;   /* when the first byte of the body came; monotonic, 0: none yet */
+    bool endless;        /* the answer was cut: it did not end in time ... */
+    bool too_large;      /* ... or is larger than its sink takes */
+    bool over;           /* finished, but a pool thread still reads its body or puts its answer */
     char failure[CURL_ERROR_SIZE];
 };
 
@@ -80,6 +86,10 @@ void handle_free(struct handle *handle);
 bool handle_begin(struct handle *handle, struct transfer *t);
 /* Fills in the answer; its strings belong to the handle. */
 void handle_answer(struct handle *handle, CURLcode rc);
+/* A pool thread works for it: it cannot end yet. */
+bool handle_is_busy(const struct handle *handle);
+/* After handle_answer(), and after each piece that was put: what is left of the answer is put. */
+void handle_drain(struct handle *handle);
 /* Detaches the transfer; the handle is idle again. */
 void handle_end(struct handle *handle);
 

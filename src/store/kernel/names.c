@@ -167,6 +167,17 @@ bool name_find(struct store *s, enum name_kind kind, struct str name, int64_t *r
     return w != NULL;
 }
 
+size_t names_of_kind(struct store *s, enum name_kind kind)
+{
+    size_t n = 0;
+
+    (void)pthread_rwlock_rdlock(&s->name_lock);
+    for (size_t i = 0; i < s->names.count; i++)
+        n += s->names.words[i].kind == kind;
+    (void)pthread_rwlock_unlock(&s->name_lock);
+    return n;
+}
+
 /* Puts the names that are not in memory into `ret`; returns their number. */
 static size_t missing(struct store *s, enum name_kind kind, const struct str *names, size_t count,
                       struct str *ret)

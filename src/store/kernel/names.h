@@ -36,6 +36,8 @@ bool name_add(struct store *s, enum name_kind kind, struct str name, int64_t *re
 bool names_add(struct store *s, enum name_kind kind, const struct str *names, size_t count,
                int64_t *ret_ids, struct err *err);
 bool name_find(struct store *s, enum name_kind kind, struct str name, int64_t *ret_id);
+/* How many names of a kind this node knows. */
+size_t names_of_kind(struct store *s, enum name_kind kind);
 /* Lent as long as the store is open; empty for an unknown id. */
 struct str name_text(struct store *s, int64_t id);
 /* False: the id is of another kind, or this node does not know it. */

@@ -12,7 +12,12 @@ static void read_set_record(struct db_rows *row, struct arena *a, void *to)
         (struct set_record){ .value = row_text(row, SET_RECORD_GET_VALUE, a),
                              .version = db_get_int(row, SET_RECORD_GET_VERSION),
                              .doc = db_get_int(row, SET_RECORD_GET_DOC),
-                             .updated_us = db_get_int(row, SET_RECORD_GET_UPDATED_US) };
+                             .updated_us = db_get_int(row, SET_RECORD_GET_UPDATED_US),
+                             .gateway = db_get_int(row, SET_RECORD_GET_GATEWAY),
+                             .seq = db_get_int(row, SET_RECORD_GET_SEQ),
+                             .child = db_get_int(row, SET_RECORD_GET_CHILD) };
+    if (!db_is_null(row, SET_RECORD_GET_PREVIOUS))
+        ((struct set_record *)to)->previous = row_text(row, SET_RECORD_GET_PREVIOUS, a);
 }
 
 bool set_record_get(struct store *s, int64_t set, struct str key, struct arena *a,
@@ -54,7 +59,9 @@ static bool write_record(struct writer *w, const struct settle_op *o, const stru
     if (!writer_number(w, &version, err) ||
         !db_run(w->db, SQL_SET_RECORD_PUT,
                 DB_ARGS(db_int(r->set), db_bytes(r->key), db_bytes(r->value), db_int(version),
-                        db_int(o->doc), db_int(r->version)),
+                        db_int(o->doc), db_int(r->version),
+                        r->previous.ptr != NULL ? db_bytes(r->previous) : db_null(),
+                        db_int(o->seq != 0 ? o->gateway : 0), db_int(o->seq), db_int(o->child)),
                 &changed, err))
         return false;
     return changed == 1 || err_set(err, ERR_TRANSIENT, DB_AGAIN,

@@ -32,13 +32,16 @@ struct set_record {
     int64_t version; /* 0: there is none */
     int64_t doc;     /* the number of the document that it is from; 0: none */
     int64_t updated_us;
+    struct str previous;         /* the value before; ptr NULL: there was none */
+    int64_t gateway, seq, child; /* the place of its document in the order (order.h); seq 0: none */
 };
 
 /* A record to be written. */
 struct set_write {
     int64_t set; /* name id, NAME_SET */
     struct str key, value;
-    int64_t version; /* the one that was read; 0: there was none */
+    int64_t version;     /* the one that was read; 0: there was none ... */
+    struct str previous; /* ... and its value; ptr NULL: none */
 };
 
 /* version 0: there is none. */

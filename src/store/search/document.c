@@ -21,6 +21,8 @@ static enum document_state live_state(struct db_rows *row, const struct document
             states[n++] = (enum delivery_state)s;
     if (n > 0)
         return document_derive(states, n);
+    if (!db_is_null(row, DOC_GET_RETRY))
+        return DOCUMENT_RETRYING;
     return d->updated_us == 0 ? DOCUMENT_RECEIVED : DOCUMENT_ACTIVE;
 }
 
@@ -62,6 +64,10 @@ static void document_read_live(struct db_rows *row, struct arena *a, void *to)
         d->updated_us = d->received_us;
     d->code = row_text(row, dead ? DOC_GET_DEAD_CODE : DOC_GET_TROUBLE_CODE, a);
     d->message = row_text(row, dead ? DOC_GET_DEAD_MESSAGE : DOC_GET_TROUBLE_MESSAGE, a);
+    if (d->is == DOCUMENT_RETRYING && d->code.len == 0) {
+        d->code = STR("retry");
+        d->message = row_text(row, DOC_GET_RETRY, a);
+    }
     d->seq = db_get_int(row, DOC_GET_SEQ);
     d->child = db_get_int(row, DOC_GET_CHILD);
 }

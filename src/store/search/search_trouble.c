@@ -101,18 +101,19 @@ bool search_gather_trouble(struct search *x, struct source *c, int64_t below, st
 {
     if (!c->begun && !find_batches(x, c, err))
         return false;
-    struct db_value limit = db_int(search_share(c, 2 + parts_of_members(c)));
+    struct db_value limit = db_int(search_share(c, 3 + parts_of_members(c)));
     struct db_args args = DB_ARGS(db_int(below), limit, db_text(c->from));
 
     /* In the order in which documents move on, so that one that moves meanwhile is seen later. */
-    return search_gather(x, c, SQL_TROUBLE_DEAD, DB_NO_SLOT, args, err) &&
+    return search_gather(x, c, SQL_RETRYING_RUNS, DB_NO_SLOT, args, err) &&
+           search_gather(x, c, SQL_TROUBLE_DEAD, DB_NO_SLOT, args, err) &&
            search_gather(x, c, SQL_TROUBLE_NUMS, DB_NO_SLOT, args, err) &&
            gather_members(x, c, below, limit, err);
 }
 
 /* A window must have more room than the dead tasks of one document, or the search would not get
  * past that document. */
-_Static_assert((SEEN_MOST - 1) / (1 + EACH_MOST) > 1 + DELIVERIES_MOST, "room for a document");
+_Static_assert((SEEN_MOST - 1) / (3 + EACH_MOST) > 1 + DELIVERIES_MOST, "room for a document");
 
 bool search_gather_dead(struct search *x, struct source *c, int64_t below, struct err *err)
 {
@@ -131,8 +132,10 @@ bool search_gather_retrying(struct search *x, struct source *c, int64_t below, s
 {
     if (!c->begun && !find_batches(x, c, err))
         return false;
-    struct db_value limit = db_int(search_share(c, 1 + parts_of_members(c)));
+    struct db_value limit = db_int(search_share(c, 2 + parts_of_members(c)));
 
-    return search_gather(x, c, SQL_RETRYING_NUMS, DB_NO_SLOT, DB_ARGS(db_int(below), limit), err) &&
+    return search_gather(x, c, SQL_RETRYING_RUNS, DB_NO_SLOT,
+                         DB_ARGS(db_int(below), limit, db_text(STR(""))), err) &&
+           search_gather(x, c, SQL_RETRYING_NUMS, DB_NO_SLOT, DB_ARGS(db_int(below), limit), err) &&
            gather_members(x, c, below, limit, err);
 }

@@ -7,9 +7,9 @@
 
 -- name: doc_get
 -- in:  $1 num int
--- out: @doc@, updated_us, delivery_states, dead_code, dead_message, trouble_code, trouble_message, seq, child
+-- out: @doc@, updated_us, delivery_states, dead_code, dead_message, trouble_code, trouble_message, seq, child, retry
 -- The states of its deliveries as bits; dead_* of a dead letter, trouble_* of a delivery that has trouble; seq and child
--- are its place in the order of acceptance.
+-- are its place in the order of acceptance; retry: why its run is tried again later, NULL: it is not.
 SELECT @doc@, updated_us,
        (SELECT sum(DISTINCT 1 << v.state) FROM delivery v WHERE v.doc = d.num),
        (SELECT t.code FROM task_dead t WHERE t.id = d.num),
@@ -17,7 +17,9 @@ SELECT @doc@, updated_us,
        (SELECT v.code FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL AND v.state NOT IN (5, 7)
         ORDER BY v.state = 6 DESC, v.num LIMIT 1),
        (SELECT v.message FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL AND v.state NOT IN (5, 7)
-        ORDER BY v.state = 6 DESC, v.num LIMIT 1), seq, child
+        ORDER BY v.state = 6 DESC, v.num LIMIT 1), seq, child,
+       (SELECT coalesce(t.error, '') FROM task_later t INDEXED BY task_later_run
+        WHERE t.id = d.num AND t.kind = 1 AND t.attempts > 0)
 FROM doc d WHERE num = $1;
 
 -- name: doc_get
@@ -25,7 +27,8 @@ FROM doc d WHERE num = $1;
 -- in:  $1 num int
 SELECT @d.doc@, updated_us,
        (SELECT bit_or(1::bigint << v.state::int) FROM delivery v WHERE v.doc = d.num),
-       t.code AS dead_code, t.message AS dead_message, w.code AS trouble_code, w.message AS trouble_message, seq, child
+       t.code AS dead_code, t.message AS dead_message, w.code AS trouble_code, w.message AS trouble_message, seq, child,
+       (SELECT coalesce(r.error, '') FROM task_later r WHERE r.id = d.num AND r.kind = 1 AND r.attempts > 0) AS retry
 FROM doc d LEFT JOIN task_dead t ON t.id = d.num
 LEFT JOIN LATERAL (SELECT v.code, v.message FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL
     AND v.state NOT IN (5, 7) ORDER BY v.state = 6 DESC, v.num LIMIT 1) w ON true

@@ -13,6 +13,7 @@
 #include "store/retention/retain.h"
 #include "store/road/accept.h"
 #include "store/road/delivery.h"
+#include "store/road/set_record.h"
 #include "store/road/task.h"
 #include "store/search/document.h"
 
@@ -470,6 +471,21 @@ static bool check_version_files(struct store *s, struct check_result *r, struct 
     return true;
 }
 
+/* Every record belongs to a set, and is no larger than a step may make it. */
+static bool check_records(struct store *s, struct check_result *r, struct err *err)
+{
+    if (!store_one_int(s, SQL_SET_RECORD_COUNT, DB_NO_ARGS, 0, &r->looked_at, err) ||
+        !store_one_int(
+            s, SQL_SET_RECORD_ODD,
+            DB_ARGS(db_int(NAME_SET), db_int(SET_RECORD_KEY_MOST), db_int(SET_RECORD_VALUE_MOST)),
+            0, &r->bad, err))
+        return false;
+    if (r->bad > 0)
+        check_say(r, "records belong to no set, or are too large: restore a backup, or remove "
+                     "them and let their documents run again");
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*run)(struct store *s, struct check_result *r, struct err *err);
@@ -484,6 +500,7 @@ static const struct {
     { .name = "payloads", .run = check_received, .deep = check_every_stage },
     { .name = "counts", .run = check_counts },
     { .name = "version-files", .run = check_version_files },
+    { .name = "records", .run = check_records },
     { .name = "audit-chain", .run = check_audit },
 };
 

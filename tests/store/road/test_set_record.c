@@ -86,6 +86,36 @@ TEST(a_record_is_written_with_the_settlement)
     store_close(s);
 }
 
+/* What a document needs to give the same pair again, and to know that it is late. */
+TEST(a_record_knows_what_it_was_and_whose_it_is)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(2 << 20);
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op docs[2];
+    struct set_write w;
+    struct settle_op o;
+
+    CHECK(open_set(s) && born_docs(s, docs, 2));
+    w = write_of("a", "one", 0);
+    o = end_with(&docs[0], &w, 1);
+    CHECK(commit(s, &o, 1) && o.ours);
+    struct set_record r = get(s, "a", &a);
+
+    CHECK(r.previous.ptr == NULL && r.doc == docs[0].num && r.seq == 0 && r.gateway == 0);
+    w = write_of("a", "two", r.version);
+    w.previous = r.value;
+    o = end_with(&docs[1], &w, 1);
+    o.gateway = 7;
+    o.seq = 3;
+    o.child = 5;
+    CHECK(commit(s, &o, 1) && o.ours);
+    r = get(s, "a", &a);
+    CHECK(str_is(r.value, "two") && str_is(r.previous, "one") && r.doc == docs[1].num);
+    CHECK(r.gateway == 7 && r.seq == 3 && r.child == 5);
+    store_close(s);
+}
+
 /* Of two that read the same value one goes on, the other one runs again, in one group or in two. */
 TEST(who_was_overtaken_runs_again)
 {

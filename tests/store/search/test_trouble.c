@@ -17,15 +17,17 @@ enum kind {
     CANCELLED, /* one that failed and was cancelled, beside one that only waits */
     IN_DOUBT,
     STUCK, /* it has no delivery */
+    AGAIN, /* its run failed, and is tried again later */
+    WAITS, /* its run only waits for a time */
     WIDE,  /* as many deliveries as one may have, one of them dead */
     ENDED,
     MEMBER,
     KINDS
 };
 
-static const char *const errors[] = { "timeout",   "rejected",   "no_route", "service_failed",
-                                      "NO answer", "said 3",     "json",     "in_doubt",
-                                      "wide",      "no such\n%", "o" };
+static const char *const errors[] = { "retry",          "timeout",   "rejected",   "no_route",
+                                      "service_failed", "NO answer", "said 3",     "json",
+                                      "in_doubt",       "wide",      "no such\n%", "o" };
 
 enum { ERRORS = sizeof errors / sizeof errors[0] };
 
@@ -95,7 +97,9 @@ static size_t parts_of(enum kind kind, struct settle_delivery *p)
 
 static struct settle_op settlement(const struct accept_op *doc, enum kind kind, size_t at)
 {
+    bool again = kind == AGAIN || kind == WAITS;
     enum settle_outcome end = kind == STUCK    ? SETTLE_DEAD
+                              : again          ? SETTLE_AGAIN
                               : kind == ENDED  ? SETTLE_OVER
                               : kind == MEMBER ? SETTLE_JOIN
                                                : SETTLE_DELIVERIES;
@@ -107,7 +111,12 @@ static struct settle_op settlement(const struct accept_op *doc, enum kind kind, 
     o.state = DOCUMENT_DELIVERED;
     o.keep_days = 40;
     o.code = kind == STUCK ? STR("no_route") : STR("");
-    o.message = kind == STUCK ? STR("no route takes it, or its JSON") : STR("");
+    o.message = kind == STUCK   ? STR("no route takes it, or its JSON")
+                : kind == AGAIN ? STR("no answer of the service, said 3")
+                                : STR("");
+    o.due_us = again ? INT64_C(4000000000) * CLOCK_S : 0;
+    if (kind == WAITS)
+        o.task.attempts = 0;
     o.parts = w.parts[at];
     o.part_count = parts_of(kind, w.parts[at]);
     if (kind == MEMBER) {
@@ -391,6 +400,7 @@ static bool plans_are_good(const struct home *h)
         const char *types, *values;
     } others[] = { { SQL_TROUBLE_BATCHES, "text, bigint, bigint, bigint", "'x', 1, 0, 300" },
                    { SQL_RETRYING_BATCHES, "bigint, bigint, bigint", "1, 0, 300" },
+                   { SQL_RETRYING_RUNS, "bigint, bigint, text", "100, 300, 'x'" },
                    { SQL_DOC_GET, "bigint", "100" },
                    { SQL_DOC_FIND, "bigint[]", "'{100}'" },
                    { SQL_DELIVERY_FIND, "bigint[]", "'{100}'" },

@@ -106,7 +106,9 @@ TEST(registry_every_service_is_complete)
         CHECK(keeps_contract(ROLE_SERVICE, &t->kind) && example_is_valid(&t->kind));
         CHECK(connector_service(&registry, str_of(t->kind.name)) == t);
         CHECK(t->make != NULL && t->unmake != NULL);
-        CHECK((t->run != NULL) != (t->stream != NULL)); /* exactly one form */
+        CHECK((t->run != NULL) + (t->stream != NULL) + (t->http != NULL) == 1); /* one form */
+        CHECK(t->http == NULL || (t->http->prepare != NULL && t->http->judge != NULL &&
+                                  t->http->options != NULL && t->http->call != NULL));
         CHECK(!t->describes || option_find(t->kind.keys, STR("receiver")) != NULL);
         CHECK(t->kind.keys[0].name != NULL); /* it takes a bare value */
         /* `limits` are those of a process: with it, and only with it */

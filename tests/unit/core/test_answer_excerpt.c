@@ -1,4 +1,4 @@
-#include "delivery/answer_excerpt.h"
+#include "core/answer_excerpt.h"
 
 #include "base/auto.h"
 #include "test.h"

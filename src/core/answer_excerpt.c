@@ -1,4 +1,4 @@
-#include "delivery/answer_excerpt.h"
+#include "core/answer_excerpt.h"
 
 static bool is_blank(char c)
 {

@@ -1,0 +1,43 @@
+#include "engine/flight/tries.h"
+
+static void note_failed_try(struct tries *t, const struct timeline_line *line)
+{
+    if (t->first_us == 0)
+        t->first_us = line->at_us - (line->took_us > 0 ? line->took_us : 0);
+    t->count = line->attempt > t->count ? line->attempt : t->count + 1;
+}
+
+static void see_bytes(const struct flight *f, struct tries *t, const struct timeline_line *line,
+                      int64_t number)
+{
+    if (line->attempt < number) /* of a step before this one: what failed since is this one's */
+        t->count = t->first_us = 0;
+    if (line->attempt != number)
+        return;
+    t->has_bytes = true;
+    t->bytes = (struct payload_source){ .id = f->source.id,
+                                        .num = line->num,
+                                        .size = line->size,
+                                        .sha256 = line->sha256,
+                                        .place = { .seg = line->seg, .pos = line->pos } };
+}
+
+struct tries tries_of(const struct flight *f, struct str step, int64_t number)
+{
+    struct timeline_reader r = timeline_read(f->past);
+    struct timeline_line line;
+    struct tries t = { 0 };
+    bool damaged;
+
+    while (timeline_next(&r, &line, &damaged)) {
+        if (line.outcome == TIMELINE_AGAIN)
+            t = (struct tries){ 0 };
+        if (line.stage != TIMELINE_STEP || !str_eq(line.what, step))
+            continue;
+        if (line.has_bytes && !line.is_answer)
+            see_bytes(f, &t, &line, number);
+        else if (line.outcome == TIMELINE_RETRY)
+            note_failed_try(&t, &line);
+    }
+    return t;
+}

@@ -1,0 +1,22 @@
+/* tries.h - what the stored timeline says of earlier runs of a step: how often it was tried, and
+ * what was kept of it.
+ *
+ * Only what happened since a person or a new configuration started the document last counts.  A
+ * step is known by its name and its number in the run; of two steps of one name the second is tried
+ * only when something was kept of the first.
+ *
+ * Threads: the one that holds the flight.
+ */
+#pragma once
+
+#include "core/timeline.h"
+#include "engine/flight/flight.h"
+
+struct tries {
+    int64_t count;    /* failed tries */
+    int64_t first_us; /* when the first of them began; 0: there was none */
+    bool has_bytes;
+    struct payload_source bytes; /* what it made */
+};
+
+struct tries tries_of(const struct flight *f, struct str step, int64_t number);

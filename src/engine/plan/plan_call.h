@@ -1,0 +1,10 @@
+/* plan_call.h - `parts` of a step that asks a service: what it answers is cut by a step `split`. */
+#pragma once
+
+#include "engine/plan/plan_build.h"
+
+/* The text of `parts` of a step as written; ptr NULL: it has none. */
+struct str plan_call_parts(const struct yaml_node *step);
+/* Builds the step that follows `call`, which gives up the expressions for its parts. */
+bool plan_call_split(struct builder *b, const struct yaml_node *node, struct plan_step *call,
+                     struct plan_step *ret, struct err *err);

@@ -1,0 +1,23 @@
+#include "engine/plan/plan_keyed.h"
+
+#include "core/service_call.h"
+
+static bool build_record(const struct settings *s, const struct yaml_node *map,
+                         struct plan_step *step, struct err *err)
+{
+    const struct yaml_node *key = yaml_get(map, "key");
+
+    if (key == NULL)
+        return err_set(err, ERR_CONFIG, 0, "`key` is missing: it finds the key of the record");
+    return settings_text(s, "set", &step->set, err) && plan_compile_key(key, &step->extractor, err);
+}
+
+bool plan_build_keyed(const struct settings *s, const struct yaml_node *map, struct plan_step *step,
+                      struct err *err)
+{
+    struct breaker_rule none;
+
+    return !step->service->keyed || (build_record(s, map, step, err) &&
+                                     (option_find(s->own, STR("retry")) == NULL ||
+                                      service_call_read_retry(s, &step->retry, &none, err)));
+}

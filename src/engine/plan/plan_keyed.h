@@ -1,0 +1,10 @@
+/* plan_keyed.h - steps that read or keep a record (core/service.h), as parts of a plan. */
+#pragma once
+
+#include "core/settings.h"
+#include "engine/plan/plan_build.h"
+
+/* The record of a step: its set, and how its key is found; and when a step that fails for now is
+ * tried again.  Nothing for other steps. */
+bool plan_build_keyed(const struct settings *s, const struct yaml_node *map, struct plan_step *step,
+                      struct err *err);
