@@ -17,3 +17,8 @@ enum { PART_GENERATION_MOST = 16 };
  * lives on the arena. */
 struct facts part_facts(struct arena *a, const struct facts *parent,
                         const struct service_part *head, int64_t number, int64_t parts);
+
+/* The facts of an answer to a document: from `sender`, for the one who sent the document at first.
+ * Attributes: `own`, then those of the document. */
+struct facts answer_facts(struct arena *a, const struct facts *answered, struct str sender,
+                          struct str type, struct fact own);

@@ -34,10 +34,14 @@
 #include "store/road/settle.h"
 #include "store/road/settle_batch.h"
 
+struct answer_doc;
+struct answer_making;
+struct answer_upload;
 struct caged;
 struct document;
 struct flight;
 struct flight_stock;
+struct offspring_part;
 struct parts;
 struct send_queue;
 struct payload_reader;
@@ -124,7 +128,11 @@ struct leg {
     struct payload_reader *reader; /* for bytes that are only in the store */
     struct err read_err;           /* why these could not be read */
     struct leg_answer *answer;     /* on `own`; NULL: none is kept */
+    struct answer_upload *upload;  /* on `own`: takes a large answer (road/answer_doc.h); NULL */
+    struct answer_doc *document;   /* on `own`: is made with the settlement; NULL: none */
+    int answer_came;               /* enum answer_came */
     struct verdict verdict;
+    struct pool_job job; /* for a thread that may block: ends the upload of its answer */
 };
 
 struct flight {
@@ -158,11 +166,17 @@ struct flight {
     bool keeps_stages;  /* they are stored as well (`keep: stages`) */
     int64_t step_count; /* steps that ran */
     struct walk_at walk;
-    bool may_block;         /* the thread that walks it may block */
-    bool holds_large;       /* it holds stock->large */
-    struct caged *caged;    /* at a step that runs in a process; on the arena */
-    struct parts *parts;    /* documents that its last step made (road/parts.h); NULL: none */
-    struct variant *peeked; /* whose first bytes are in memory, under stock->peeking */
+    bool may_block;             /* the thread that walks it may block */
+    bool holds_large;           /* it holds stock->large */
+    struct caged *caged;        /* at a step that runs in a process; on the arena */
+    struct parts *parts;        /* documents that its last step made (road/parts.h); NULL: none */
+    struct variant *peeked;     /* whose first bytes are in memory, under stock->peeking */
+    struct answer_doc *answers; /* of its steps (road/answer_doc.h) */
+    struct offspring_part *answer_parts; /* of its steps and legs, for the settlement */
+    size_t answer_count;
+    struct answer_making *making;
+    struct awaited *awaits; /* for the settlement; with room for `wait_room` */
+    size_t wait_room;
 
     struct leg **legs;
     size_t leg_count, part_room;

@@ -7,6 +7,7 @@
 #include "core/grammar.h"
 #include "core/units.h"
 #include "engine/plan/folders.h"
+#include "engine/plan/plan_answer.h"
 #include "engine/plan/plan_batch.h"
 #include "engine/plan/plan_build.h"
 #include "engine/plan/plan_cage.h"
@@ -173,7 +174,7 @@ static bool compile_attributes(struct yaml_node *first, struct extractor **ret, 
     return extractor_compile(&root, false, ret, err);
 }
 
-static bool compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err)
+bool plan_compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err)
 {
     struct yaml_node word = { .kind = YAML_SCALAR, .text = PLAN_KEY }, key = *by;
 
@@ -340,7 +341,7 @@ static bool build_order(struct builder *b, const struct settings *own, const str
     b->plan->ordered = b->plan->ordered || s->order != ORDER_NONE;
     /* A key that this build cannot extract was reported in a warning.  Without a key the order is
      * that of the receiver, which is stricter. */
-    if (s->order == ORDER_KEY && by != NULL && !compile_key(by, &s->order_by, &why))
+    if (s->order == ORDER_KEY && by != NULL && !plan_compile_key(by, &s->order_by, &why))
         s->order_by = NULL;
     return true;
 }
@@ -429,7 +430,7 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
                              b->plan->version == 0, NULL, &b->plan->arena);
     if (c->system != NULL)
         e->system = plan_system_named(b->plan, str_of(c->system));
-    if (!plan_read_rules(e, &s, &err))
+    if (!plan_read_rules(e, &s, &err) || !plan_read_answer(b, &s, e->name, &e->answer, &err))
         e->broken = plan_broken(b, c->place, &err);
     else if (e->type == NULL)
         e->broken =
@@ -450,7 +451,12 @@ static bool plan_build_endpoints(struct builder *b, struct err *err)
     for (size_t i = 0; i < c->endpoint_count; i++)
         build_endpoint(b, &c->endpoints[i], &p->endpoints[i]);
     p->endpoint_count = c->endpoint_count;
-    return WORDS_OF(b, NAME_ENDPOINT, p->endpoints, p->endpoint_count, err);
+    if (!WORDS_OF(b, NAME_ENDPOINT, p->endpoints, p->endpoint_count, err))
+        return false;
+    for (size_t i = 0; i < p->endpoint_count; i++)
+        if (p->endpoints[i].answer != NULL)
+            p->endpoints[i].answer->word = p->endpoints[i].word;
+    return true;
 }
 
 const struct plan_endpoint *plan_endpoint_find(const struct plan *p, int64_t word)
@@ -654,6 +660,8 @@ static bool plan_build_gateways(struct builder *b, struct err *err)
         else if (c->gateways[i].extract != NULL &&
                  !extractor_compile(c->gateways[i].extract, false, &g->extractor, &why))
             g->broken = arena_text(&p->arena, str_of(why.text));
+        else if (!plan_read_answers_of(b, &c->gateways[i], g, &why))
+            g->broken = arena_text(&p->arena, str_of(why.text));
     }
     p->gateway_count = c->gateway_count;
     return WORDS_OF(b, NAME_GATEWAY, p->gateways, p->gateway_count, err);
@@ -772,6 +780,7 @@ void plan_unref(struct plan *p)
         extractor_free(p->types[i].search);
     for (size_t i = 0; i < p->gateway_count; i++)
         extractor_free(p->gateways[i].extractor);
+    plan_answers_free(p);
     for (size_t i = 0; i < p->endpoint_count; i++)
         if (p->endpoints[i].self != NULL && p->endpoints[i].type->unmake != NULL)
             p->endpoints[i].type->unmake(p->endpoints[i].self);

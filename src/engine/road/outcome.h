@@ -17,6 +17,8 @@ void outcome_unknown(struct leg *p);
 /* Counts the outcome and adds its line to the timeline; once per leg, before the settlement. */
 void outcome_note(struct flight *f, const struct leg *p);
 
+/* The run is repeated a little later, because of f->message; nothing went wrong. */
+void outcome_later(struct flight *f);
 /* The document is a dead letter. */
 void outcome_dead(struct flight *f, enum timeline_stage stage, struct str what, enum dead_code code,
                   int64_t took_us, const char *message);
