@@ -15,7 +15,7 @@
 #include "store/road/offspring.h"
 #include "store/store.h"
 
-enum { WAITS_FIRST = 4, LINE_MOST = 4096, ACCEPTED = 202 };
+enum { LINE_MOST = 4096 };
 
 /* The settlement of a flight that makes nothing but answers. */
 struct answer_making {
@@ -23,113 +23,6 @@ struct answer_making {
     struct flight *flight;
     void (*settled)(struct store_op *op);
 };
-
-/* ---- uploads ---- */
-
-static bool answer_upload_put(void *arg, struct str piece, struct err *err)
-{
-    struct answer_upload *u = arg;
-
-    if (u->open == NULL) {
-        if (!upload_open(u->store, &u->open, err))
-            return err_context(err, "the answer");
-        u->digest = digest_start();
-    }
-    if (!upload_add(u->open, piece, err))
-        return err_context(err, "the answer");
-    digest_add(&u->digest, piece);
-    u->size += (int64_t)piece.len;
-    return true;
-}
-
-void answer_upload_init(struct answer_upload *u, struct store *s, const struct plan_answer *rule)
-{
-    *u = (struct answer_upload){ .sink = { .most = rule->most, .put = answer_upload_put, .arg = u },
-                                 .store = s };
-}
-
-bool answer_upload_is_open(const struct answer_upload *u)
-{
-    return u->open != NULL;
-}
-
-bool answer_upload_end(struct answer_upload *u, bool keep, struct err *err)
-{
-    bool ok = !keep || upload_finish(u->open, &u->place, err);
-
-    u->is_stored = keep && ok;
-    if (u->is_stored)
-        u->sha256 = digest_end(&u->digest);
-    else
-        digest_drop(&u->digest);
-    upload_close(u->open);
-    u->open = NULL;
-    return ok;
-}
-
-/* ---- what came ---- */
-
-enum answer_came answer_take(const struct plan_answer *rule, const struct http_out_answer *a,
-                             struct answer_upload *u, struct arena *arena, struct answer_doc **ret)
-{
-    bool drained = a->is_drained && u != NULL;
-
-    if (a->came == 0)
-        return ANSWER_EMPTY;
-    if (a->status == ACCEPTED && rule->within_us > 0)
-        return ANSWER_LATER;
-    if (a->is_too_large || a->came > rule->most || (!drained && a->came > (int64_t)a->body.len))
-        return ANSWER_TOO_LARGE;
-    struct answer_doc *doc = ARENA_NEW(arena, struct answer_doc);
-
-    *doc = (struct answer_doc){
-        .rule = rule,
-        .status = a->status,
-        .ctype = arena_copy(arena, str_first(a->ctype, TIMELINE_NAME_MOST)),
-    };
-    if (drained)
-        doc->upload = u;
-    else
-        doc->bytes = arena_copy(arena, a->body);
-    *ret = doc;
-    return ANSWER_CAME;
-}
-
-void answer_doc_add(struct flight *f, struct answer_doc *doc)
-{
-    doc->next = f->answers;
-    f->answers = doc;
-}
-
-static void answer_await_until(struct flight *f, const struct plan_answer *rule,
-                               struct str delivery, int64_t system, int64_t due_us)
-{
-    struct settle_op *s = &f->settle;
-
-    for (size_t i = 0; i < s->wait_count; i++)
-        if (str_eq(f->awaits[i].delivery, delivery))
-            return;
-    if (s->wait_count == f->wait_room) {
-        size_t room = f->wait_room > 0 ? 2 * f->wait_room : WAITS_FIRST;
-        struct awaited *waits = ARENA_ARRAY(&f->arena, struct awaited, room);
-
-        for (size_t i = 0; i < s->wait_count; i++)
-            waits[i] = f->awaits[i];
-        f->awaits = waits;
-        f->wait_room = room;
-    }
-    f->awaits[s->wait_count++] = (struct awaited){
-        .delivery = delivery, .endpoint = rule->word, .system = system, .due_us = due_us
-    };
-    s->waits = f->awaits;
-}
-
-void answer_await(struct flight *f, const struct plan_answer *rule, struct str delivery,
-                  int64_t system)
-{
-    if (rule->within_us > 0)
-        answer_await_until(f, rule, delivery, system, road_now_us(f->road) + rule->within_us);
-}
 
 /* ---- legs ---- */
 
@@ -189,7 +82,7 @@ static void note_too_large(struct flight *f, const struct leg *p)
     flight_note(f, TIMELINE_DOCUMENT, TIMELINE_FAILED, rule->name, -1, f->message);
     log_event(LOG_WARN, "answer.drop", kv_z("document", f->id), kv_str("delivery", p->row.id),
               kv_z("why", f->message));
-    answer_await_until(f, rule, p->row.id, p->row.system, road_now_us(f->road));
+    answer_await(f, rule, p->row.id, p->row.system, road_now_us(f->road));
 }
 
 static void note_none(struct flight *f, const struct leg *p, const char *what)
@@ -204,7 +97,8 @@ static void note_none(struct flight *f, const struct leg *p, const char *what)
         (void)snprintf(f->message, sizeof f->message, "%s: no document is made of it", what);
     flight_note(f, TIMELINE_DOCUMENT, rule->within_us > 0 ? TIMELINE_WAITS : TIMELINE_NOTED,
                 rule->name, -1, f->message);
-    answer_await(f, rule, p->row.id, p->row.system);
+    if (rule->within_us > 0)
+        answer_await(f, rule, p->row.id, p->row.system, road_now_us(f->road) + rule->within_us);
 }
 
 void answer_doc_note(struct flight *f, struct leg *p)
@@ -251,7 +145,7 @@ static struct str first_line(struct flight *f, const struct answer_doc *d)
     return arena_copy(&f->arena, buf_view(&line));
 }
 
-static void add_part(struct flight *f, const struct answer_doc *d)
+static void add_answer_part(struct flight *f, const struct answer_doc *d)
 {
     struct facts facts = answer_facts(&f->arena, &f->facts, d->system, d->rule->type,
                                       (struct fact){ ANSWER_FROM, d->rule->name });
@@ -301,10 +195,10 @@ void answer_doc_fill(struct flight *f)
         return;
     f->answer_parts = ARENA_ARRAY(&f->arena, struct offspring_part, most);
     for (const struct answer_doc *d = f->answers; d != NULL; d = d->next)
-        add_part(f, d);
+        add_answer_part(f, d);
     for (size_t i = 0; i < f->leg_count; i++)
         if (f->legs[i]->document != NULL)
-            add_part(f, f->legs[i]->document);
+            add_answer_part(f, f->legs[i]->document);
 }
 
 /* On a writer's thread. */
@@ -348,7 +242,7 @@ static bool is_left(const struct flight *f, const struct answer_upload *u, bool 
     return u->is_stored;
 }
 
-/* The first upload that is left, of those behind *at; NULL: none. */
+/* An upload that is left; NULL: none. */
 static struct answer_upload *next_left(const struct flight *f, bool adopted)
 {
     for (size_t i = 0; i < f->leg_count; i++)
@@ -377,7 +271,7 @@ void answer_doc_drop_uploads(struct flight *f, bool adopted)
 /* ---- the walk ---- */
 
 /* What the answer says comes first; what it has from the document that it answers stays. */
-static void take_attributes(struct flight *f, const struct facts *found)
+static void take_answer_attributes(struct flight *f, const struct facts *found)
 {
     struct facts *x = &f->facts;
     struct fact *all =
@@ -424,7 +318,7 @@ bool answer_doc_extract(struct flight *f, const struct extract_source *source)
         f->facts.receiver = found.receiver;
     if (found.type.ptr != NULL)
         f->facts.type = found.type;
-    take_attributes(f, &found);
+    take_answer_attributes(f, &found);
     flight_note(f, TIMELINE_EXTRACT, TIMELINE_DONE, rule->name, clock_mono_us() - from, NULL);
     return true;
 }

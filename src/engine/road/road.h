@@ -14,7 +14,9 @@
  *   step        one step of a chain                     caging      walks that wait for a process
  *   walk_facts  who it is from and for                  parts       documents made of one
  *   outcome     from a verdict to a state
- *   answers     what receivers answered, to be kept
+ *   answers     what receivers answered, to be kept     answer_doc  ... or made a document
+ *   answer_take an answer on its way
+ *   answering   what an incoming document answers
  *   order       ordered deliveries                      order_keep  flights that wait in a lane
  *   redrive     dead letters start again                endpoints   breakers and pauses, stored
  *   walking     what is known during a walk

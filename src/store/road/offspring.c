@@ -278,7 +278,7 @@ static bool settle_parents(struct writer *w, struct store_op **ends, size_t coun
     return true;
 }
 
-static struct store_op *end_of(struct offspring_op *o)
+static struct store_op *offspring_end_of(struct offspring_op *o)
 {
     require(o->end->task.id == o->task.id && o->end->task.claim == o->task.claim);
     return o->end_ops[0] = &o->end->op;
@@ -306,7 +306,7 @@ static bool write_brood(struct brood *k, struct err *err)
     if (!put_progress(k, err))
         return false;
     if (k->o->end != NULL)
-        (void)end_of(k->o);
+        (void)offspring_end_of(k->o);
     if (!settle_parents(k->w, k->o->end_ops, k->o->end != NULL, err))
         return false;
     fault_point(PARTS_COUNTED);
@@ -386,7 +386,7 @@ static bool answers_run(struct writer *w, struct store_op **ops, size_t count, s
             continue;
         if (!write_children(&k, err))
             return false;
-        ends[n++] = end_of(o);
+        ends[n++] = offspring_end_of(o);
     }
     if (!settle_parents(w, ends, n, err))
         return false;
