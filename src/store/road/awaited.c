@@ -70,7 +70,8 @@ bool awaited_overdue(struct store *s, int64_t endpoint, int64_t now_us, struct a
 
     *ret = (struct awaited_late){ 0 };
     return store_one(s, SQL_AWAITED_OVERDUE,
-                     DB_ARGS(db_int(endpoint), db_int(now_us), db_int(AWAITED_COUNT_MOST)),
+                     DB_ARGS(db_int(endpoint), db_int(now_us - AWAITED_SHOWN_US), db_int(now_us),
+                             db_int(AWAITED_COUNT_MOST)),
                      read_overdue, a, ret, &there, err);
 }
 

@@ -2,8 +2,9 @@
  *
  * A delivery that is done may have to be answered later (`within` of `answer`): the commit of its
  * outcome writes a row with the time until when.  The row goes in the commit that makes a document
- * its answer (settle.h), or with the document when it is purged.  What is overdue raises an alert;
- * that is all that happens.
+ * its answer (settle.h), or with the document when it is purged.  What is overdue raises an alert,
+ * for AWAITED_SHOWN_US: by then somebody has seen it, and an answer that never comes must not hide
+ * the next one for as long as documents are kept.
  *
  * A document that arrives and answers another one is linked to it in the commit that settles its
  * run.  Whether it may answer is decided before: only what was sent to its sender.
@@ -26,6 +27,7 @@ struct store;
 struct writer;
 
 enum { AWAITED_COUNT_MOST = 1000 };
+#define AWAITED_SHOWN_US (INT64_C(7) * 86400 * 1000000)
 
 /* A delivery whose answer is awaited. */
 struct awaited {
@@ -51,7 +53,7 @@ struct awaited_late {
     struct str delivery; /* its id, on the arena */
 };
 
-/* What is overdue at an endpoint. */
+/* What is overdue at an endpoint, and has not been for longer than AWAITED_SHOWN_US. */
 bool awaited_overdue(struct store *s, int64_t endpoint, int64_t now_us, struct arena *a,
                      struct awaited_late *ret, struct err *err);
 

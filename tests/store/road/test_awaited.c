@@ -173,6 +173,7 @@ TEST(what_is_awaited_is_overdue_until_it_is_answered)
     struct awaited_late l = late_at(s, 1000);
 
     CHECK(l.count == 3 && l.oldest_us == 100 && str_is(l.delivery, "first"));
+    CHECK(late_at(s, 100 + AWAITED_SHOWN_US).count == 2); /* the first one is let go */
     CHECK(born_docs(s, &d[1], 3));
     CHECK(settle_answer(s, &d[1], d[0].num, SYSTEM, "second"));
     CHECK(late_at(s, 1000).count == 2);
