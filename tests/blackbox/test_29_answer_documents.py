@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from test_87_rights import Somebody
+from test_87_rights import Somebody, make_role, somebody
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 
@@ -332,7 +332,6 @@ def test_two_nodes_raise_one_alert(make, receiver):
 
 
 def test_whoever_sees_the_system_sees_its_alert(make_node, receiver):
-    from test_87_rights import make_role, somebody
     text = CONFIG.format(url=receiver.url(""), answer=", within: 1s", policy="").replace(
         "hub-api: { kind: http,", "hub-api: { kind: http, system: hub,")
     node = make_node(config=text)

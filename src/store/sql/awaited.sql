@@ -20,9 +20,10 @@ INSERT INTO link(parent, kind, child) VALUES ($1, 4, $2) ON CONFLICT DO NOTHING;
 -- in:  $1 endpoint int, $2 after int, $3 now int, $4 most int
 -- out: n, oldest, delivery
 -- How many were due after `after` and by now, up to `most`, since when, and the first of them.
-SELECT count(*), min(due_us), min(CASE WHEN nth = 1 THEN delivery END) FROM (
-    SELECT due_us, delivery, row_number() OVER (ORDER BY due_us) AS nth FROM awaited
-    WHERE endpoint = $1 AND due_us > $2 AND due_us <= $3 ORDER BY due_us LIMIT $4) AS late;
+SELECT count(*), min(due_us), (SELECT a.delivery FROM awaited a WHERE a.endpoint = $1 AND a.due_us > $2
+    AND a.due_us <= $3 ORDER BY a.due_us LIMIT 1)
+FROM (SELECT due_us FROM awaited WHERE endpoint = $1 AND due_us > $2 AND due_us <= $3
+    ORDER BY due_us LIMIT $4) AS late;
 
 -- name: awaited_drop
 -- in:  $1 doc int
