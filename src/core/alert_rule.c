@@ -10,6 +10,7 @@ const char *const alert_codes[ALERT_CODES + 1] = {
     [ALERT_RECEIVER_REJECTING] = "receiver_rejecting",
     [ALERT_GATEWAY_FAILING] = "gateway_failing",
     [ALERT_SILENCE] = "silence",
+    [ALERT_UNANSWERED] = "unanswered",
     [ALERT_WINDOW_TOO_SHORT] = "window_too_short",
     [ALERT_DISK] = "disk",
     [ALERT_STUCK] = "stuck",

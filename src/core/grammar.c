@@ -31,8 +31,17 @@ const struct option grammar_extract[] = {
 
 const struct option grammar_answer[] = {
     OPTION("type", OPT_DOCTYPE, "the type of the document that is made from the answer"),
-    OPTION("extract", OPT_MAP, "where its sender, receiver and attributes are found",
-           .keys = grammar_extract, .words = grammar_standards),
+    OPTION(
+        "extract", OPT_MAP,
+        "where its sender, receiver, type and attributes are found; what is left out: the system "
+        "that answered, the sender of the document that it answers, `type`",
+        .keys = grammar_extract, .words = grammar_standards),
+    OPTION("most", OPT_SIZE, "the largest answer; of a larger one no document is made", .least = 1,
+           .most = INT64_C(64) << 30, .fallback = "64 MiB"),
+    OPTION("within", OPT_DURATION,
+           "when nothing was answered, or 202, an answer may come later (`answers` of a gateway), "
+           "and after this long the alert `unanswered` is raised; left out: nobody waits",
+           .least = CLOCK_S, .most = INT64_C(366) * 86400 * CLOCK_S),
     { 0 },
 };
 

@@ -125,6 +125,10 @@ const struct option grammar_alerts[] = {
            .keys = gateway_keys, .words = OFF),
     OPTION("silence", OPT_NAMED, "gateways that must receive something at least this often",
            .each = &silence_each, .noun = "gateway"),
+    OPTION("unanswered", OPT_MAP,
+           "a system has not answered a document in the time that `answer.within` of an endpoint "
+           "gives it",
+           .keys = no_keys, .words = OFF),
     OPTION("window_too_short", OPT_MAP,
            "what waits for a system is not gone before its window closes", .keys = no_keys,
            .words = OFF),

@@ -24,6 +24,11 @@ const struct option grammar_gateway[] = {
     OPTION("extract", OPT_MAP,
            "where sender, receiver and type are found; the bare word uses that standard's own",
            .keys = grammar_extract, .words = grammar_standards),
+    OPTION(
+        "answers", OPT_EXPR,
+        "where a document says what it answers: the id of a document or delivery that its sender "
+        "was sent, or the value of a search attribute of one",
+        .flags = OPT_OR_LIST),
     OPTION("limits", OPT_MAP, "what it takes on", .keys = limits),
     { 0 },
 };
@@ -76,8 +81,7 @@ const struct option grammar_endpoint[] = {
            .each = &outcome_each, .noun = "outcome of"),
     OPTION("breaker", OPT_MAP, "when it stops trying for a while", .keys = breaker_keys),
     OPTION("keep", OPT_MAP, "what is stored besides the documents", .keys = keep_keys),
-    OPTION("answer", OPT_MAP, "make the receiver's answer a document", .flags = OPT_PLANNED,
-           .keys = grammar_answer),
+    OPTION("answer", OPT_MAP, "make the receiver's answer a document", .keys = grammar_answer),
     { 0 },
 };
 

@@ -58,3 +58,20 @@ struct facts part_copy_facts(const struct facts *original, struct str receiver)
     part_begin(&f);
     return f;
 }
+
+struct facts answer_facts(struct arena *a, const struct facts *answered, struct str sender,
+                          struct str type, struct fact own)
+{
+    struct facts f = {
+        .sender = sender,
+        .receiver = answered->begin.is ? answered->begin.sender : answered->sender,
+        .type = type,
+        .batches = answered->batches,
+        .generation = answered->generation + 1,
+        .attributes = ARENA_ARRAY(a, struct fact, 1 + answered->attribute_count),
+    };
+
+    f.attributes[f.attribute_count++] = own;
+    part_inherit(&f, answered->attributes, answered->attribute_count);
+    return f;
+}

@@ -23,3 +23,8 @@ struct facts part_facts(struct arena *a, const struct facts *parent,
 /* The facts of a copy for another receiver, the name of a system.  Its attributes are those of the
  * original: a copy of part 3 is part 3, as its file name may say.  The result borrows from both. */
 struct facts part_copy_facts(const struct facts *original, struct str receiver);
+
+/* The facts of an answer to a document: from `sender`, for the one who sent the document at first.
+ * Attributes: `own`, then those of the document. */
+struct facts answer_facts(struct arena *a, const struct facts *answered, struct str sender,
+                          struct str type, struct fact own);

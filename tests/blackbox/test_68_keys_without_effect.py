@@ -69,7 +69,6 @@ REFUSED = [
     ("kind: http, auth: none,", "kind: http, auth: none, reply: receiver,", "reply: receiver"),
     ("kind: http, auth: none,", "kind: http, auth: none, reply: soap,", "reply: soap"),
     ("kind: http, auth: none,", "kind: http, auth: none, wait: 5s,", "`wait`"),
-    ('url: "http://127.0.0.1:9/",', 'url: "http://127.0.0.1:9/", answer: { type: order },', "`answer`"),
 ]
 PLAIN = """\
 systems: { acme: {}, hub: {} }

@@ -53,6 +53,7 @@ static bool sees_alert(struct graphql_call *call, const struct alert *a)
         return api_sees_system(call, RIGHT_SEE, a->object);
     case ALERT_RECEIVER_FAILING:
     case ALERT_RECEIVER_REJECTING:
+    case ALERT_UNANSWERED:
     case ALERT_STUCK:
         return api_alert_sees_endpoint(call, a->object);
     default:

@@ -34,11 +34,15 @@
 #include "store/road/settle.h"
 #include "store/road/settle_batch.h"
 
+struct answer_doc;
+struct answer_making;
+struct answer_upload;
 struct caged;
 struct called;
 struct document;
 struct flight;
 struct flight_stock;
+struct offspring_part;
 struct parts;
 struct send_queue;
 struct set_write;
@@ -139,7 +143,11 @@ struct leg {
     struct payload_reader *reader; /* for bytes that are only in the store */
     struct err read_err;           /* why these could not be read */
     struct leg_answer *answer;     /* on `own`; NULL: none is kept */
+    struct answer_upload *upload;  /* on `own`: takes a large answer (road/answer_doc.h); NULL */
+    struct answer_doc *document;   /* on `own`: is made with the settlement; NULL: none */
+    int answer_came;               /* enum answer_came */
     struct verdict verdict;
+    struct pool_job job; /* for a thread that may block: ends the upload of its answer */
 };
 
 struct flight {
@@ -179,7 +187,13 @@ struct flight {
     struct called *called; /* at a step that asks a service; on the arena */
     struct parts *parts;   /* documents that its last step made (road/parts.h); NULL: none */
     struct flight_copies copies;
-    struct variant *peeked; /* whose first bytes are in memory, under stock->peeking */
+    struct variant *peeked;              /* whose first bytes are in memory, under stock->peeking */
+    struct answer_doc *answers;          /* of its steps (road/answer_doc.h) */
+    struct offspring_part *answer_parts; /* of its steps and legs, for the settlement */
+    size_t answer_count;
+    struct answer_making *making;
+    struct awaited *awaits; /* for the settlement; with room for `wait_room` */
+    size_t wait_room;
 
     /* Records (road/keyed.h, road/turns.h). */
     bool reads_records;        /* what it sends is stored first: the next run could make others */

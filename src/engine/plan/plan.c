@@ -8,6 +8,7 @@
 #include "core/service_call.h"
 #include "core/units.h"
 #include "engine/plan/folders.h"
+#include "engine/plan/plan_answer.h"
 #include "engine/plan/plan_batch.h"
 #include "engine/plan/plan_build.h"
 #include "engine/plan/plan_cage.h"
@@ -425,7 +426,7 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
                              b->plan->version == 0, NULL, &b->plan->arena);
     if (c->system != NULL)
         e->system = plan_system_named(b->plan, str_of(c->system));
-    if (!plan_read_rules(e, &s, &err))
+    if (!plan_read_rules(e, &s, &err) || !plan_read_answer(b, &s, e->name, &e->answer, &err))
         e->broken = plan_broken(b, c->place, &err);
     else if (e->type == NULL)
         e->broken =
@@ -446,7 +447,12 @@ static bool plan_build_endpoints(struct builder *b, struct err *err)
     for (size_t i = 0; i < c->endpoint_count; i++)
         build_endpoint(b, &c->endpoints[i], &p->endpoints[i]);
     p->endpoint_count = c->endpoint_count;
-    return WORDS_OF(b, NAME_ENDPOINT, p->endpoints, p->endpoint_count, err);
+    if (!WORDS_OF(b, NAME_ENDPOINT, p->endpoints, p->endpoint_count, err))
+        return false;
+    for (size_t i = 0; i < p->endpoint_count; i++)
+        if (p->endpoints[i].answer != NULL)
+            p->endpoints[i].answer->word = p->endpoints[i].word;
+    return true;
 }
 
 const struct plan_endpoint *plan_endpoint_find(const struct plan *p, int64_t word)
@@ -665,6 +671,8 @@ static bool plan_build_gateways(struct builder *b, struct err *err)
         else if (c->gateways[i].extract != NULL &&
                  !extractor_compile(c->gateways[i].extract, false, &g->extractor, &why))
             g->broken = arena_text(&p->arena, str_of(why.text));
+        else if (!plan_read_answers_of(b, &c->gateways[i], g, &why))
+            g->broken = arena_text(&p->arena, str_of(why.text));
     }
     p->gateway_count = c->gateway_count;
     return WORDS_OF(b, NAME_GATEWAY, p->gateways, p->gateway_count, err);
@@ -784,6 +792,7 @@ void plan_unref(struct plan *p)
         extractor_free(p->types[i].search);
     for (size_t i = 0; i < p->gateway_count; i++)
         extractor_free(p->gateways[i].extractor);
+    plan_answers_free(p);
     for (size_t i = 0; i < p->endpoint_count; i++)
         if (p->endpoints[i].self != NULL && p->endpoints[i].type->unmake != NULL)
             p->endpoints[i].type->unmake(p->endpoints[i].self);

@@ -35,7 +35,7 @@
 struct cage;
 struct store;
 
-/* The attribute under which the result of order_by is found. */
+/* The attribute under which the result of order_by or `answers` is found. */
 #define PLAN_KEY STR("key")
 
 enum plan_order { ORDER_NONE, ORDER_RECEIVER, ORDER_KEY };
@@ -56,6 +56,16 @@ struct plan_system {
 /* Which answers of a receiver are kept (`keep: { answers: ... }`). */
 enum plan_answers { ANSWERS_OF_FAILURES, ANSWERS_ALL, ANSWERS_NONE };
 
+/* An answer that becomes a document (`answer` of an endpoint or of a step that asks for one). */
+struct plan_answer {
+    struct plan_answer *next;
+    struct str name; /* of the endpoint or step: in facts and alerts */
+    int64_t word;
+    struct str type;           /* ptr NULL: none */
+    struct extractor *extract; /* NULL: none */
+    int64_t most, within_us;   /* bytes; 0: nobody waits for a later answer */
+};
+
 struct plan_endpoint {
     struct str name;
     int64_t word;
@@ -67,7 +77,8 @@ struct plan_endpoint {
     struct retry_rule retry;
     struct breaker_rule breaker;
     enum plan_answers answers;
-    const char *broken; /* why it cannot be used; NULL: it can */
+    struct plan_answer *answer; /* NULL: answers become no documents */
+    const char *broken;         /* why it cannot be used; NULL: it can */
 };
 
 enum plan_step_kind {
@@ -145,6 +156,7 @@ struct plan_gateway {
     struct str name;
     int64_t word;
     struct extractor *extractor; /* NULL: nothing is extracted */
+    struct extractor *answers;   /* as PLAN_KEY: what a document answers; NULL: nothing */
     enum config_area area;       /* only nodes of this area run it */
     const char *broken;
 };
@@ -175,6 +187,10 @@ struct plan {
     struct plan_gateway *gateways;
     struct plan_type *types; /* sorted by name; empty when no type is handled or searched */
     struct plan_batch *batches;
+    struct plan_answer *answers; /* all of them */
+    struct str *attributes;      /* by which a document is found that is answered; NULL: no gateway
+                                  * asks */
+    size_t attribute_count;
     size_t batch_count;
     struct plan_subscription *subscriptions; /* sorted by name */
     size_t subscription_count;
@@ -220,3 +236,5 @@ const struct plan_system *plan_system_named(const struct plan *p, struct str nam
 const struct plan_endpoint *plan_endpoint_find(const struct plan *p, int64_t word);
 const struct plan_gateway *plan_gateway_find(const struct plan *p, int64_t word);
 const struct plan_batch *plan_batch_find(const struct plan *p, int64_t word);
+/* By its name; NULL: none. */
+const struct plan_answer *plan_answer_find(const struct plan *p, struct str name);

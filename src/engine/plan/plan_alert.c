@@ -108,6 +108,7 @@ static bool read_rule(enum alert_code code, const struct settings *s, struct pla
         return settings_duration(s, "before", &a->certificate_us, err);
     case ALERT_RECEIVER_REJECTING:
     case ALERT_SILENCE:
+    case ALERT_UNANSWERED:
     case ALERT_WINDOW_TOO_SHORT:
     case ALERT_STUCK:
     case ALERT_OLD_SERVER:

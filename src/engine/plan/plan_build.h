@@ -30,6 +30,9 @@ bool plan_words(struct builder *b, enum name_kind kind, const void *first, size_
     plan_words((b), (kind), (list), sizeof *(list), (count), offsetof(typeof(*(list)), name), \
                offsetof(typeof(*(list)), word), (err))
 
+/* An extractor that finds the value of this expression, or list of them, as PLAN_KEY. */
+bool plan_compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err);
+
 void plan_steps(struct builder *b, const struct yaml_node *list, struct plan_route *r);
 
 /* Of expressions that find one value: PLAN_KEY is its attribute. */

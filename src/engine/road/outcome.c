@@ -376,6 +376,12 @@ void outcome_again(struct flight *f, const struct err *err)
         mishaps_note(f->road->mishaps, "read", "document", STR("payload"), f->message);
 }
 
+void outcome_later(struct flight *f)
+{
+    flight_note(f, TIMELINE_DOCUMENT, TIMELINE_WAITS, STR(""), -1, f->message);
+    outcome_set_again(f);
+}
+
 void outcome_step_died(struct flight *f, struct str step, int64_t took_us, const char *message)
 {
     (void)snprintf(f->message, sizeof f->message, "%s", message);

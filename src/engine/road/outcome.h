@@ -24,6 +24,8 @@ struct outcome_try {
     int64_t due_us;           /* when the next one is */
 };
 
+/* The run is repeated a little later, because of f->message; nothing went wrong. */
+void outcome_later(struct flight *f);
 /* The document is a dead letter. */
 void outcome_dead(struct flight *f, enum timeline_stage stage, struct str what, enum dead_code code,
                   int64_t took_us, const char *message);

@@ -24,6 +24,7 @@ struct chunk {
     struct offspring_part *list; /* op.count of them */
     size_t *from;                /* where the bytes of each begin */
     size_t room;
+    size_t answers; /* the last so many of op.count */
     struct buf bytes;
     struct arena arena; /* facts and names */
     bool in_air;        /* it is being committed; under the mutex of the parts */
@@ -85,7 +86,7 @@ static bool chunk_is_full(const struct chunk *c)
 /* Of a chunk that was not committed. */
 static void chunk_drop_uploads(struct chunk *c)
 {
-    for (size_t i = 0; i < c->op.count; i++)
+    for (size_t i = 0; i + c->answers < c->op.count; i++)
         if (c->list[i].is_uploaded)
             upload_drop(c->of->flight->road->store, c->list[i].uploaded);
 }
@@ -484,8 +485,19 @@ static void parts_settled(struct store_op *op)
                                "another version has made parts of it, and it is not copied as well")
                      : err_set(&of->err, ERR_PERMANENT, 0, "its parts are not where they were");
     if (of->ok && c->op.result != OFFSPRING_OVERTAKEN)
-        c->op.count = 0; /* adopted, or swept */
+        c->op.count = c->answers = 0; /* adopted, or swept */
     c->of->settled(of);
+}
+
+/* Answers come last; their uploads are not those of the chunk (answer_doc.h). */
+static void add_answers(struct chunk *c)
+{
+    const struct flight *f = c->of->flight;
+
+    for (size_t i = 0; i < f->answer_count; i++)
+        *chunk_add(c) = f->answer_parts[i];
+    c->answers = f->answer_count;
+    c->op.parts = c->list;
 }
 
 struct store_op *parts_settlement(struct flight *f, void (*settled)(struct store_op *op))
@@ -494,7 +506,10 @@ struct store_op *parts_settlement(struct flight *f, void (*settled)(struct store
     struct chunk *c = p->now;
 
     p->settled = settled;
+    if (c->answers > 0) /* of an earlier try */
+        c->op.count -= c->answers;
     chunk_fill(c);
+    add_answers(c);
     c->op.end = &f->settle;
     c->op.op.done = parts_settled;
     return &c->op.op;

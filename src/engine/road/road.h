@@ -15,7 +15,9 @@
  *   walk_facts  who it is from and for                  parts       documents made of one
  *   outcome     from a verdict to a state               copies      one for each subscriber
  *   keyed       steps that read or keep a record        turns       one at a time at a record
- *   answers     what receivers answered, to be kept
+ *   answers     what receivers answered, to be kept     answer_doc  ... or made a document
+ *   answer_take an answer on its way
+ *   answering   what an incoming document answers
  *   order       ordered deliveries                      order_keep  flights that wait in a lane
  *   redrive     dead letters start again                endpoints   breakers and pauses, stored
  *   walking     what is known during a walk

@@ -9,6 +9,7 @@
 #include "base/require.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/flight/bytes.h"
+#include "engine/road/answer_doc.h"
 #include "engine/road/answers.h"
 #include "engine/road/doubt.h"
 #include "engine/road/order.h"
@@ -145,6 +146,16 @@ void send_ended(struct leg *p, struct outbox *out)
 
 /* ---- begin ---- */
 
+/* On a thread that may block. */
+static void answer_stored(struct pool_job *job)
+{
+    struct leg *p = container_of(job, struct leg, job);
+    OUTBOX(out, p->flight->road);
+
+    answer_doc_store(p);
+    send_ended(p, &out);
+}
+
 /* On the transfer thread. */
 static void send_on_answer(struct transfer *t)
 {
@@ -152,11 +163,18 @@ static void send_on_answer(struct transfer *t)
     struct road *r = p->flight->road;
 
     fault_point(SEND_ANSWERED);
+    if (t->answer.is_too_large) /* the receiver has answered: no more of it is wanted */
+        t->answer.reach = HTTP_OUT_ANSWERED;
     struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
 
     p->endpoint->type->http->judge(p->endpoint->self, &t->answer, &p->verdict);
     suspects_leave(&r->suspects, c);
     answers_take(p, &t->answer);
+    if (answer_doc_take(p, &t->answer)) {
+        p->job = (struct pool_job){ .run = answer_stored };
+        pool_submit(r->pool, &p->job);
+        return;
+    }
     send_ended(p, &r->hub_outbox);
 }
 
@@ -198,6 +216,8 @@ void send_clear(struct leg *p)
     p->verdict.retry_after_us = p->verdict.status = 0;
     p->verdict.code = NULL;
     p->answer = NULL;
+    p->document = NULL;
+    p->answer_came = ANSWER_NOT_ASKED;
     p->verdict.hung = false;
     p->verdict.message[0] = '\0';
     p->read_err.kind = ERR_NONE;
@@ -228,6 +248,8 @@ bool send_begin(struct leg *p, struct outbox *out)
                                      .sending = &p->sending,
                                      .once = p->in_doubt != DOUBT_RESEND,
                                      .done = send_on_answer };
+    if (p->endpoint->answer != NULL)
+        p->transfer.sink = answer_doc_sink(p);
     outbox_add_transfer(out, &p->transfer);
     return true;
 }

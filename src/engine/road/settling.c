@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/flight/bytes.h"
+#include "engine/road/answer_doc.h"
 #include "engine/road/answers.h"
 #include "engine/road/join.h"
 #include "engine/road/keyed.h"
@@ -106,8 +107,10 @@ static bool fill_legs(struct flight *f, struct err *err)
     for (size_t i = 0; i < f->leg_count; i++)
         if (!fill_leg(f, f->legs[i], !over, &s->parts[i], err))
             return false;
-    for (size_t i = 0; i < f->leg_count; i++)
+    for (size_t i = 0; i < f->leg_count; i++) {
         outcome_note(f, f->legs[i]);
+        answer_doc_note(f, f->legs[i]);
+    }
     s->end = over ? SETTLE_OVER : SETTLE_DELIVERIES;
     s->state = DOCUMENT_DELIVERED;
     return true;
@@ -224,11 +227,20 @@ static void settling_note_stored(const struct flight *f)
         road_note_due(f->road, s->due_us);
 }
 
+/* What the settlement was to name is named. */
+static bool settling_adopted(const struct flight *f)
+{
+    return f->settle.ours && f->settle.end != SETTLE_AGAIN;
+}
+
 static void drop_and_go(struct pool_job *job)
 {
     struct flight *f = container_of(job, struct flight, job);
+    bool adopted = settling_adopted(f);
 
-    variants_drop_uploads(f);
+    if (!adopted)
+        variants_drop_uploads(f);
+    answer_doc_drop_uploads(f, adopted);
     road_gone(f);
 }
 
@@ -236,11 +248,11 @@ static void drop_and_go(struct pool_job *job)
  * the next start sweeps it. */
 static void settling_gone(struct flight *f)
 {
-    const struct settle_op *s = &f->settle;
-    bool adopted = s->ours && s->end != SETTLE_AGAIN;
+    bool adopted = settling_adopted(f);
+    bool left = (!adopted && variants_have_uploads(f)) || answer_doc_has_uploads(f, adopted);
 
     parts_drop(f);
-    if (adopted || !variants_have_uploads(f) || atomic_load(&f->road->stopping)) {
+    if (!left || atomic_load(&f->road->stopping)) {
         road_gone(f);
         return;
     }
@@ -280,7 +292,7 @@ static void on_settled(struct store_op *op)
     metric_observe_us(&run_time, clock_mono_us() - f->began_us);
     if (s->ours || f->unknown)
         settling_note_stored(f);
-    if (f->parts != NULL)
+    if (f->parts != NULL || f->answer_count > 0)
         road_note_backlog(f->road);
     if (s->end == SETTLE_DEAD)
         redrive_note_dead(f);
@@ -301,7 +313,9 @@ static void fill_keep(struct flight *f)
 
 struct store_op *settling_op(struct flight *f)
 {
-    return f->parts != NULL ? parts_settlement(f, on_settled) : &f->settle.op;
+    if (f->parts != NULL)
+        return parts_settlement(f, on_settled);
+    return f->answer_count > 0 ? answer_doc_settlement(f, on_settled) : &f->settle.op;
 }
 
 /* The last chunk goes beyond a limit of the store: that will not change. */
@@ -367,7 +381,11 @@ void settle_flight(struct flight *f, struct outbox *out)
     s->gateway = f->gateway;
     s->seq = f->seq;
     s->child = f->child;
-    s->keep = s->end == SETTLE_DELIVERIES && f->parts == NULL && keep_wants(f);
+    answer_doc_fill(f);
+    if (s->end == SETTLE_DEAD || s->end == SETTLE_AGAIN) /* its next run looks again */
+        s->answers = (struct answered){ 0 };
+    s->keep =
+        s->end == SETTLE_DELIVERIES && f->parts == NULL && f->answer_count == 0 && keep_wants(f);
     s->timeline = buf_view(&f->timeline);
     s->trims = f->past.len > TIMELINE_FULL;
     s->op = (struct store_op){ .verb = &settle_verb, .done = on_settled };

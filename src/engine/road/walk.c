@@ -22,8 +22,9 @@
  *       whether the walk goes on, never where it leads.  Records are the exception: a step may read
  *       one, and then nothing is sent before the settlement that says which (keyed.h).
  *   (2) The walk sends nothing and writes no row of this document, but for (6).  It reads payload
- *       bytes of a document too large for memory, and uploads what a step makes that is too large;
- *       no row names these uploads before the settlement, and those that it will not name are
+ *       bytes of a document too large for memory, looks for the document that it answers
+ *       (answering.h: a link, no part of the result), and uploads what a step makes that is too
+ * large; no row names these uploads before the settlement, and those that it will not name are
  *       dropped.  Steps that read or write in pieces do so on a thread that may block.
  *   (3) The received bytes never change.  At most FLIGHT_MADE_MOST steps change the bytes, and at
  *       most SETTLE_DELIVERIES_MOST legs exist; beyond that the document is dead (`limit`).  What
@@ -71,6 +72,7 @@
 #include "base/require.h"
 #include "core/part.h"
 #include "engine/flight/bytes.h"
+#include "engine/road/answering.h"
 #include "engine/road/copies.h"
 #include "engine/road/join.h"
 #include "engine/road/outcome.h"
@@ -484,6 +486,10 @@ static enum walk_result walk_end(struct flight *f, bool found)
 
 enum walk_result walk(struct flight *f)
 {
+    if (!f->walk.begun && !f->may_block && answering_asks(f)) {
+        f->walk.need = WALK_NEEDS_THREAD;
+        return WALK_WAITS;
+    }
     enum way way = f->walk.begun || walk_begin(f) ? walk_on(f) : WAY_DEAD;
 
     return way == WAY_WAITS ? WALK_WAITS : walk_end(f, way == WAY_ENDS);

@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 #include "core/head.h"
+#include "engine/road/answer_doc.h"
+#include "engine/road/answering.h"
 #include "engine/road/outcome.h"
 #include "extract/extract.h"
 
@@ -104,20 +106,17 @@ void walk_find_search(struct flight *f, const struct extract_source *source)
                     failure.message);
 }
 
-bool walk_find_facts(struct flight *f)
+static bool walk_extract(struct flight *f, const struct extract_source *source)
 {
     const struct plan_gateway *g = plan_gateway_find(f->plan, f->gateway);
     int64_t from = clock_mono_us();
     struct extract_failure failure;
-    struct str body = buf_view(&f->received.buf);
-    struct extract_source source = {
-        .body = body, .whole = (int64_t)body.len == f->source.size, .head = f->head, .name = f->name
-    };
     bool known;
 
     if (f->has_facts) {
-        known = walk_look_up(f, from) && walk_is_own_sender(f, from);
-        walk_find_search(f, &source);
+        known =
+            answer_doc_extract(f, source) && walk_look_up(f, from) && walk_is_own_sender(f, from);
+        walk_find_search(f, source);
         return known;
     }
     if (g != NULL && g->broken != NULL) {
@@ -126,7 +125,7 @@ bool walk_find_facts(struct flight *f)
     }
     if (g == NULL || g->extractor == NULL)
         return true;
-    if (!extract_run(g->extractor, &source, &f->arena, &f->facts, &failure)) {
+    if (!extract_run(g->extractor, source, &f->arena, &f->facts, &failure)) {
         struct facts *x = &f->facts;
 
         /* What was found stays: by it the dead letter is found, grouped and in somebody's scope. */
@@ -135,12 +134,22 @@ bool walk_find_facts(struct flight *f)
         outcome_dead(f, TIMELINE_EXTRACT, STR(""), failure.code, clock_mono_us() - from,
                      failure.message);
         if (failure.code != DEAD_BUDGET)
-            walk_find_search(f, &source);
+            walk_find_search(f, source);
         return false;
     }
     known = walk_look_up(f, from) && walk_is_own_sender(f, from);
     if (known)
         flight_note(f, TIMELINE_EXTRACT, TIMELINE_DONE, STR(""), clock_mono_us() - from, NULL);
-    walk_find_search(f, &source);
+    walk_find_search(f, source);
     return known;
+}
+
+bool walk_find_facts(struct flight *f)
+{
+    struct str body = buf_view(&f->received.buf);
+    struct extract_source source = {
+        .body = body, .whole = (int64_t)body.len == f->source.size, .head = f->head, .name = f->name
+    };
+
+    return walk_extract(f, &source) && (!answering_asks(f) || answering_look(f, &source));
 }

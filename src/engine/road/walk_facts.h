@@ -8,7 +8,8 @@
 
 struct extract_source;
 
-/* Extracts the facts, or takes those of an earlier run.  False: the document is dead. */
+/* Extracts the facts, or takes those of an earlier run, and finds what it answers (answering.h).
+ * False: the document is dead, or is tried again. */
 bool walk_find_facts(struct flight *f);
 /* Finds the systems that sender and receiver name.  False: dead, for one is unknown. */
 bool walk_look_up(struct flight *f, int64_t from_us);

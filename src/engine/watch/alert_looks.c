@@ -18,6 +18,7 @@
 #include "store/govern/failing.h"
 #include "store/govern/version.h"
 #include "store/kernel/node.h"
+#include "store/road/awaited.h"
 #include "store/search/document.h"
 #include "store/store.h"
 
@@ -238,6 +239,29 @@ static bool look_at_silences(struct alert_looks *l, struct alerts *a, struct sto
     return true;
 }
 
+/* ---- answers ---- */
+
+static bool look_at_answers(struct alerts *a, struct store *s, const struct plan *p, int64_t now_us,
+                            struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+
+    for (const struct plan_answer *one = p->answers; one != NULL; one = one->next) {
+        char text[WHY_MOST] = "", since[CLOCK_TEXT];
+        struct awaited_late late;
+
+        if (!awaited_overdue(s, one->word, now_us, &arena, &late, err))
+            return false;
+        if (late.count > 0)
+            (void)snprintf(text, sizeof text,
+                           "%lld%s answers are overdue, the first since %s: that of delivery %.*s",
+                           (long long)late.count, late.count < AWAITED_COUNT_MOST ? "" : " or more",
+                           clock_utc_text(late.oldest_us, since), STR_ARG(late.delivery));
+        alerts_see(a, ALERT_UNANSWERED, one->name, late.count, text);
+    }
+    return true;
+}
+
 /* ---- the disk ---- */
 
 static bool alert_looks_look_at_disk(struct alerts *a, struct store *s, struct err *err)
@@ -295,6 +319,11 @@ bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alert
     if (ok && p != NULL && turn && now >= l->silence_due_us) {
         ok = look_at_silences(l, a, o->store, p, road_now_us(o->road), err);
         l->silence_due_us = next_look_us(now, LOOK_SHARE);
+    }
+    now = clock_mono_us();
+    if (ok && p != NULL && turn && now >= l->answers_due_us) {
+        ok = look_at_answers(a, o->store, p, road_now_us(o->road), err);
+        l->answers_due_us = next_look_us(now, LOOK_SHARE);
     }
     now = clock_mono_us();
     if (ok && p != NULL && turn && now >= l->reports_due_us) {

@@ -1,5 +1,5 @@
-/* alert_looks.h - checks for alerts without another observer: endpoints, silent gateways, the
- * disk.  Runs on the housekeeper's thread; alerts_tend() calls it.
+/* alert_looks.h - checks for alerts without another observer: endpoints, silent gateways, answers
+ * that are overdue, the disk.  Runs on the housekeeper's thread; alerts_tend() calls it.
  */
 #pragma once
 
@@ -12,8 +12,8 @@ struct silence_known {
 };
 
 struct alert_looks {
-    int64_t silence_due_us, reports_due_us; /* monotonic */
-    struct silence_known *silences;         /* in the order of the plan's silences ... */
+    int64_t silence_due_us, answers_due_us, reports_due_us; /* monotonic */
+    struct silence_known *silences; /* in the order of the plan's silences ... */
     size_t silence_count;
     int64_t silences_of; /* ... of this version */
     char own[200];       /* alerts_own_name() */

@@ -377,6 +377,8 @@ static bool is_configured(const struct plan *p, const struct watch *w)
         return config_gateway_find(p->config, object) != NULL;
     if (w->code == ALERT_RECEIVER_FAILING || w->code == ALERT_RECEIVER_REJECTING)
         return is_endpoint(p, object);
+    if (w->code == ALERT_UNANSWERED)
+        return plan_answer_find(p, object) != NULL;
     return true;
 }
 
@@ -396,7 +398,7 @@ static void see_gone(struct watch *w, const struct plan *p, int64_t now_us)
 static bool is_due(const struct watch *w, int64_t now_us)
 {
     bool counts = w->code == ALERT_DEAD_LETTERS || w->code == ALERT_RECEIVER_FAILING ||
-                  w->code == ALERT_RECEIVER_REJECTING;
+                  w->code == ALERT_RECEIVER_REJECTING || w->code == ALERT_UNANSWERED;
     bool grows = counts && w->count > w->kept_count;
 
     return w->is.on && now_us - w->kept_us >= (grows ? GROWS_US : KEEP_US);

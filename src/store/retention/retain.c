@@ -364,7 +364,8 @@ static bool note_bereaved(void *arg, int64_t slot, size_t at, struct db_rows *ro
     return true;
 }
 
-/* Deletes the links to their parents and to their children, and what is known of their parts. */
+/* Deletes the links to their parents and to their children, what is known of their parts, and the
+ * answers that they await. */
 static bool drop_links(struct writer *w, const struct taken *t, struct err *err)
 {
     struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, t->count + 1);
@@ -375,6 +376,7 @@ static bool drop_links(struct writer *w, const struct taken *t, struct err *err)
         v[i] = db_int(t->docs[i].num);
     return db_batch(w->db, SQL_RETAIN_CHILDREN, DB_NO_SLOT, v, 1, t->count, err) &&
            db_batch(w->db, SQL_OFFSPRING_DROP, DB_NO_SLOT, v, 1, t->count, err) &&
+           db_batch(w->db, SQL_AWAITED_DROP, DB_NO_SLOT, v, 1, t->count, err) &&
            db_find(w->db, SQL_RETAIN_PARENTS, DB_NO_SLOT, 1, v, 1, t->count, note_bereaved, &b,
                    err) &&
            db_batch(w->db, SQL_OFFSPRING_PURGED, DB_NO_SLOT, b.rows, 2, b.count, err);

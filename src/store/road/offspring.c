@@ -132,10 +132,11 @@ static bool place_children(struct brood *k, struct err *err)
 static struct accept_op *child_of(struct brood *k, const struct offspring_part *p)
 {
     struct accept_op *a = ARENA_NEW(k->w->arena, struct accept_op);
+    bool answer = p->kind == LINK_ANSWER;
 
     *a = (struct accept_op){ .gateway = k->parent.gateway,
-                             .caller = k->parent.caller,
-                             .config = k->o->config,
+                             .caller = answer ? 0 : k->parent.caller,
+                             .config = p->config != 0 ? p->config : k->o->config,
                              .received_us = k->o->received_us,
                              .size = p->size,
                              .sha256 = p->sha256,
@@ -144,7 +145,7 @@ static struct accept_op *child_of(struct brood *k, const struct offspring_part *
                              .is_spooled = p->is_uploaded,
                              .name = p->name,
                              .ctype = p->ctype,
-                             .head = k->parent.head,
+                             .head = answer ? (struct str){ 0 } : k->parent.head,
                              .is_child = true };
     return a;
 }
@@ -162,7 +163,7 @@ static bool bear(struct brood *k, struct err *err)
         require(p->is_uploaded || p->bytes.len <= SEGMENT_PAYLOAD_MOST);
         require(p->kind == LINK_SPLIT || o->end != NULL);
         require((p->kind == LINK_ANSWER) == ((int64_t)i >= k->placed));
-        bytes += p->is_uploaded ? 0 : p->bytes.len;
+        bytes += p->is_uploaded || p->kind == LINK_ANSWER ? 0 : p->bytes.len;
         k->fresh[i] = child_of(k, p);
         if (!accept_name(k->w, k->fresh[i], err) || !accept_place(k->w, k->fresh[i], err))
             return false;
@@ -279,35 +280,52 @@ static bool put_progress(struct brood *k, struct err *err)
     return progress_is_apart(o) || write_progress(k->w, o, err);
 }
 
-static bool settle_parent(struct brood *k, struct err *err)
+/* The claims were looked at in the same transaction. */
+static bool settle_parents(struct writer *w, struct store_op **ends, size_t count, struct err *err)
 {
-    struct settle_op *end = k->o->end;
+    if (count > 0 && !settle_verb.run(w, ends, count, err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct settle_op *end = container_of(ends[i], struct settle_op, op);
 
-    if (end == NULL)
-        return true;
-    k->o->end_ops[0] = &end->op;
-    require(end->task.id == k->o->task.id && end->task.claim == k->o->task.claim);
-    return settle_verb.run(k->w, k->o->end_ops, 1, err) &&
-           (end->ours ||
-            err_set(err, ERR_PERMANENT, 0, "the claim of task %lld ended within its transaction",
-                    (long long)end->task.id));
+        if (!end->ours)
+            return err_set(err, ERR_PERMANENT, 0,
+                           "the claim of task %lld ended within its transaction",
+                           (long long)end->task.id);
+    }
+    return true;
 }
 
-static bool write_brood(struct brood *k, struct err *err)
+static struct store_op *offspring_end_of(struct offspring_op *o)
+{
+    require(o->end->task.id == o->task.id && o->end->task.claim == o->task.claim);
+    return o->end_ops[0] = &o->end->op;
+}
+
+static bool write_children(struct brood *k, struct err *err)
 {
     size_t count = k->o->count;
 
     while (k->placed < (int64_t)count && k->o->parts[k->placed].kind != LINK_ANSWER)
         k->placed++;
-    if (!load_parent(k, err) || !place_children(k, err) || !bear(k, err) ||
-        !accept_add_payloads(k->w, k->fresh, count, err) ||
-        !accept_add_tasks(k->w, k->fresh, count, err) ||
-        !accept_adopt_all(k->w, k->fresh, count, err) ||
-        !accept_count(k->w, k->fresh, count, err) || !number_answers(k, err) ||
-        !offspring_add(k, err))
+    return load_parent(k, err) && place_children(k, err) && bear(k, err) &&
+           accept_add_payloads(k->w, k->fresh, count, err) &&
+           accept_add_tasks(k->w, k->fresh, count, err) &&
+           accept_adopt_all(k->w, k->fresh, count, err) &&
+           accept_count(k->w, k->fresh, count, err) && number_answers(k, err) &&
+           offspring_add(k, err);
+}
+
+static bool write_brood(struct brood *k, struct err *err)
+{
+    if (!write_children(k, err))
         return false;
     fault_point(PARTS_WRITTEN);
-    if (!put_progress(k, err) || !settle_parent(k, err))
+    if (!put_progress(k, err))
+        return false;
+    if (k->o->end != NULL)
+        (void)offspring_end_of(k->o);
+    if (!settle_parents(k->w, k->o->end_ops, k->o->end != NULL, err))
         return false;
     fault_point(PARTS_COUNTED);
     return true;
@@ -327,18 +345,27 @@ static bool offspring_goes_on(const struct offspring_op *o)
     return o->progress.made == o->from && (o->from == 0 || o->progress.config == o->config);
 }
 
+/* Begins with one operation; *ret_ours false: its claim was lost. */
+static bool offspring_begin(struct writer *w, struct offspring_op *o, bool *ret_ours,
+                            struct err *err)
+{
+    require(o->count <= OFFSPRING_PARTS_MOST + SETTLE_DELIVERIES_MOST &&
+            (o->count > 0 || o->end != NULL));
+    o->result = OFFSPRING_LOST;
+    o->progress = (struct offspring_progress){ 0 };
+    o->received_us = clock_wall_us();
+    return (w->db->kind != DB_SQLITE || db_sqlite_log_has_room(w->db, err)) &&
+           task_is_held(w, &o->task, ret_ours, err);
+}
+
 static bool offspring_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct offspring_op *o = container_of(ops[0], struct offspring_op, op);
     struct brood k = { .w = w, .o = o };
     bool ours, there, current;
 
-    require(count == 1 && o->count <= OFFSPRING_PARTS_MOST && (o->count > 0 || o->end != NULL));
-    o->result = OFFSPRING_LOST;
-    o->progress = (struct offspring_progress){ 0 };
-    o->received_us = clock_wall_us();
-    if ((w->db->kind == DB_SQLITE && !db_sqlite_log_has_room(w->db, err)) ||
-        !task_is_held(w, &o->task, &ours, err))
+    require(count == 1);
+    if (!offspring_begin(w, o, &ours, err))
         return false;
     if (!ours)
         return true;
@@ -354,22 +381,54 @@ static bool offspring_run(struct writer *w, struct store_op **ops, size_t count,
     return !current || write_brood(&k, err);
 }
 
+/* Several runs, and attempts, that make answers: all children first, then one settlement of all. */
+static bool answers_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct store_op **ends = ARENA_ARRAY(w->arena, struct store_op *, count);
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct offspring_op *o = container_of(ops[i], struct offspring_op, op);
+        struct brood k = { .w = w, .o = o };
+        bool ours, current;
+
+        require(o->parts[0].kind == LINK_ANSWER && o->end != NULL);
+        if (!offspring_begin(w, o, &ours, err))
+            return false;
+        if (!ours)
+            continue;
+        if (!not_overtaken(w, o->end, &current, err))
+            return false;
+        o->result = current ? OFFSPRING_MADE : OFFSPRING_OVERTAKEN;
+        if (!current)
+            continue;
+        if (!write_children(&k, err))
+            return false;
+        ends[n++] = offspring_end_of(o);
+    }
+    if (!settle_parents(w, ends, n, err))
+        return false;
+    fault_point(ANSWERS_WRITTEN);
+    return true;
+}
+
 static void offspring_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    struct offspring_op *o = container_of(ops[0], struct offspring_op, op);
+    for (size_t i = 0; i < count; i++) {
+        struct offspring_op *o = container_of(ops[i], struct offspring_op, op);
 
-    require(count == 1);
-    if (o->result != OFFSPRING_MADE)
-        return;
-    fault_point(PARTS_COMMITTED);
-    if (progress_is_apart(o)) {
-        struct err none;
+        if (o->result != OFFSPRING_MADE)
+            continue;
+        fault_point(PARTS_COMMITTED);
+        if (progress_is_apart(o)) {
+            struct err none;
 
-        (void)write_progress(w, o, &none);
+            (void)write_progress(w, o, &none);
+        }
+        w->accepted += (int64_t)o->count;
+        if (o->end != NULL)
+            settle_verb.committed(w, o->end_ops, 1);
     }
-    w->accepted += (int64_t)o->count;
-    if (o->end != NULL)
-        settle_verb.committed(w, o->end_ops, 1);
 }
 
 const struct store_verb offspring_verb = { .name = "make parts",
@@ -377,6 +436,10 @@ const struct store_verb offspring_verb = { .name = "make parts",
                                            .apart = true,
                                            .takes = true,
                                            .committed = offspring_committed };
+
+const struct store_verb offspring_answers_verb = {
+    .name = "make answers", .run = answers_run, .takes = true, .committed = offspring_committed
+};
 
 bool offspring_get(struct store *s, int64_t doc, struct offspring_progress *ret, struct err *err)
 {

@@ -9,11 +9,13 @@
  * chunk that does not go on where the store is has no effect.  So a run that begins again after
  * a crash asks for the progress, makes the same parts, and leaves out those that exist.  All other
  * kinds are made in the commit that settles the claim, and are not counted; an attempt of a
- * delivery makes nothing but answers.
+ * delivery makes nothing but answers.  Settlements that make answers and nothing else have a verb
+ * of their own: many of them share a commit.
  *
  * A child has the gateway, the caller and the head of its parent, and its place in the order
- * (order.h); it begins at the router, with the facts that are given (core/part.h).  offspring.c
- * has the invariants.
+ * (order.h); it begins at the router, with the facts that are given (core/part.h).  An answer has
+ * nobody's head and no caller: who sent its parent did not send it.  offspring.c has the
+ * invariants.
  *
  * Without space on the disk a chunk is refused, as accept is; the claim stays.  Uploads of a chunk
  * that was not made still belong to the caller.
@@ -50,6 +52,7 @@ struct offspring_part {
     int64_t size;
     struct sha256 sha256;
     int64_t sender, receiver, type; /* name ids; 0: none */
+    int64_t config;                 /* the version that it begins with; 0: that of the operation */
     struct str facts;               /* facts_write() */
     struct str name, ctype;         /* empty: none */
     struct str timeline;            /* its first lines */
@@ -74,7 +77,7 @@ struct offspring_progress {
 };
 
 struct offspring_op {
-    struct store_op op; /* verb = &offspring_verb */
+    struct store_op op; /* verb = &offspring_verb, or &offspring_answers_verb */
     struct task task;   /* the claim */
     int64_t doc;        /* the parent */
     int64_t config;     /* the version that its run uses, and that the children begin with */
@@ -94,6 +97,9 @@ struct offspring_op {
 };
 
 extern const struct store_verb offspring_verb;
+/* The same for operations that settle, and whose children are all answers: the progress of the
+ * parent is neither asked for nor changed. */
+extern const struct store_verb offspring_answers_verb;
 
 /* What is committed of the parts of a document; all 0: none, or it has none. */
 bool offspring_get(struct store *s, int64_t doc, struct offspring_progress *ret, struct err *err);

@@ -57,6 +57,7 @@
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 #include "store/road/aloft.h"
+#include "store/road/awaited.h"
 #include "store/road/claims.h"
 #include "store/road/done.h"
 #include "store/road/retain_days.h"
@@ -659,6 +660,7 @@ static bool settle_run(struct writer *w, struct store_op **ops, size_t count, st
     if (!sort_out(g, all, count, err) || !settle_place_answers(w, g->ours, g->our_count, err) ||
         !place_ended(g, err) || !aloft_settled(w, g->ours, g->our_count, err) ||
         !terms_found(w, g->ours, g->our_count, err) ||
+        !awaited_settled(w, g->ours, g->our_count, err) ||
         (g->run_count + g->deliver_count > 0 && !write_the_rest(g, err)) || !write_endings(g, err))
         return false;
     fault_point(SETTLE_WRITTEN);

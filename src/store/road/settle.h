@@ -20,6 +20,7 @@
 #include "core/timeline.h"
 #include "store/kernel/writer.h"
 #include "store/payload/payload.h"
+#include "store/road/awaited.h"
 #include "store/road/order.h"
 #include "store/road/task.h"
 
@@ -117,7 +118,11 @@ struct settle_op {
     /* RUN: records to be written (set_record.h), if they are as they were read. */
     const struct set_write *records;
     size_t record_count;
-    bool aloft; /* deliveries of the flight were noted (aloft.h) */
+    /* Answers that are awaited from now on, of deliveries that are done. */
+    const struct awaited *waits;
+    size_t wait_count;
+    struct answered answers; /* RUN: the document that it answers; doc 0: none */
+    bool aloft;              /* deliveries of the flight were noted (aloft.h) */
 
     /* the answer, when op.ok */
     bool ours;

@@ -12,12 +12,19 @@
 #include "store/payload/payload.h"
 #include "store/retention/retain.h"
 #include "store/road/accept.h"
+#include "store/road/awaited.h"
 #include "store/road/delivery.h"
 #include "store/road/set_record.h"
 #include "store/road/task.h"
 #include "store/search/document.h"
 
-enum { SLICE = 2000, COUNT_SLICE = 20000, SCAN_STEP = DOCUMENTS_PAGE_MOST, ARENA_MOST = 64 << 20 };
+enum {
+    SLICE = 2000,
+    COUNT_SLICE = 20000,
+    SCAN_STEP = DOCUMENTS_PAGE_MOST,
+    AWAITED_PAGE = 200,
+    ARENA_MOST = 64 << 20
+};
 
 /* Adds a line to the message; lines that do not fit are left out, `bad` counts them. */
 static void check_say(struct check_result *r, const char *line)
@@ -174,6 +181,34 @@ static bool check_offspring(struct store *s, struct check_result *r, struct err 
         (void)snprintf(r->message, sizeof r->message,
                        "%lld documents have more or fewer parts than were committed: "
                        "`waybill docs ls --parent ID` lists those of one; compare with a backup",
+                       (long long)r->bad);
+    return true;
+}
+
+/* PR17: an answer is awaited of a document that is there. */
+static bool check_awaited(struct store *s, struct check_result *r, struct err *err)
+{
+    int64_t docs[AWAITED_PAGE], above = 0;
+    size_t n = 0;
+
+    do {
+        if (!awaited_ended(s, above, docs, AWAITED_PAGE, &n, err))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
+            struct document d;
+            bool found;
+
+            if (!document_numbered(s, docs[i], &a, &d, &found, err))
+                return false;
+            r->bad += !found;
+            above = docs[i];
+        }
+        r->looked_at += (int64_t)n;
+    } while (n == AWAITED_PAGE);
+    if (r->bad > 0)
+        (void)snprintf(r->message, sizeof r->message,
+                       "answers are awaited of %lld documents that are gone: compare with a backup",
                        (long long)r->bad);
     return true;
 }
@@ -497,6 +532,7 @@ static const struct {
     { .name = "deliveries", .run = check_deliveries },
     { .name = "batches", .run = watch_check_batches },
     { .name = "parts", .run = check_offspring },
+    { .name = "awaited-answers", .run = check_awaited },
     { .name = "payloads", .run = check_received, .deep = check_every_stage },
     { .name = "counts", .run = check_counts },
     { .name = "version-files", .run = check_version_files },

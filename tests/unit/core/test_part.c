@@ -98,6 +98,32 @@ TEST(part_number_is_never_left_out)
     CHECK(str_is(facts_attribute(&back, STR("name70")), "v"));
 }
 
+TEST(answer_goes_back_to_who_sent_first)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    struct facts order = { .sender = STR("acme"),
+                           .receiver = STR("hub"),
+                           .type = STR("order"),
+                           .batches = 1,
+                           .generation = 3,
+                           .attributes = of_parent,
+                           .attribute_count = 4 };
+    struct fact own = { STR("po"), STR("4712") };
+
+    facts_keep_begin(&order);
+    order.sender = STR("broker"); /* by a step */
+    struct facts f = answer_facts(&a, &order, STR("hub"), STR("reply"), own);
+
+    CHECK(str_is(f.sender, "hub") && str_is(f.receiver, "acme") && str_is(f.type, "reply"));
+    CHECK(f.generation == 4 && f.batches == 1 && !f.begin.is && !f.partial);
+    CHECK(str_is(facts_attribute(&f, STR("po")), "4712"));
+    CHECK(str_is(facts_attribute(&f, STR("region")), "north"));
+    CHECK(facts_attribute(&f, STR("part")).ptr == NULL && f.attribute_count == 2);
+    order = (struct facts){ 0 };
+    f = answer_facts(&a, &order, (struct str){ 0 }, (struct str){ 0 }, own);
+    CHECK(f.sender.ptr == NULL && f.receiver.ptr == NULL && f.type.ptr == NULL);
+}
+
 int main(void)
 {
     return test_main();

@@ -279,6 +279,36 @@ TEST(a_step_gets_the_file_of_its_version)
     CHECK(strstr(b.plan->routes[1].broken, "b.txt is not stored with this version") != NULL);
 }
 
+TEST(endpoints_and_gateways_get_their_answers)
+{
+    AUTO(bench_done)
+    struct bench b = bench_of(
+        "systems: { hub: {} }\n"
+        "types: { reply: {}, order: { search: { po: \"json:/po\", no: \"json:/no\" } } }\n"
+        "gateways:\n"
+        "  in: { kind: http, extract: { attributes: { po: \"json:/a\", ref: \"json:/b\" } } }\n"
+        "  back: { kind: http, answers: [ \"header:In-Reply-To\", \"json:/of\" ] }\n"
+        "endpoints:\n"
+        "  plain: { kind: http, url: \"http://hub.example/\" }\n"
+        "  usual: { kind: http, url: \"http://hub.example/\", answer: { type: reply } }\n"
+        "  own: { kind: file, path: out, answer: { extract: { type: \"json:/t\" },\n"
+        "         most: 1 GiB, within: 2h } }\n");
+
+    CHECK(b.plan != NULL);
+    const struct plan_answer *usual = plan_answer_find(b.plan, STR("usual"));
+    const struct plan_answer *own = plan_answer_find(b.plan, STR("own"));
+
+    CHECK(plan_answer_find(b.plan, STR("plain")) == NULL && b.plan->endpoints[0].answer == NULL);
+    CHECK(usual != NULL && usual == b.plan->endpoints[1].answer && str_is(usual->type, "reply"));
+    CHECK(usual->word == b.plan->endpoints[1].word && usual->extract == NULL);
+    CHECK(usual->most == 64 << 20 && usual->within_us == 0);
+    CHECK(own != NULL && own->type.ptr == NULL && own->extract != NULL);
+    CHECK(own->most == 1 << 30 && own->within_us == 7200LL * CLOCK_S);
+    CHECK(b.plan->gateways[0].answers == NULL && b.plan->gateways[1].answers != NULL);
+    CHECK(b.plan->attribute_count == 3 && str_is(b.plan->attributes[0], "po") &&
+          str_is(b.plan->attributes[1], "no") && str_is(b.plan->attributes[2], "ref"));
+}
+
 int main(void)
 {
     return test_main();

@@ -1,4 +1,5 @@
 /* A step makes documents out of one: chunks, what a second run leaves out, generations. */
+#include "engine/road/answer_doc.h"
 #include "engine/road/parts.h"
 
 #include <dirent.h>
@@ -233,6 +234,53 @@ TEST(a_chunk_that_is_refused_leaves_no_bytes_behind)
     CHECK(large_files(&s) == 1 && children(&s, a.num, &last, &arena) == LINES + 1);
     arena_done(&arena);
     buf_done(&text);
+    scene_close(&s);
+}
+
+/* A step that was answered, before the step that made the parts. */
+TEST(answers_are_made_with_the_last_parts_or_alone)
+{
+    static const char *const chains[] = { "{ cut: {} }", "{ bang: {} }" };
+
+    for (int i = 0; i < 2; i++) {
+        struct scene s = scene_open(chains[i]);
+        struct str body = STR("one\ntwo");
+        struct accept_op a = accepted(&s, body, true);
+        struct flight *f = flight_of_doc(&s, &a, body);
+        struct arena arena = ARENA_INIT(64 << 20);
+        struct plan_answer rule = { .name = STR("orders:1"), .type = STR("reply") };
+        struct answer_doc doc = { .rule = &rule, .config = 1, .bytes = STR("yes, certainly") };
+        struct document last = { 0 };
+
+        CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_OVER);
+        answer_doc_add(f, &doc);
+        CHECK(settles(&s, f));
+        CHECK(children(&s, a.num, &last, &arena) == (i == 0 ? 3 : 1));
+        CHECK(last.source.size == 14); /* it is the last one that was made */
+        CHECK(progress(&s, a.num).made == (i == 0 ? 2 : 0));
+        arena_done(&arena);
+        scene_close(&s);
+    }
+}
+
+/* A run that is repeated makes its answers then. */
+TEST(a_dead_document_makes_no_answers)
+{
+    struct scene s = scene_open("{ cut: {} }");
+    struct str body = STR("one\ntwo");
+    struct accept_op a = accepted(&s, body, true);
+    struct flight *f = flight_of_doc(&s, &a, body);
+    struct arena arena = ARENA_INIT(64 << 20);
+    struct plan_answer rule = { .name = STR("orders:1") };
+    struct answer_doc doc = { .rule = &rule, .bytes = STR("yes") };
+    struct document last = { 0 };
+
+    cut_fails_at = 1;
+    CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_DEAD);
+    cut_fails_at = 0;
+    answer_doc_add(f, &doc);
+    CHECK(settles(&s, f) && children(&s, a.num, &last, &arena) == 0);
+    arena_done(&arena);
     scene_close(&s);
 }
 
