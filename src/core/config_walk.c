@@ -94,10 +94,7 @@ static void warn_kind(struct walk *w, struct frame *f, const struct yaml_node *n
 
     if (!f->kind->planned)
         return;
-    if (f->option->type == OPT_STEP)
-        (void)snprintf(what, sizeof what, "the service `%s` is", f->kind->name);
-    else
-        (void)snprintf(what, sizeof what, "%s of kind %s are", w->section, f->kind->name);
+    (void)snprintf(what, sizeof what, "%s of kind %s are", w->section, f->kind->name);
     warn(w, f->quiet, node, what);
     f->quiet = true;
 }
