@@ -76,7 +76,7 @@ struct leg_answer {
 enum walk_need {
     WALK_NEEDS_THREAD, /* one that may block: the pool */
     WALK_NEEDS_CAGE,   /* a process for its step (road/caging.h) */
-    WALK_NEEDS_TURN,   /* the turn at a record (road/turns.h) */
+    WALK_NEEDS_TURN,   /* the turn at a record (turns.h) */
     WALK_NEEDS_ANSWER, /* the answer of a service (asking/calling.h) */
 };
 
@@ -173,7 +173,7 @@ struct flight {
     struct parts *parts;    /* documents that its last step made (road/parts.h); NULL: none */
     struct variant *peeked; /* whose first bytes are in memory, under stock->peeking */
 
-    /* Records (road/keyed.h, road/turns.h). */
+    /* Records (road/keyed.h, turns.h). */
     bool reads_records;        /* what it sends is stored first: the next run could make others */
     struct set_write *records; /* those that the settlement writes, on the arena; NULL: none */
     struct turn *turn;         /* at a record; NULL: it has none */

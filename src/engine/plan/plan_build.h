@@ -31,6 +31,3 @@ bool plan_words(struct builder *b, enum name_kind kind, const void *first, size_
                offsetof(typeof(*(list)), word), (err))
 
 void plan_steps(struct builder *b, const struct yaml_node *list, struct plan_route *r);
-
-/* Of expressions that find one value: PLAN_KEY is its attribute. */
-bool plan_compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err);

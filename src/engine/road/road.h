@@ -13,7 +13,7 @@
  *   walk        extract, route, steps                   join        members of batches (batcher.h)
  *   step        one step of a chain                     caging      walks that wait for a process
  *   walk_facts  who it is from and for                  parts       documents made of one
- *   keyed       steps that read or keep a record        turns       one at a time at a record
+ *   keyed       steps that read or keep a record
  *   outcome     from a verdict to a state
  *   answers     what receivers answered, to be kept
  *   order       ordered deliveries                      order_keep  flights that wait in a lane

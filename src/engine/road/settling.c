@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/flight/bytes.h"
+#include "engine/flight/turns.h"
 #include "engine/road/answers.h"
 #include "engine/road/join.h"
 #include "engine/road/keyed.h"
@@ -21,7 +22,6 @@
 #include "engine/road/parts.h"
 #include "engine/road/redrive.h"
 #include "engine/road/state.h"
-#include "engine/road/turns.h"
 #include "engine/tally/mishaps.h"
 #include "store/road/retain_days.h"
 #include "store/store.h"
@@ -262,7 +262,7 @@ static void on_settled(struct store_op *op)
         road_unsettled(f);
         return;
     }
-    turns_leave(f);
+    turns_leave(f->road->turns, f);
     if (s->overtaken) {
         road_settle_again(f);
         return;
