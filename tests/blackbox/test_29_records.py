@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from running_node import run_program
 from test_87_rights import make_role, somebody
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
@@ -486,14 +487,11 @@ def test_records_are_for_those_with_the_right(make_node, receiver):
     assert ok(node.cli("records", "get", "product", "a")) == '{"id":"a"}\n'
 
 
-@BOTH
 def test_a_backup_has_the_records(make_node, receiver, customers, tmp_path):
     node = make_node(config=config(receiver), options=f"folders: [{tmp_path}]")
     node.start()
     ok(node.cli("records", "import", "customers", str(customers)))
     ends(node, node.accept("in", '{"id":"a","v":1}'), "delivered")
-    if node.store:
-        return  # its backup is PostgreSQL's own
     ok(node.cli("backup", str(tmp_path / "copy")))
     ok(node.cli("records", "rm", "customers", "--all"))
     assert node.stop() == 0
@@ -503,3 +501,20 @@ def test_a_backup_has_the_records(make_node, receiver, customers, tmp_path):
     assert json.loads(ok(back.cli("records", "get", "customers", "4711")))["city"] == "Berlin"
     assert ok(back.cli("records", "get", "product", "a")) == '{"id":"a","v":1}\n'
     assert "records" in ok(back.cli("doctor"))
+
+
+@pytest.mark.stores("postgres")
+def test_migrate_takes_the_records_along(make_node, receiver, customers, store):
+    one = make_node(config=config(receiver), store=None)
+    one.start()
+    ok(one.cli("records", "import", "customers", str(customers)))
+    doc = one.accept("in", '{"id":"a","v":1}')
+    ends(one, doc, "delivered")
+    assert one.stop() == 0
+    ok(run_program("migrate", "--data", one.data, "--store", store))
+    two = make_node(config=config(receiver), data=one.data)
+    two.start()
+    assert json.loads(ok(two.cli("records", "get", "customers", "4712")))["city"] == "Köln"
+    ends(two, two.accept("in", '{"id":"a","v":2}'), "delivered")
+    assert bodies(receiver)[-1] == '{"previous":{"id":"a","v":1},"new":{"id":"a","v":2}}'
+    assert two.cli("doctor").returncode == 0
