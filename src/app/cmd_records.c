@@ -154,6 +154,8 @@ static int cmd_records_run_ls(const struct args *a)
         return list_sets(a);
     if (!args_name(a, 0))
         return EXIT_USAGE;
+    if (!client_open(&c, a))
+        return c.exit_code;
     return list_pages(a, &c, &list, json_pack("{s:s}", "set", a->operand[0]));
 }
 

@@ -125,6 +125,7 @@ static void unmake(void *self)
 static void check(const struct yaml_node *map, struct problem_list *problems)
 {
     const struct yaml_node *set = yaml_get(map, "set"), *into = yaml_get(map, "into");
+    const struct yaml_node *url = yaml_get(map, "url");
     AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
     struct graft_path path;
     struct err err = { 0 };
@@ -132,6 +133,9 @@ static void check(const struct yaml_node *map, struct problem_list *problems)
     if (set != NULL && yaml_get(map, "key") == NULL)
         problem_add(problems, set->place, "for example `key: \"json:/customer\"`",
                     "`set` needs `key`, the expression that finds the key of the record");
+    if (url != NULL && words_in_host(url->text))
+        problem_add(problems, url->place, "for example `https://crm.example/customers/${customer}`",
+                    "`url`: words of the document stand behind the host, in path and query");
     if (into != NULL && into->kind == YAML_SCALAR && !graft_path_read(into->text, &a, &path, &err))
         problem_add(problems, into->place, NULL, "`into`: %s", err.text);
 }

@@ -80,7 +80,7 @@ struct leg_answer {
 enum walk_need {
     WALK_NEEDS_THREAD, /* one that may block: the pool */
     WALK_NEEDS_CAGE,   /* a process for its step (road/caging.h) */
-    WALK_NEEDS_TURN,   /* the turn at a record (road/turns.h) */
+    WALK_NEEDS_TURN,   /* the turn at a record (turns.h) */
     WALK_NEEDS_ANSWER, /* the answer of a service (asking/calling.h) */
 };
 
@@ -195,7 +195,7 @@ struct flight {
     struct awaited *awaits; /* for the settlement; with room for `wait_room` */
     size_t wait_room;
 
-    /* Records (road/keyed.h, road/turns.h). */
+    /* Records (road/keyed.h, turns.h). */
     bool reads_records;        /* what it sends is stored first: the next run could make others */
     struct set_write *records; /* those that the settlement writes, on the arena; NULL: none */
     struct turn *turn;         /* at a record; NULL: it has none */

@@ -168,25 +168,6 @@ static int plan_by_name(const void *a, const void *b)
     return str_cmp(((const struct plan_type *)a)->name, ((const struct plan_type *)b)->name);
 }
 
-/* Compiled as attributes, so that a document without them is no failure. */
-static bool compile_attributes(struct yaml_node *first, struct extractor **ret, struct err *err)
-{
-    struct yaml_node label = { .kind = YAML_SCALAR, .text = STR("attributes") };
-    struct yaml_node map = { .kind = YAML_MAP, .key = &label, .first = first };
-    struct yaml_node root = { .kind = YAML_MAP, .first = &map };
-
-    return extractor_compile(&root, false, ret, err);
-}
-
-bool plan_compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err)
-{
-    struct yaml_node word = { .kind = YAML_SCALAR, .text = PLAN_KEY }, key = *by;
-
-    key.key = &word;
-    key.next = NULL;
-    return compile_attributes(&key, ret, err);
-}
-
 /* Expressions that this build cannot extract were reported in a warning and are skipped. */
 static struct extractor *build_search(struct arena *a, const struct yaml_node *type)
 {
@@ -201,13 +182,13 @@ static struct extractor *build_search(struct arena *a, const struct yaml_node *t
 
         *one = *n;
         one->next = NULL;
-        if (!compile_attributes(one, &x, &why))
+        if (!plan_compile_attributes(one, &x, &why))
             continue;
         extractor_free(x);
         *end = one;
         end = &one->next;
     }
-    return first != NULL && compile_attributes(first, &x, &why) ? x : NULL;
+    return first != NULL && plan_compile_attributes(first, &x, &why) ? x : NULL;
 }
 
 static bool plan_build_types(struct builder *b, struct err *err)

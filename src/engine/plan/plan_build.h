@@ -34,6 +34,3 @@ bool plan_words(struct builder *b, enum name_kind kind, const void *first, size_
 bool plan_compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err);
 
 void plan_steps(struct builder *b, const struct yaml_node *list, struct plan_route *r);
-
-/* Of expressions that find one value: PLAN_KEY is its attribute. */
-bool plan_compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err);

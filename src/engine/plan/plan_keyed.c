@@ -2,6 +2,25 @@
 
 #include "core/service_call.h"
 
+/* Compiled as attributes, so that a document without them is no failure. */
+bool plan_compile_attributes(struct yaml_node *first, struct extractor **ret, struct err *err)
+{
+    struct yaml_node label = { .kind = YAML_SCALAR, .text = STR("attributes") };
+    struct yaml_node map = { .kind = YAML_MAP, .key = &label, .first = first };
+    struct yaml_node root = { .kind = YAML_MAP, .first = &map };
+
+    return extractor_compile(&root, false, ret, err);
+}
+
+bool plan_compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err)
+{
+    struct yaml_node word = { .kind = YAML_SCALAR, .text = PLAN_KEY }, key = *by;
+
+    key.key = &word;
+    key.next = NULL;
+    return plan_compile_attributes(&key, ret, err);
+}
+
 static bool build_record(const struct settings *s, const struct yaml_node *map,
                          struct plan_step *step, struct err *err)
 {

@@ -6,9 +6,9 @@
 #include "base/container_of.h"
 #include "engine/flight/bytes.h"
 #include "engine/flight/tries.h"
+#include "engine/flight/turns.h"
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
-#include "engine/road/turns.h"
 #include "store/govern/record_table.h"
 #include "store/road/set_record.h"
 #include "store/store.h"
@@ -77,7 +77,7 @@ static enum way enter_with(struct flight *f, const struct plan_step *s)
     }
     if (f->dry)
         return WAY_ON;
-    if (s->service->keeps && !turns_take(f, r.set, r.key)) {
+    if (s->service->keeps && !turns_take(f->road->turns, f, r.set, r.key)) {
         f->walk.need = WALK_NEEDS_TURN;
         return WAY_WAITS;
     }

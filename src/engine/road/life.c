@@ -10,6 +10,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"
 #include "engine/dispatch/limiter.h"
+#include "engine/flight/turns.h"
 #include "engine/road/caging.h"
 #include "engine/road/claimer.h"
 #include "engine/road/endpoints.h"
@@ -21,7 +22,6 @@
 #include "engine/road/sender.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
-#include "engine/road/turns.h"
 #include "engine/road/work.h"
 #include "engine/threads/crew.h"
 #include "engine/threads/pool.h"
@@ -179,7 +179,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
         caging_new(r, &(struct caging_calls){ .run = o->cage_run != NULL ? o->cage_run : cage_run,
                                               .stop = o->cage_run != NULL ? NULL : cage_stop,
                                               .go_on = work_go_on });
-    r->turns = turns_new(work_on_pool);
+    r->turns = turns_new(FLIGHTS_MOST / 2, work_on_pool);
     r->calling = calling_new(&(struct calling_options){ .most = FLIGHTS_MOST / 2,
                                                         .send = life_send_call,
                                                         .judge = work_judge_answer,

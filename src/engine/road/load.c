@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/flight/bytes.h"
+#include "engine/flight/turns.h"
 #include "engine/plan/plan.h"
 #include "engine/road/doubt.h"
 #include "engine/road/order_keep.h"
@@ -13,7 +14,6 @@
 #include "engine/road/send.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
-#include "engine/road/turns.h"
 #include "engine/road/work.h"
 #include "store/payload/payload_fetch.h"
 #include "store/search/document.h"
@@ -35,7 +35,7 @@ void load_give_back(struct flight *f)
         return;
     }
     road_note_due(f->road, due);
-    turns_leave(f);
+    turns_leave(f->road->turns, f);
     parts_drop(f);
     road_gone(f);
 }

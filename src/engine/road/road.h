@@ -14,7 +14,7 @@
  *   step        one step of a chain                     caging      walks that wait for a process
  *   walk_facts  who it is from and for                  parts       documents made of one
  *   outcome     from a verdict to a state               copies      one for each subscriber
- *   keyed       steps that read or keep a record        turns       one at a time at a record
+ *   keyed       steps that read or keep a record
  *   answers     what receivers answered, to be kept     answer_doc  ... or made a document
  *   answer_take an answer on its way
  *   answering   what an incoming document answers

@@ -12,6 +12,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/flight/bytes.h"
 #include "engine/road/answer_doc.h"
+#include "engine/flight/turns.h"
 #include "engine/road/answers.h"
 #include "engine/road/join.h"
 #include "engine/road/keyed.h"
@@ -22,7 +23,6 @@
 #include "engine/road/parts.h"
 #include "engine/road/redrive.h"
 #include "engine/road/state.h"
-#include "engine/road/turns.h"
 #include "engine/tally/mishaps.h"
 #include "store/road/retain_days.h"
 #include "store/store.h"
@@ -274,7 +274,7 @@ static void on_settled(struct store_op *op)
         road_unsettled(f);
         return;
     }
-    turns_leave(f);
+    turns_leave(f->road->turns, f);
     if (s->overtaken) {
         road_settle_again(f);
         return;

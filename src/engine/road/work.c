@@ -6,6 +6,7 @@
 #include "base/container_of.h"
 #include "engine/asking/calling.h"
 #include "engine/flight/bytes.h"
+#include "engine/flight/turns.h"
 #include "engine/road/caging.h"
 #include "engine/road/outcome.h"
 #include "engine/road/parts.h"
@@ -13,7 +14,6 @@
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
 #include "engine/road/step.h"
-#include "engine/road/turns.h"
 #include "engine/road/walk.h"
 
 enum {
@@ -76,7 +76,7 @@ static void wait_for_answer(struct flight *f, struct outbox *out)
 
 static void wait_for_turn(struct flight *f, struct outbox *out)
 {
-    switch (turns_wait(f)) {
+    switch (turns_wait(f->road->turns, f)) {
     case TURN_IS_NOW:
         work_on_pool(f);
         break;

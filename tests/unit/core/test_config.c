@@ -328,15 +328,16 @@ TEST(config_warns_about_words_and_kinds)
     AUTO(unref)
     struct config *c =
         config_load(STR("gateways: { a: { kind: http, reply: ack }, b: { kind: http, reply: soap },"
-                        " c: { kind: http, reply: soap } }\n"
-                        "endpoints: { d: { kind: sftp, url: 'sftp://d/' },"
-                        " e: { kind: sftp, url: 'sftp://e/' } }"),
+                        " c: { kind: http, reply: soap },"
+                        " d: { kind: mllp, listen: '127.0.0.1:1' },"
+                        " e: { kind: mllp, listen: '127.0.0.1:2' } }\n"
+                        "routes: [ { name: a, do: [ { drop: x } ] } ]"),
                     "t", &options, &report);
 
     CHECK(c != NULL && report.warnings.count == 2);
     CHECK(
         strstr(report.warnings.items[0].message, "`reply: soap` of gateways of kind http is not"));
-    CHECK(strstr(report.warnings.items[1].message, "endpoints of kind sftp are not run"));
+    CHECK(strstr(report.warnings.items[1].message, "gateways of kind mllp are not run"));
 }
 
 static void *use(void *config)

@@ -1,13 +1,13 @@
-#include "engine/road/turns.h"
+#include "engine/flight/turns.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/require.h"
-#include "engine/road/state.h"
+#include "engine/flight/flight.h"
 
-enum { SLOTS = 1024, TURNS_WAITING_MOST = FLIGHTS_MOST / 2 };
+enum { SLOTS = 1024 };
 
 /* A record at which somebody has the turn. */
 struct turn {
@@ -21,15 +21,16 @@ struct turns {
     void (*go_on)(struct flight *f);
     pthread_mutex_t mutex; /* guards the rest */
     struct turn *slots[SLOTS];
-    size_t waiting;
+    size_t waiting, most;
     bool closed;
 };
 
-struct turns *turns_new(void (*go_on)(struct flight *f))
+struct turns *turns_new(size_t most, void (*go_on)(struct flight *f))
 {
     struct turns *t = NEW(struct turns);
 
     t->go_on = go_on;
+    t->most = most;
     (void)pthread_mutex_init(&t->mutex, NULL);
     return t;
 }
@@ -121,9 +122,8 @@ static struct flight *turn_pass(struct turns *t, struct turn *at)
 
 /* ---- for the road ---- */
 
-bool turns_take(struct flight *f, struct str set, struct str key)
+bool turns_take(struct turns *t, struct flight *f, struct str set, struct str key)
 {
-    struct turns *t = f->road->turns;
     size_t slot = turn_hash(set, key);
 
     if (f->turn != NULL)
@@ -140,9 +140,8 @@ bool turns_take(struct flight *f, struct str set, struct str key)
 }
 
 /* Whoever had the turn may have left it since turns_take(). */
-enum turn_answer turns_wait(struct flight *f)
+enum turn_answer turns_wait(struct turns *t, struct flight *f)
 {
-    struct turns *t = f->road->turns;
     size_t slot = turn_hash(f->turn_set, f->turn_key);
     enum turn_answer answer = TURN_FULL;
 
@@ -153,7 +152,7 @@ enum turn_answer turns_wait(struct flight *f)
     if (at == NULL) {
         turn_starts(t, slot, f);
         answer = TURN_IS_NOW;
-    } else if (!t->closed && t->waiting < TURNS_WAITING_MOST) {
+    } else if (!t->closed && t->waiting < t->most) {
         turn_queue(t, at, f);
         answer = TURN_LATER;
     }
@@ -161,14 +160,12 @@ enum turn_answer turns_wait(struct flight *f)
     return answer;
 }
 
-void turns_leave(struct flight *f)
+void turns_leave(struct turns *t, struct flight *f)
 {
     struct turn *at = f->turn;
 
     if (at == NULL)
         return;
-    struct turns *t = f->road->turns;
-
     (void)pthread_mutex_lock(&t->mutex);
     struct flight *next = turn_pass(t, at);
 

@@ -1,16 +1,16 @@
 /* Turns at records: one at a time, in order, over many threads, and the end of the node. */
-#include "engine/road/turns.h"
+#include "engine/flight/turns.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "engine/road/state.h"
+#include "engine/flight/flight.h"
 #include "test.h"
 
 enum { FLIGHTS = 64, ROUNDS = 200 };
 
-static struct road road;
+static struct turns *turns;
 static struct flight flights[FLIGHTS];
 static struct flight *went[FLIGHTS * 2];
 static size_t went_count;
@@ -23,14 +23,14 @@ static void note_went(struct flight *f)
 static void open_turns(void (*go_on)(struct flight *f))
 {
     went_count = 0;
-    road.turns = turns_new(go_on);
+    turns = turns_new(FLIGHTS, go_on);
     for (size_t i = 0; i < FLIGHTS; i++)
-        flights[i] = (struct flight){ .road = &road, .arena = ARENA_INIT(1 << 20) };
+        flights[i] = (struct flight){ .arena = ARENA_INIT(1 << 20) };
 }
 
 static void close_turns(void)
 {
-    turns_free(road.turns);
+    turns_free(turns);
     for (size_t i = 0; i < FLIGHTS; i++)
         arena_done(&flights[i].arena);
 }
@@ -38,25 +38,25 @@ static void close_turns(void)
 TEST(a_record_has_one_turn_at_a_time)
 {
     open_turns(note_went);
-    CHECK(turns_take(&flights[0], STR("a"), STR("1")));
-    CHECK(turns_take(&flights[0], STR("a"), STR("1"))); /* it has it already */
-    CHECK(turns_take(&flights[1], STR("b"), STR("1")) &&
-          turns_take(&flights[2], STR("a"), STR("2")));
+    CHECK(turns_take(turns, &flights[0], STR("a"), STR("1")));
+    CHECK(turns_take(turns, &flights[0], STR("a"), STR("1"))); /* it has it already */
+    CHECK(turns_take(turns, &flights[1], STR("b"), STR("1")) &&
+          turns_take(turns, &flights[2], STR("a"), STR("2")));
     for (size_t i = 3; i < 6; i++)
-        CHECK(!turns_take(&flights[i], STR("a"), STR("1")) &&
-              turns_wait(&flights[i]) == TURN_LATER);
+        CHECK(!turns_take(turns, &flights[i], STR("a"), STR("1")) &&
+              turns_wait(turns, &flights[i]) == TURN_LATER);
     CHECK(went_count == 0);
-    turns_leave(&flights[0]);
+    turns_leave(turns, &flights[0]);
     CHECK(went_count == 1 && went[0] == &flights[3] && flights[3].turn != NULL);
-    turns_leave(&flights[0]); /* it has none any more */
-    turns_leave(&flights[3]);
-    turns_leave(&flights[4]);
+    turns_leave(turns, &flights[0]); /* it has none any more */
+    turns_leave(turns, &flights[3]);
+    turns_leave(turns, &flights[4]);
     CHECK(went_count == 3 && went[1] == &flights[4] && went[2] == &flights[5]);
-    turns_leave(&flights[5]);
-    CHECK(turns_take(&flights[6], STR("a"), STR("1")));
-    turns_leave(&flights[6]);
-    turns_leave(&flights[1]);
-    turns_leave(&flights[2]);
+    turns_leave(turns, &flights[5]);
+    CHECK(turns_take(turns, &flights[6], STR("a"), STR("1")));
+    turns_leave(turns, &flights[6]);
+    turns_leave(turns, &flights[1]);
+    turns_leave(turns, &flights[2]);
     close_turns();
 }
 
@@ -64,12 +64,12 @@ TEST(a_record_has_one_turn_at_a_time)
 TEST(who_has_a_turn_waits_for_no_other)
 {
     open_turns(note_went);
-    CHECK(turns_take(&flights[0], STR("a"), STR("1")) &&
-          turns_take(&flights[1], STR("a"), STR("2")));
-    CHECK(turns_take(&flights[0], STR("a"), STR("2")) &&
-          turns_take(&flights[1], STR("a"), STR("1")));
-    turns_leave(&flights[0]);
-    turns_leave(&flights[1]);
+    CHECK(turns_take(turns, &flights[0], STR("a"), STR("1")) &&
+          turns_take(turns, &flights[1], STR("a"), STR("2")));
+    CHECK(turns_take(turns, &flights[0], STR("a"), STR("2")) &&
+          turns_take(turns, &flights[1], STR("a"), STR("1")));
+    turns_leave(turns, &flights[0]);
+    turns_leave(turns, &flights[1]);
     close_turns();
 }
 
@@ -77,11 +77,12 @@ TEST(who_has_a_turn_waits_for_no_other)
 TEST(a_turn_that_is_free_is_taken_at_once)
 {
     open_turns(note_went);
-    CHECK(turns_take(&flights[0], STR("a"), STR("1")) &&
-          !turns_take(&flights[1], STR("a"), STR("1")));
-    turns_leave(&flights[0]);
-    CHECK(turns_wait(&flights[1]) == TURN_IS_NOW && flights[1].turn != NULL && went_count == 0);
-    turns_leave(&flights[1]);
+    CHECK(turns_take(turns, &flights[0], STR("a"), STR("1")) &&
+          !turns_take(turns, &flights[1], STR("a"), STR("1")));
+    turns_leave(turns, &flights[0]);
+    CHECK(turns_wait(turns, &flights[1]) == TURN_IS_NOW && flights[1].turn != NULL &&
+          went_count == 0);
+    turns_leave(turns, &flights[1]);
     close_turns();
 }
 
@@ -90,15 +91,15 @@ TEST(the_end_of_the_node_gives_back_who_waits)
     size_t n = 0;
 
     open_turns(note_went);
-    CHECK(turns_take(&flights[0], STR("a"), STR("1")));
+    CHECK(turns_take(turns, &flights[0], STR("a"), STR("1")));
     for (size_t i = 1; i < 4; i++)
-        CHECK(!turns_take(&flights[i], STR("a"), STR("1")) &&
-              turns_wait(&flights[i]) == TURN_LATER);
-    for (struct flight *f = turns_close(road.turns); f != NULL; f = f->next)
+        CHECK(!turns_take(turns, &flights[i], STR("a"), STR("1")) &&
+              turns_wait(turns, &flights[i]) == TURN_LATER);
+    for (struct flight *f = turns_close(turns); f != NULL; f = f->next)
         CHECK(f == &flights[++n]);
-    CHECK(n == 3 && !turns_take(&flights[4], STR("a"), STR("1")));
-    CHECK(turns_wait(&flights[4]) == TURN_FULL);
-    turns_leave(&flights[0]);
+    CHECK(n == 3 && !turns_take(turns, &flights[4], STR("a"), STR("1")));
+    CHECK(turns_wait(turns, &flights[4]) == TURN_FULL);
+    turns_leave(turns, &flights[0]);
     CHECK(went_count == 0);
     close_turns();
 }
@@ -133,7 +134,7 @@ static void *take_turns(void *arg)
     size_t i = (size_t)(f - flights);
 
     for (int round = 0; round < ROUNDS; round++) {
-        if (!turns_take(f, STR("a"), STR("1")) && turns_wait(f) == TURN_LATER)
+        if (!turns_take(turns, f, STR("a"), STR("1")) && turns_wait(turns, f) == TURN_LATER)
             await_turn(i);
         int now = ++inside;
 
@@ -141,7 +142,7 @@ static void *take_turns(void *arg)
             most_inside = now;
         passed++;
         inside--;
-        turns_leave(f);
+        turns_leave(turns, f);
     }
     return NULL;
 }

@@ -12,13 +12,14 @@
  * This is for speed and for the order, not for safety: another node may still overtake.  A flight
  * has one turn at most; at a further record it does not wait, so that no two wait for each other.
  *
- * Bounded: TURNS_WAITING_MOST flights wait; further ones go back to the store for a while.
+ * Bounded: `most` flights wait; further ones go back to the store for a while.
  *
  * Threads: any.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -32,16 +33,16 @@ enum turn_answer {
     TURN_FULL    /* too many wait, or the node stops */
 };
 
-/* go_on: the walk of this flight goes on, on another thread. */
-struct turns *turns_new(void (*go_on)(struct flight *f));
+/* go_on: the walk of this flight goes on, on another thread.  `most`: so many may wait. */
+struct turns *turns_new(size_t most, void (*go_on)(struct flight *f));
 void turns_free(struct turns *t); /* NULL is fine */
 
 /* True: the flight has the turn at the record of this set and key, or needs none.  False: it is to
  * wait, with turns_wait(). */
-bool turns_take(struct flight *f, struct str set, struct str key);
-enum turn_answer turns_wait(struct flight *f);
+bool turns_take(struct turns *t, struct flight *f, struct str set, struct str key);
+enum turn_answer turns_wait(struct turns *t, struct flight *f);
 /* The flight is settled, or gone: the next one goes on.  Nothing without a turn. */
-void turns_leave(struct flight *f);
+void turns_leave(struct turns *t, struct flight *f);
 
 /* The node stops: nobody waits any more.  Returns those that waited, a chain. */
 struct flight *turns_close(struct turns *t);
