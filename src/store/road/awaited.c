@@ -52,7 +52,7 @@ bool awaited_settled(struct writer *w, struct settle_op **ops, size_t count, str
 
 /* ---- looks ---- */
 
-static void read_overdue(struct db_rows *row, struct arena *a, void *to)
+static void awaited_read_late(struct db_rows *row, struct arena *a, void *to)
 {
     struct awaited_late *l = to;
 
@@ -72,7 +72,7 @@ bool awaited_overdue(struct store *s, int64_t endpoint, int64_t now_us, struct a
     return store_one(s, SQL_AWAITED_OVERDUE,
                      DB_ARGS(db_int(endpoint), db_int(now_us - AWAITED_SHOWN_US), db_int(now_us),
                              db_int(AWAITED_COUNT_MOST)),
-                     read_overdue, a, ret, &there, err);
+                     awaited_read_late, a, ret, &there, err);
 }
 
 bool awaited_ended(struct store *s, int64_t above, int64_t *ret, size_t most, size_t *ret_count,

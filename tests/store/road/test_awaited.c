@@ -262,3 +262,5 @@ TEST(waits_go_with_their_document)
     CHECK(wrong_waits(s) == 1);
     store_close(s);
 }
+
+STORE_TEST_MAIN

@@ -275,6 +275,7 @@ TEST(a_dead_document_makes_no_answers)
     struct answer_doc doc = { .rule = &rule, .bytes = STR("yes") };
     struct document last = { 0 };
 
+    road_use(s.road, s.plan); /* asked whether it has an answer for a dead letter */
     cut_fails_at = 1;
     CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_DEAD);
     cut_fails_at = 0;
