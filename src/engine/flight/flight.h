@@ -35,6 +35,7 @@
 #include "store/road/settle_batch.h"
 
 struct caged;
+struct caught;
 struct document;
 struct flight;
 struct flight_stock;
@@ -178,6 +179,7 @@ struct flight {
     bool was_born;               /* claimed at birth */
     bool recovered;              /* it may have been sent before a crash */
     bool dry;                    /* a rehearsal or a question, without effect (dry.h) */
+    struct caught *caught;       /* of a dry one: what a step made; NULL: nobody wants it */
     int64_t until_us;            /* monotonic: a dry walk ends before the next step; 0: never */
     int tries;                   /* failed settlements */
     bool unfilled;               /* the settlement could not be prepared, and was not submitted */

@@ -79,6 +79,7 @@ struct plan_step {
     void *self;                             /* NULL if it is caged */
     struct cage *cage;                      /* it runs in processes of its own; NULL: here */
     int64_t concurrency, output_most;       /* of these: how many; bytes that may come out of one */
+    int64_t time_us;                        /* of these: processor time of one document */
     const struct plan_endpoint **endpoints; /* DELIVER */
     size_t endpoint_count;
     struct extractor *extractor;    /* ROUTE; SERVICE: of its parts, NULL: none */
