@@ -8,6 +8,8 @@ extern const struct verb cmd_check;
 extern const struct verb cmd_apply;
 extern const struct verb cmd_config;
 extern const struct verb cmd_rehearse;
+extern const struct verb cmd_try;
+extern const struct verb cmd_test;
 extern const struct verb cmd_send;
 extern const struct verb cmd_key;
 extern const struct verb cmd_role;

@@ -1,8 +1,5 @@
 /* cmd_check.c - `waybill check FILE`: is this configuration valid, and what does it remove? */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "app/check_steps.h"
 #include "app/client.h"
@@ -13,33 +10,6 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "core/config.h"
-
-/* Reads one byte more than the limit, so that the loader refuses a file that is too large. */
-static bool read_file(const char *file, struct buf *text, struct err *err)
-{
-    bool standard = strcmp(file, "-") == 0;
-    AUTO_FD fd = standard ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_set(err, ERR_PERMANENT, errno, "%s: %s", file, strerror(errno));
-    while (text->len < text->cap) {
-        size_t room = text->cap - text->len < 65536 ? text->cap - text->len : 65536;
-
-        if (!buf_reserve(text, room, err))
-            return false;
-        ssize_t n = read(fd, text->ptr + text->len, room);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_set(err, ERR_PERMANENT, errno, "%s: %s", file, strerror(errno));
-        if (n == 0)
-            break;
-        text->len += (size_t)n;
-        text->ptr[text->len] = '\0';
-    }
-    return true;
-}
 
 static void print_lines(const char *file, const struct problem_list *list, const char *prefix)
 {
@@ -179,7 +149,7 @@ static int run_check(const struct args *a)
     struct compared node = { 0 };
     struct err err;
 
-    if (!read_file(file, &text, &err)) {
+    if (!config_file_text(file, &text, &err)) {
         (void)fprintf(stderr, "waybill: %s\n", err.text);
         return EXIT_IO;
     }

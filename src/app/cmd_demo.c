@@ -1,6 +1,5 @@
 /* cmd_demo.c - `waybill demo`: a node, mock systems and live traffic, nothing to configure. */
 #include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -16,6 +15,7 @@
 #include "app/demo_paper.h"
 #include "app/exit_code.h"
 #include "app/print.h"
+#include "app/temp_folder.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -27,7 +27,6 @@ enum {
     EARLY_US = 5 * CLOCK_S,
     EARLY_ENDS_MOST = 3, /* consecutive early exits after which the demo gives up */
     METRICS_CAP = 4 << 20,
-    TREE_FILES = 16, /* descriptors that nftw() may use to remove the folder */
 };
 
 struct demo {
@@ -48,39 +47,16 @@ struct demo {
 static bool cmd_demo_find_folder(struct demo *d, const char *given, const char **ret,
                                  struct err *err)
 {
-    const char *temp = getenv("TMPDIR");
-
     if (given != NULL) {
         if (mkdir(given, 0700) < 0 && errno != EEXIST)
             return err_set(err, ERR_PERMANENT, errno, "%s: %s", given, strerror(errno));
         *ret = given;
         return true;
     }
-    if (temp == NULL || *temp != '/' ||
-        snprintf(d->made, sizeof d->made, "%s/waybill-demo-XXXXXX", temp) >= (int)sizeof d->made)
-        (void)snprintf(d->made, sizeof d->made, "/tmp/waybill-demo-XXXXXX");
-    if (mkdtemp(d->made) == NULL) {
-        bool told = err_set(err, ERR_PERMANENT, errno, "%s: %s", d->made, strerror(errno));
-
-        d->made[0] = '\0';
-        return told;
-    }
+    if (!temp_folder_make("demo", d->made, err))
+        return false;
     *ret = d->made;
     return true;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
-static void remove_folder(const struct demo *d)
-{
-    if (d->made[0] != '\0' && nftw(d->made, remove_one, TREE_FILES, FTW_DEPTH | FTW_PHYS) != 0)
-        (void)print_fail(0, "%s could not be removed: %s", d->made, strerror(errno));
 }
 
 /* ---- output ---- */
@@ -314,7 +290,7 @@ static void cmd_demo_stop(struct demo *d)
     demo_mock_close(d->mock);
     if (d->node.arena != NULL)
         demo_node_done(&d->node);
-    remove_folder(d);
+    temp_folder_remove(d->made);
     arena_done(&d->arena);
 }
 

@@ -17,6 +17,32 @@
 
 enum { TEXT_CAP = 8 << 20, FILES_ARENA = 2 * CONFIG_FILES_BYTES };
 
+bool config_file_text(const char *file, struct buf *text, struct err *err)
+{
+    bool standard = strcmp(file, "-") == 0;
+    AUTO_FD fd = standard ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_set(err, ERR_PERMANENT, errno, "%s: %s", file, strerror(errno));
+    while (text->len < text->cap) {
+        size_t room = text->cap - text->len < 65536 ? text->cap - text->len : 65536;
+
+        if (!buf_reserve(text, room, err))
+            return false;
+        ssize_t n = read(fd, text->ptr + text->len, room);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(err, ERR_PERMANENT, errno, "%s: %s", file, strerror(errno));
+        if (n == 0)
+            break;
+        text->len += (size_t)n;
+        text->ptr[text->len] = '\0';
+    }
+    return true;
+}
+
 json_t *config_file_read(const char *path, int *ret_exit)
 {
     bool from_stdin = str_is(str_of(path), "-");

@@ -4,6 +4,12 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+/* The file, or stdin for "-", up to the cap of `to`: with room for one byte more than the limit the
+ * loader refuses a file that is too large. */
+struct buf;
+struct err;
+bool config_file_text(const char *file, struct buf *to, struct err *err);
+
 /* The whole file, or stdin for "-", as a JSON string; NULL: the error is printed. */
 json_t *config_file_read(const char *path, int *ret_exit);
 

@@ -229,8 +229,11 @@ static bool cage_run_in(struct cage *c, struct process **p, struct cage_job *job
 {
     enum process_state state = process_run(*p, jobs, count, &c->limits, &c->stopped);
 
-    if (state == PROCESS_ALIVE)
+    if (state == PROCESS_ALIVE) {
+        if (jobs[0].ret_memory != NULL)
+            *jobs[0].ret_memory = process_memory(*p);
         return true;
+    }
     metric_add(&killed, state == PROCESS_GONE);
     end_process(*p);
     *p = NULL;

@@ -67,6 +67,7 @@ struct cage_job {
                             * not end CAGE_DONE may have put something all the same */
     enum cage_result result;
     struct service_failure failure;
+    int64_t *ret_memory; /* not NULL: the most that its process has had so far, if it is known */
 };
 
 enum { CAGE_JOBS_MOST = 32 };

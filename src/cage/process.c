@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/require.h"
 #include "cage/keeper.h"
 #include "cage/lock.h"
@@ -225,6 +227,30 @@ void process_free(struct process *p)
 int64_t process_served(const struct process *p)
 {
     return p->served;
+}
+
+enum { STATUS_MOST = 16 << 10 };
+
+int64_t process_memory(const struct process *p)
+{
+    static const char label[] = "\nVmHWM:";
+    AUTO(buf_done) struct buf text = BUF_INIT(STATUS_MOST);
+    char path[64];
+    struct err err = { 0 };
+    uint64_t kib = 0;
+
+    (void)snprintf(path, sizeof path, "/proc/%lld/status", (long long)p->leash.pid);
+    if (!file_read_whole(AT_FDCWD, path, &text, &err))
+        return 0;
+    const char *at = strstr(text.ptr, label);
+
+    if (at == NULL)
+        return 0;
+    struct str line = str_of(at + sizeof label - 1), number;
+
+    (void)str_cut(line, '\n', &line);
+    (void)str_cut(str_trim(line), ' ', &number);
+    return str_to_u64(number, &kib) ? (int64_t)kib * 1024 : 0;
 }
 
 /* ---- time ---- */

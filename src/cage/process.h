@@ -33,6 +33,9 @@ void process_free(struct process *p);
 /* Documents that it has been sent. */
 int64_t process_served(const struct process *p);
 
+/* The most memory that it has had, in bytes; 0: this machine does not tell. */
+int64_t process_memory(const struct process *p);
+
 enum process_state {
     PROCESS_ALIVE,
     PROCESS_GONE, /* it ended, or was killed; the jobs say why */

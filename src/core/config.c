@@ -331,6 +331,8 @@ struct config *config_load(struct str text, const char *file, const struct confi
     struct yaml_node *root = yaml_load(text, &c->arena, &report->problems);
 
     c->root = root;
+    if (root != NULL && options->step.ptr != NULL)
+        config_put_step(root, options->step, &c->arena, &report->problems);
     if (root != NULL)
         check_all(c, root, options, report);
     if (report->problems.count == 0) {

@@ -43,6 +43,9 @@ struct config_options {
                                        * snapshot lives; NULL: that of the text */
     const struct config_files *files; /* what is there for options that name files; those that are
                                        * named are copied.  NULL: none */
+    /* A step that takes the place of all routes, to be tried (config_trial.c): the places of
+     * problems count in this text.  ptr NULL: none. */
+    struct str step;
     /* Called last, for checks that only the caller can make; may be NULL.  The tree may have any
      * mistake that is in `problems` already. */
     void (*also)(void *arg, const struct yaml_node *root, struct problem_list *problems);

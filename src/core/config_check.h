@@ -112,5 +112,9 @@ void config_build_folders(struct config *c, const struct connectors *all);
 /* Lists the files that it names, and copies those that are there (config_files.c). */
 void config_build_files(struct config *c, const struct check *check);
 
+/* A step takes the place of the routes; places in it count in its own text (config_trial.c). */
+void config_put_step(struct yaml_node *root, struct str step, struct arena *a,
+                     struct problem_list *problems);
+
 /* ${env:}, ${file:}, ${secret:} or a leading secret: anywhere in the text. */
 bool check_has_reference(struct str text);

@@ -39,6 +39,7 @@ struct answer_making;
 struct answer_upload;
 struct caged;
 struct called;
+struct caught;
 struct document;
 struct flight;
 struct flight_stock;
@@ -215,6 +216,7 @@ struct flight {
     bool was_born;               /* claimed at birth */
     bool recovered;              /* it may have been sent before a crash */
     bool dry;                    /* a rehearsal or a question, without effect (dry.h) */
+    struct caught *caught;       /* of a dry one: what a step made; NULL: nobody wants it */
     int64_t until_us;            /* monotonic: a dry walk ends before the next step; 0: never */
     int tries;                   /* failed settlements */
     bool unfilled;               /* the settlement could not be prepared, and was not submitted */

@@ -104,6 +104,7 @@ struct plan_step {
     struct cage *cage;                      /* it runs in processes of its own; NULL: here */
     int64_t concurrency, output_most;       /* of these: how many; bytes that may come out of one;
                                              * 0: as many as may come in */
+    int64_t time_us;                        /* of these: processor time of one document */
     const struct plan_endpoint **endpoints; /* DELIVER */
     size_t endpoint_count;
     struct extractor *extractor;    /* ROUTE; SERVICE: of its parts, or of its key, NULL: none */

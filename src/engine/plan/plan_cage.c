@@ -38,6 +38,7 @@ bool plan_build_cage(struct builder *b, const struct settings *s, struct plan_st
             limits.output = INT64_MAX;
     }
     step->concurrency = limits.concurrency;
+    step->time_us = limits.time_us;
     step->cage = cage_new(&recipe, &limits);
     return true;
 }

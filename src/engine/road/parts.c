@@ -7,6 +7,7 @@
 #include "base/container_of.h"
 #include "base/digest.h"
 #include "core/part.h"
+#include "engine/flight/caught.h"
 #include "engine/flight/step_io.h"
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
@@ -220,6 +221,8 @@ static bool parts_put(struct service_io *io, struct str piece, struct service_fa
         return service_fail(ret_failure, DEAD_LIMIT, "part %lld is larger than %lld bytes",
                             (long long)p->begun, (long long)x->most);
     p->size += (int64_t)piece.len;
+    if (x->flight->caught != NULL)
+        return caught_put(x->flight->caught, piece, ret_failure);
     if (leaves_out(p))
         return true;
     struct chunk *c = p->now;
@@ -292,17 +295,42 @@ static struct facts failed_facts(struct arena *a, unsigned generation,
     return facts;
 }
 
+static struct facts facts_of_part(const struct parts *p, const struct service_part *head,
+                                  struct arena *a)
+{
+    const struct flight *f = p->flight;
+    struct facts facts = head->failure != NULL
+                             ? failed_facts(a, f->facts.generation, head, p->begun)
+                             : part_facts(a, &f->facts, head, p->begun, head->parts);
+
+    look_up(f, &facts.sender, &facts.sender_unknown);
+    look_up(f, &facts.receiver, &facts.receiver_unknown);
+    return facts;
+}
+
+/* Its head is lent, and the flight of its parent ends before the part is looked at. */
+static bool part_catch(const struct parts *p, const struct service_part *head,
+                       struct service_failure *ret_failure)
+{
+    const struct flight *f = p->flight;
+    struct arena *a = &f->caught->arena;
+    const struct facts facts = facts_of_part(p, head, a);
+    const struct caught_part part = {
+        .facts = facts_copy(a, &facts),
+        .name = arena_copy(a, head->name.ptr != NULL ? head->name : f->name),
+        .ctype = arena_copy(a, head->ctype.ptr != NULL ? head->ctype : f->ctype),
+    };
+
+    return caught_begin(f->caught, &part, ret_failure);
+}
+
 static void part_open(struct parts *p, const struct service_part *head)
 {
     const struct flight *f = p->flight;
     struct arena *a = &p->now->arena;
-    struct facts facts = head->failure != NULL
-                             ? failed_facts(a, f->facts.generation, head, p->begun)
-                             : part_facts(a, &f->facts, head, p->begun, head->parts);
+    struct facts facts = facts_of_part(p, head, a);
     struct settle_op named = { 0 };
 
-    look_up(f, &facts.sender, &facts.sender_unknown);
-    look_up(f, &facts.receiver, &facts.receiver_unknown);
     settling_fill_facts(f->road, &facts, NULL, a, &named);
     *chunk_add(p->now) = (struct offspring_part){ .kind = LINK_SPLIT,
                                                   .sender = named.sender,
@@ -362,6 +390,8 @@ static bool parts_start(struct step_io *x, const struct service_part *head,
         return service_fail(ret_failure, DEAD_SERVICE_FAILED, "it has to run on another thread");
     }
     parts_make(f);
+    if (f->caught != NULL)
+        caught_clear(f->caught); /* of a process that ended before its time */
     f->parts->total = head->parts;
     x->io.put = parts_put;
     return ask_progress(f->parts, x, ret_failure);
@@ -381,6 +411,8 @@ bool parts_begin(struct service_io *io, const struct service_part *head,
     p->begun++;
     p->open = true;
     p->size = 0;
+    if (x->flight->caught != NULL)
+        return part_catch(p, head, ret_failure);
     if (leaves_out(p))
         return true;
     if (chunk_is_full(p->now) && x->flight->settle.record_count > 0)

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "engine/flight/bytes.h"
+#include "engine/flight/caught.h"
 #include "engine/flight/step_io.h"
 #include "engine/road/caging.h"
 #include "engine/road/called.h"
@@ -160,7 +161,8 @@ static enum way begin_caged(struct flight *f, const struct plan_step *s)
     }
     forget_result(f);
     step_io_init(&c->io, f, s, s->output_most > 0 ? s->output_most : stream_most(f), parts_begin);
-    c->job = (struct cage_job){ .io = &c->io.io };
+    c->job = (struct cage_job){ .io = &c->io.io,
+                                .ret_memory = f->caught != NULL ? &f->caught->memory : NULL };
     f->walk.need = WALK_NEEDS_CAGE;
     return WAY_WAITS;
 }

@@ -466,6 +466,14 @@ bool walk_only(struct flight *f)
     return walk_find_facts(f) && !is_a_loop(f) && !is_a_failed_part(f) && walk_on(f) == WAY_ENDS;
 }
 
+bool walk_steps(struct flight *f, const struct plan_route *r)
+{
+    f->walk =
+        (struct walk_at){ .begun = true, .entered = true, .in_route = true, .bytes = &f->received };
+    f->route = r;
+    return walk_on(f) == WAY_ENDS;
+}
+
 /* Bytes that no settlement will name are given up. */
 static enum walk_result walk_end(struct flight *f, bool found)
 {

@@ -24,3 +24,6 @@ const struct plan_route *walk_find_route(struct flight *f);
 /* The same with the steps: the legs say what would be sent.  False: the document is dead, or could
  * not be read (settle.end). */
 bool walk_only(struct flight *f);
+/* The steps of `r` alone, which is not asked of the router: for a step that is tried.  True: they
+ * ran, and f->walk.bytes is what they made. */
+bool walk_steps(struct flight *f, const struct plan_route *r);

@@ -1,0 +1,234 @@
+#include "app/test_case.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/file.h"
+#include "core/service.h"
+
+enum { NAMES_MOST = 20000, OUTS_MOST = 10000, FACTS_MOST = 64 << 10 };
+
+#define CASE_BYTES_MOST ((size_t)256 << 20)
+
+/* Of `NAME.facts.yaml`, and of an entry of `deliveries`. */
+static const char *const case_keys[] = { "gateway",    "name",     "headers",    "received",
+                                         "sender",     "receiver", "type",       "route",
+                                         "attributes", "state",    "code",       "message",
+                                         "parts",      "dead",     "deliveries", NULL };
+static const char *const delivery_keys[] = { "endpoint", "system", "sender",     "receiver",
+                                             "type",     "route",  "attributes", NULL };
+
+/* ---- the files of a folder ---- */
+
+static int is_file(const struct dirent *e)
+{
+    return e->d_name[0] != '.' &&
+           (e->d_type == DT_REG || e->d_type == DT_LNK || e->d_type == DT_UNKNOWN);
+}
+
+bool test_names_read(const char *folder, struct test_names *ret, struct err *err)
+{
+    struct dirent **list = NULL;
+    int count = scandir(folder, &list, is_file, alphasort);
+
+    *ret = (struct test_names){ 0 };
+    if (count < 0)
+        return err_set(err, ERR_PERMANENT, errno, "%s: %s", folder, strerror(errno));
+    ret->list = xcalloc((size_t)count + 1, sizeof *ret->list);
+    for (int i = 0; i < count; i++) {
+        if (ret->count < NAMES_MOST)
+            ret->list[ret->count++] = xstrndup(str_of(list[i]->d_name));
+        free(list[i]);
+    }
+    free(list);
+    return count <= NAMES_MOST ||
+           err_set(err, ERR_LIMIT, 0, "%s has more than %d files", folder, NAMES_MOST);
+}
+
+void test_names_done(struct test_names *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        free(n->list[i]);
+    free(n->list);
+    *n = (struct test_names){ 0 };
+}
+
+/* ---- names ---- */
+
+static struct str before(const char *file, const char *mark)
+{
+    const char *at = strstr(file, mark);
+
+    return at != NULL ? str_mem(file, (size_t)(at - file)) : (struct str){ 0 };
+}
+
+bool test_case_is(const char *file, struct str *ret_name)
+{
+    *ret_name = before(file, ".in.");
+    return ret_name->len > 0 && before(file, ".out.").ptr == NULL;
+}
+
+/* What follows `NAME.out.`: EXT, or N.EXT.  ret_number 0: without a number. */
+static struct str out_tail(struct str name, const char *file, uint64_t *ret_number)
+{
+    struct str tail = str_from(str_of(file), name.len + strlen(".out.")), digits;
+    struct str rest = str_cut(tail, '.', &digits);
+
+    *ret_number = 0;
+    return rest.len > 0 && str_to_u64(digits, ret_number) ? rest : tail;
+}
+
+static bool is_out_of(struct str name, const char *file)
+{
+    return str_eq(before(file, ".out."), name);
+}
+
+const char *test_case_out_file(struct test_case *c, size_t at, size_t count)
+{
+    uint64_t number;
+    struct str end = c->out_count > 0 ? out_tail(c->name, c->outs[0].file, &number)
+                                      : str_from(str_of(c->file), c->name.len + strlen(".in."));
+
+    if (count == 1)
+        return arena_printf(&c->arena, "%.*s.out.%.*s", STR_ARG(c->name), STR_ARG(end));
+    return arena_printf(&c->arena, "%.*s.out.%zu.%.*s", STR_ARG(c->name), at + 1, STR_ARG(end));
+}
+
+/* ---- the case ---- */
+
+static bool read_case_file(struct test_case *c, int dirfd, const char *file, struct str *ret,
+                           struct err *err)
+{
+    AUTO(buf_done) struct buf bytes = BUF_INIT(SERVICE_BYTES_MOST);
+
+    if (!file_read_whole(dirfd, file, &bytes, err))
+        return false;
+    if (c->arena.used + bytes.len + (1 << 20) > CASE_BYTES_MOST)
+        return err_set(err, ERR_LIMIT, 0, "the files of the case have more than %zu MiB",
+                       CASE_BYTES_MOST >> 20);
+    *ret = arena_copy(&c->arena, buf_view(&bytes));
+    return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct test_out *x = a, *y = b;
+    uint64_t i, j;
+
+    (void)out_tail(before(x->file, ".out."), x->file, &i);
+    (void)out_tail(before(y->file, ".out."), y->file, &j);
+    return i < j ? -1 : i > j;
+}
+
+/* One without a number, or 1, 2, 3 ... */
+static bool check_numbers(const struct test_case *c, struct err *err)
+{
+    uint64_t number;
+
+    for (size_t i = 0; i < c->out_count; i++) {
+        (void)out_tail(c->name, c->outs[i].file, &number);
+        if (number != i + 1 && (number != 0 || c->out_count > 1))
+            return err_set(err, ERR_CONFIG, 0,
+                           "%s does not fit: what is expected is one file without a number, or "
+                           "files with 1, 2, 3 ...",
+                           c->outs[i].file);
+    }
+    return true;
+}
+
+static bool read_outs(struct test_case *c, int dirfd, const struct test_names *names,
+                      struct err *err)
+{
+    for (size_t i = 0; i < names->count; i++)
+        c->out_count += is_out_of(c->name, names->list[i]);
+    if (c->out_count > OUTS_MOST)
+        return err_set(err, ERR_LIMIT, 0, "more than %d files are expected", OUTS_MOST);
+    c->outs = ARENA_ARRAY(&c->arena, struct test_out, c->out_count + 1);
+    c->out_count = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        if (!is_out_of(c->name, names->list[i]))
+            continue;
+        struct test_out *o = &c->outs[c->out_count++];
+
+        o->file = names->list[i];
+        if (!read_case_file(c, dirfd, o->file, &o->bytes, err))
+            return false;
+    }
+    qsort(c->outs, c->out_count, sizeof *c->outs, by_number);
+    return check_numbers(c, err);
+}
+
+/* ---- its facts ---- */
+
+static bool is_one_of(struct str word, const char *const *words)
+{
+    while (*words != NULL && !str_is(word, *words))
+        words++;
+    return *words != NULL;
+}
+
+static void check_keys(struct test_case *c, const struct yaml_node *map, const char *const *keys)
+{
+    char quoted[PROBLEM_QUOTE], allowed[256] = "allowed:";
+    size_t used = strlen(allowed);
+
+    for (size_t i = 0; keys[i] != NULL && used < sizeof allowed; i++)
+        used += (size_t)snprintf(allowed + used, sizeof allowed - used, "%s %s", i > 0 ? "," : "",
+                                 keys[i]);
+    if (map->kind != YAML_MAP) {
+        problem_add(&c->problems, map->place, allowed, "a map is expected here");
+        return;
+    }
+    for (const struct yaml_node *n = map->first; n != NULL; n = n->next)
+        if (!is_one_of(n->key->text, keys))
+            problem_add(&c->problems, n->key->place, allowed, "unknown key `%s`",
+                        problem_quote(quoted, n->key->text));
+}
+
+static bool read_expected_facts(struct test_case *c, int dirfd, const struct test_names *names,
+                                struct err *err)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(FACTS_MOST);
+    bool there = false;
+
+    c->facts_file = arena_printf(&c->arena, "%.*s.facts.yaml", STR_ARG(c->name));
+    for (size_t i = 0; i < names->count; i++)
+        there = there || strcmp(names->list[i], c->facts_file) == 0;
+    if (!there)
+        return true;
+    if (!file_read_whole(dirfd, c->facts_file, &text, err))
+        return false;
+    c->facts = yaml_load(buf_view(&text), &c->arena, &c->problems);
+    if (c->facts == NULL)
+        return true;
+    check_keys(c, c->facts, case_keys);
+    const struct yaml_node *list = yaml_get(c->facts, "deliveries");
+
+    if (list != NULL && list->kind != YAML_LIST)
+        problem_add(&c->problems, list->place, NULL, "`deliveries` is a list of maps");
+    for (const struct yaml_node *n = list != NULL ? list->first : NULL; n != NULL; n = n->next)
+        check_keys(c, n, delivery_keys);
+    return true;
+}
+
+bool test_case_read(struct test_case *c, int dirfd, const struct test_names *names,
+                    const char *file, struct err *err)
+{
+    *c = (struct test_case){ .arena = ARENA_INIT(CASE_BYTES_MOST + YAML_ARENA),
+                             .file = file,
+                             .problems = PROBLEM_LIST_INIT };
+    (void)test_case_is(file, &c->name);
+    return read_case_file(c, dirfd, file, &c->bytes, err) && read_outs(c, dirfd, names, err) &&
+           read_expected_facts(c, dirfd, names, err);
+}
+
+void test_case_done(struct test_case *c)
+{
+    problem_list_done(&c->problems);
+    arena_done(&c->arena);
+}

@@ -1,0 +1,184 @@
+"""`waybill try` and `waybill test`: steps and routes without a node."""
+import json
+import shutil
+
+import pytest
+
+from running_node import ROOT, clean_environment, run_program
+
+EXAMPLES = ROOT / "examples"
+CONFIG = """
+systems: { hub: {}, shop: { ids: ["4711"] } }
+types: { order: {}, line: {} }
+services: { tidy: { replace: { find: x, with: y } } }
+gateways:
+  a: { kind: http, auth: none, extract: { sender: "json:/from", receiver: "value:hub", type: "value:order" } }
+endpoints:
+  out: { kind: file, system: hub, path: ./outbox }
+routes:
+  - name: orders
+    when: { type: order }
+    do: [ tidy, { jq: { file: lines.jq } }, { split: { json: /lines, type: "value:line" } } ]
+  - { name: lines, when: { type: line }, do: [ { deliver: out } ] }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "waybill.yaml").write_text(CONFIG)
+    (tmp_path / "lines.jq").write_text("{ lines: .items }\n")
+    (tmp_path / "order.in.json").write_text('{"from": "4711", "items": [{"n": 1.10}, {"n": "x"}]}')
+    return tmp_path
+
+
+def in_folder(folder, *words, **more):
+    return run_program(*words, cwd=folder, env=dict(clean_environment(), TMPDIR=str(folder)), **more)
+
+
+@pytest.mark.smoke
+def test_a_step_is_tried(folder):
+    got = in_folder(folder, "try", "jq: .items", "order.in.json")
+    assert (got.returncode, got.stdout) == (0, '[{"n":1.10},{"n":"x"}]'), got.stderr
+    assert "of memory" in got.stderr and "23 B" in got.stderr
+    assert not list(folder.glob("waybill-try-*"))  # its own folder is gone
+
+
+def test_parts_are_listed_and_printed(folder):
+    step = 'split: { json: /items, receiver: "value:hub" }'
+    got = in_folder(folder, "try", step, "order.in.json")
+    assert got.returncode == 0, got.stderr
+    assert got.stdout.splitlines() == ['--- part 1 of 2: 11 B, receiver hub', '{"n": 1.10}',
+                                       '--- part 2 of 2: 10 B, receiver hub', '{"n": "x"}']
+    assert in_folder(folder, "try", step, "order.in.json", "--part", "2").stdout == '{"n": "x"}'
+    assert in_folder(folder, "try", step, "order.in.json", "--part", "3").returncode == 1
+    shown = json.loads(in_folder(folder, "try", step, "order.in.json", "--json").stdout)
+    assert shown["end"] == "parts" and [r["text"] for r in shown["results"]] == ['{"n": 1.10}', '{"n": "x"}']
+    assert shown["results"][1]["attributes"] == {"part": "2", "parts": "2"}
+
+
+def test_steps_of_a_configuration(folder):
+    named = in_folder(folder, "try", "-c", "waybill.yaml", "tidy", "order.in.json")
+    assert (named.returncode, named.stdout) == (0, '{"from": "4711", "items": [{"n": 1.10}, {"n": "y"}]}')
+    second = in_folder(folder, "try", "-c", "waybill.yaml", "orders:2", "order.in.json")
+    assert (second.returncode, second.stdout) == (0, '{"lines":[{"n":1.10},{"n":"x"}]}'), second.stderr
+    for step, said in (("orders:9", "has 3 steps"), ("nobody:1", "no route nobody"), ("lines:1", "makes nothing")):
+        got = in_folder(folder, "try", "-c", "waybill.yaml", step, "order.in.json")
+        assert got.returncode == 1 and said in got.stderr
+    assert in_folder(folder, "try", "orders:2", "order.in.json").returncode == 2
+
+
+def test_facts_of_the_document_are_given(folder):
+    got = in_folder(folder, "try", 'lua: "log(doc.type) return doc.sender .. doc.attributes.day .. doc.name"', "-",
+                    "--sender", "shop", "--type", "order", "--attribute", "day=mon", "--name", "n", stdin="")
+    assert (got.returncode, got.stdout) == (0, "shopmonn"), got.stderr
+    assert "log: order" in got.stderr
+
+
+@pytest.mark.parametrize("step, said", [
+    ("jq: '.a |'", "STEP:1:1: `filter`: line 1, column 5"),
+    ("jqq: .a", "did you mean `jq`?"),
+    ("jq: { filter: .a, limits: { tme: 1s } }", "STEP:1:29: unknown key `tme`"),
+    ("jq: { file: nowhere.jq }", "nowhere.jq"),
+    ("deliver: x", "there is no endpoint"),
+    ("", "there is no step")])
+def test_a_wrong_step_is_refused_with_its_place(folder, step, said):
+    got = in_folder(folder, "try", step, "order.in.json")
+    assert got.returncode == 1 and said in got.stdout + got.stderr
+
+
+def test_a_document_that_is_refused(folder):
+    got = in_folder(folder, "try", "jq: .items[]", "order.in.json")
+    assert got.returncode == 1 and "service_failed: jq: there is more than one result" in got.stderr
+    got = in_folder(folder, "try", "lua: { script: 'while true do end', limits: { time: 100ms } }", "order.in.json")
+    assert got.returncode == 1 and "budget: it takes longer than 100 ms" in got.stderr
+    none = in_folder(folder, "try", "jq: empty", "order.in.json")
+    assert (none.returncode, none.stdout) == (0, "") and "nothing came out" in none.stderr
+    assert in_folder(folder, "try", "jq: .", "nowhere").returncode == 74
+
+
+# ---- waybill test ----
+
+def test_routes_and_parts_are_followed(folder):
+    missing = in_folder(folder, "test", ".")
+    assert missing.returncode == 1 and "deliveries: expected 0, are 2" in missing.stdout
+    wrote = in_folder(folder, "test", ".", "--write")
+    assert wrote.returncode == 0, wrote.stderr
+    assert (folder / "order.out.2.json").read_text() == '{"n":"y"}'
+    (folder / "order.facts.yaml").write_text(
+        'sender: shop\nroute: orders\nstate: done\nparts: 2\n'
+        'deliveries: [ { endpoint: out, system: hub, type: line, route: lines }, {} ]\n')
+    got = in_folder(folder, "test", ".")
+    assert (got.returncode, got.stdout) == (0, "1 passed\n"), got.stdout
+    assert not (folder / "outbox").exists()  # nothing was sent
+
+
+@pytest.mark.parametrize("facts, said", [
+    ("sender: hub", "sender: expected hub, is shop"),
+    ("sender: ~", "sender: expected none, is shop"),
+    ("route: lines", "route: expected lines, is orders"),
+    ("parts: 3", "parts: expected 3, are 2"),
+    ("state: dead", "state: expected dead, is done"),
+    ("code: no_route", "code: expected no_route, is none"),
+    ("message: hello", 'message: expected to contain "hello"'),
+    ("attributes: { a: b }", "attribute a: expected b, is none"),
+    ("deliveries: [ {}, { endpoint: other } ]", "delivery 2, endpoint: expected other, is out"),
+    ("deliveries: [ {} ]", "lists 1 deliveries"),
+    ("gateway: nobody", "no gateway nobody"),
+    ("sendr: hub", "order.facts.yaml:1:1: unknown key `sendr`"),
+    ("- a", "a map is expected"),
+    ("a: [", "order.facts.yaml:"),
+    ("headers: 1", "`headers` is a map")])
+def test_facts_that_differ(folder, facts, said):
+    assert in_folder(folder, "test", ".", "--write").returncode == 0
+    (folder / "order.facts.yaml").write_text(facts + "\n")
+    got = in_folder(folder, "test", ".")
+    assert got.returncode == 1 and said in got.stdout and "0 passed, 1 failed" in got.stdout, got.stdout
+
+
+def test_a_dead_letter_is_expected_or_not(folder):
+    (folder / "bad.in.json").write_text('{"from": "nobody", "items": []}')
+    got = in_folder(folder, "test", ".")
+    assert "it is a dead letter, unknown_system: no system has the name or id `nobody`" in got.stdout
+    (folder / "bad.facts.yaml").write_text("state: dead\ncode: unknown_system\nmessage: no system has\n")
+    (folder / "order.in.json").unlink()
+    got = in_folder(folder, "test", ".", "--json")
+    assert json.loads(got.stdout) == {"name": "bad", "passed": True, "differences": ""}
+
+
+def test_bytes_that_differ_are_shown(tmp_path):
+    folder = tmp_path / "hl7-to-json"
+    shutil.copytree(EXAMPLES / "hl7-to-json", folder)
+    assert run_program("test", folder).stdout == "3 passed\n"
+    want = folder / "admit.out.json"
+    want.write_bytes(want.read_bytes().replace(b"4711", b"4712", 1))
+    got = run_program("test", folder)
+    assert got.returncode == 1 and "2 passed, 1 failed" in got.stdout
+    assert "admit.out.json: what is delivered to app-folder differs at byte" in got.stdout
+    assert "expected 0x32, is 0x31" in got.stdout
+    lines = got.stdout.splitlines()
+    assert any(line.startswith("-") and "4712" in line for line in lines)
+    assert any(line.startswith("+") and "4711" in line for line in lines)
+
+
+def test_secrets_are_files(folder):
+    (folder / "waybill.yaml").write_text(CONFIG.replace("with: y", 'with: "secret:word"'))
+    (folder / "order.out.1.json").write_text('{"n":1.10}')
+    (folder / "order.out.2.json").write_text('{"n":"zoo"}')
+    got = in_folder(folder, "test", ".")
+    assert got.returncode == 1 and "word" in got.stdout
+    (folder / "secrets").mkdir()
+    (folder / "secrets" / "word").write_text("zoo\n")
+    got = in_folder(folder, "test", ".")
+    assert (got.returncode, got.stdout) == (0, "1 passed\n"), got.stdout
+
+
+def test_what_cannot_be_tested(folder, tmp_path_factory):
+    empty = tmp_path_factory.mktemp("empty")
+    shutil.copy(folder / "waybill.yaml", empty)
+    shutil.copy(folder / "lines.jq", empty)
+    got = run_program("test", empty)
+    assert got.returncode == 1 and "no case" in got.stderr
+    assert run_program("test", empty / "nowhere").returncode == 74
+    (folder / "waybill.yaml").write_text("systems: { a: { titel: x } }\n")
+    got = in_folder(folder, "test", ".")
+    assert got.returncode == 1 and "waybill.yaml:1:17" in got.stdout
