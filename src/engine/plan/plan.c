@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "cage/cage.h"
 #include "core/grammar.h"
 #include "core/units.h"
 #include "engine/plan/folders.h"
@@ -539,12 +540,14 @@ static bool make_service(struct builder *b, struct settings s, struct plan_step 
 
     s.secret = plan_find_watched;
     s.secret_arg = &w;
-    if (step->service->caged ? plan_build_cage(b, &s, step, err)
-                             : step->service->make(&s, &step->self, err))
-        return true;
-    if (w.asked)
+    bool ok = step->service->caged ? plan_build_cage(b, &s, step, err)
+                                   : step->service->make(&s, &step->self, err);
+
+    if (w.asked && ok && step->cage != NULL)
+        cage_conceal(step->cage); /* a secret may change after the version was checked */
+    if (w.asked && !ok)
         (void)err_set(err, err->kind, err->sys, "it cannot be made with the secrets it names");
-    return false;
+    return ok;
 }
 
 static bool build_service(struct builder *b, const struct yaml_node *map,

@@ -286,6 +286,22 @@ TEST(a_mistake_in_a_recipe_is_found)
     }
 }
 
+TEST(a_mistake_is_not_quoted_if_it_may_be_a_secret)
+{
+    const struct cage_recipe recipe = { STR("does"), STR("{\"bad\":\"hush\"}") };
+    const struct cage_limits limits = { .time_us = LONG, .memory = 1 << 20, .output = 1 };
+    struct cage *c = cage_new(&recipe, &limits);
+    FIXTURE_JOBS(j);
+
+    cage_conceal(c);
+    fixture_add(j, STR("echo"));
+    cage_run(c, j->jobs, 1);
+    CHECK(fixture_failed(j, 0, CAGE_FAILED, DEAD_SERVICE_FAILED, "with the secrets it names"));
+    CHECK(strstr(j->jobs[0].failure.message, "hush") == NULL);
+    cage_free(c);
+    fixture_done(j);
+}
+
 TEST(a_process_serves_a_thousand)
 {
     struct cage *c = fixture_cage(1, LONG);
