@@ -41,6 +41,7 @@ struct cage {
     struct cage_limits limits;
     size_t concurrency, busy, idle;
     _Atomic bool stopped;
+    bool conceals;
     pthread_cond_t freed;
 };
 
@@ -214,8 +215,11 @@ static void cage_give_back(struct cage *c, struct process *p)
 
 static bool start_another(struct cage *c, struct process **ret, struct err *err)
 {
-    if (!process_start(&c->recipe, &c->limits, ret, err))
+    if (!process_start(&c->recipe, &c->limits, ret, err)) {
+        if (c->conceals && err->kind == ERR_CONFIG)
+            (void)err_set(err, ERR_CONFIG, 0, "it cannot be made with the secrets it names");
         return false;
+    }
     metric_add(&started, 1);
     metric_add(&processes, 1);
     return true;
@@ -247,6 +251,11 @@ static void cage_retire(struct process **p, size_t next)
         return;
     end_process(*p);
     *p = NULL;
+}
+
+void cage_conceal(struct cage *c)
+{
+    c->conceals = true;
 }
 
 void cage_stop(struct cage *c)

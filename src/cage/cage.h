@@ -50,6 +50,9 @@ bool cage_prepare(struct err *err);
 
 /* Copies the recipe; no process starts before the first document.  *ret is not NULL. */
 struct cage *cage_new(const struct cage_recipe *recipe, const struct cage_limits *limits);
+/* Its options have secrets in them: what the step says of them when it is made is told to nobody,
+ * for it may quote one. */
+void cage_conceal(struct cage *c);
 /* Kills the processes that are left.  No cage_run() is under way. */
 void cage_free(struct cage *c); /* NULL is fine */
 

@@ -188,6 +188,19 @@ def test_a_file_over_the_limit_is_a_problem(node):
     assert "is too large" in got["problems"][0]["message"] and versions(node) == [1]
 
 
+@pytest.mark.parametrize("kind", ["text", "base64"])
+def test_one_value_that_stands_for_many_files_is_counted_each_time(node, kind):
+    """A request of less than a megabyte, which would be more than the node has memory for."""
+    value = "QUJD" * 170_000
+    listed = ", ".join(f'{{ path: "f{n}", {kind}: $v }}' for n in range(300))
+    query = (f"mutation($t: String!, $v: String!) {{ configApply(text: $t, files: [{listed}])"
+             " { version { version } } }")
+    answer = node.request("POST", "/graphql", json.dumps({"query": query, "variables": {"t": CONFIG, "v": value}}),
+                          {"Content-Type": "application/json", "Authorization": f"Bearer {node.token}"})
+    assert "the files of a version have at most 8 MiB" in answer.json["errors"][0]["message"], answer.json
+    assert versions(node) == [1]
+
+
 def test_files_take_the_right_to_configure(node):
     make_role(node, "watch", ["see"])
     make_role(node, "change", ["configure"])

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "cage/cage.h"
 #include "core/grammar.h"
 #include "core/service_call.h"
 #include "core/units.h"
@@ -522,12 +523,16 @@ static bool make_service(struct builder *b, struct settings s, struct plan_step 
 
     s.secret = plan_find_watched;
     s.secret_arg = &w;
-    if (step->service->caged ? plan_build_cage(b, &s, step, err)
-                             : step->service->make(&s, &step->self, err))
-        return true;
-    if (w.asked && !step->service->discreet)
+    bool ok = step->service->caged ? plan_build_cage(b, &s, step, err)
+                                   : step->service->make(&s, &step->self, err);
+
+    bool may_quote = w.asked && !step->service->discreet;
+
+    if (may_quote && ok && step->cage != NULL)
+        cage_conceal(step->cage); /* a secret may change after the version was checked */
+    if (may_quote && !ok)
         (void)err_set(err, err->kind, err->sys, "it cannot be made with the secrets it names");
-    return false;
+    return ok;
 }
 
 static bool build_service(struct builder *b, const struct yaml_node *map,

@@ -9,6 +9,7 @@
 #include "service/script/lua_json_number.h"
 #include "service/script/lua_keys.h"
 #include "service/script/lua_patterns.h"
+#include "service/script/lua_sort.h"
 #include "service/script/lua_xml.h"
 
 /* Lua gives the old size, or for a new block the kind of the object. */
@@ -176,6 +177,14 @@ static int lua_open_math(lua_State *L)
     return 1;
 }
 
+static int lua_open_table(lua_State *L)
+{
+    (void)luaopen_table(L);
+    lua_pushcfunction(L, lua_sort);
+    lua_setfield(L, -2, "sort");
+    return 1;
+}
+
 static int lua_open_utf8(lua_State *L)
 {
     (void)luaopen_utf8(L);
@@ -186,7 +195,7 @@ static int lua_open_utf8(lua_State *L)
 
 static const luaL_Reg modules[] = {
     { LUA_MATHLIBNAME, lua_open_math },
-    { LUA_TABLIBNAME, luaopen_table },
+    { LUA_TABLIBNAME, lua_open_table },
     { LUA_UTF8LIBNAME, lua_open_utf8 },
     { "json", lua_json_open },
     { "xml", lua_xml_open },

@@ -9,22 +9,12 @@
  */
 #pragma once
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -32,6 +22,7 @@
 #include "cage/cage.h"
 #include "cage/cage_main.h"
 #include "cage/frame.h"
+#include "cage/inside.h"
 #include "cage/keeper_word.h"
 #include "core/connector.h"
 
@@ -199,6 +190,40 @@ static bool act_raw(struct fixture_step *s, struct service_io *io, struct str in
     return write(0, in.ptr, in.len) > 0 || service_fail(f, DEAD_LIMIT, "never");
 }
 
+/* What the io of a document stands in, to somebody who has taken over the process. */
+struct taken_over {
+    struct service_io io;
+    struct inside *s;
+};
+
+/* Its answer stays in the process. */
+static bool act_keep(struct fixture_step *s, struct service_io *io, struct str in,
+                     struct service_failure *f)
+{
+    (void)s;
+    ((struct taken_over *)io)->s->oldest_us = INT64_MAX;
+    return io->put(io, in, f);
+}
+
+/* Says in turn that it is at the document before, and at its own; and ends after a while. */
+static bool act_back(struct fixture_step *s, struct service_io *io, struct str in,
+                     struct service_failure *f)
+{
+    enum { TURNS = 50, TURN_US = 400 * CLOCK_MS };
+    _Atomic uint64_t *begun = &((struct taken_over *)io)->s->progress->begun;
+    uint64_t own = atomic_load(begun);
+
+    (void)s;
+    for (int i = 0; i < TURNS; i++) {
+        int64_t until = clock_mono_us() + TURN_US;
+
+        atomic_store(begun, i % 2 == 0 ? own - 1 : own);
+        while (clock_mono_us() < until)
+            continue;
+    }
+    return io->put(io, in, f);
+}
+
 /* ---- ends ---- */
 
 static bool act_abort(struct fixture_step *s, struct service_io *io, struct str in,
@@ -254,56 +279,7 @@ static bool act_deep(struct fixture_step *s, struct service_io *io, struct str i
     return fixture_deep(top) == 0 || service_fail(f, DEAD_LIMIT, "never");
 }
 
-/* ---- escapes: each says "did" if it was possible ---- */
-
-static bool say_did(struct service_io *io, bool did, struct service_failure *f)
-{
-    return io->put(io, did ? STR("did") : STR("did not"), f);
-}
-
-#define ESCAPE(name, expression)                                                         \
-    static bool act_##name(struct fixture_step *s, struct service_io *io, struct str in, \
-                           struct service_failure *f)                                    \
-    {                                                                                    \
-        (void)s;                                                                         \
-        (void)in;                                                                        \
-        return say_did(io, (expression), f);                                             \
-    }
-
-extern char **environ;
-static char *fixture_argv[] = { NULL };
-static struct stat fixture_stat;
-static char fixture_bytes[64];
-
-ESCAPE(open, open("/etc/passwd", O_RDONLY) >= 0)
-ESCAPE(create, open("/tmp/cage-escape", O_WRONLY | O_CREAT, 0600) >= 0)
-ESCAPE(proc, open("/proc/self/environ", O_RDONLY) >= 0)
-ESCAPE(memory, open("/proc/self/mem", O_RDWR) >= 0)
-ESCAPE(list, opendir("/proc") != NULL)
-ESCAPE(stat, stat("/etc/passwd", &fixture_stat) == 0)
-ESCAPE(link, readlink("/proc/self/exe", fixture_bytes, sizeof fixture_bytes) > 0)
-ESCAPE(unlink, unlink("/tmp/cage-escape") == 0)
-ESCAPE(socket, socket(AF_INET, SOCK_STREAM, 0) >= 0)
-ESCAPE(unix, socket(AF_UNIX, SOCK_STREAM, 0) >= 0)
-ESCAPE(pair, socketpair(AF_UNIX, SOCK_STREAM, 0, (int[2]){ 0 }) == 0)
-ESCAPE(fork, fork() >= 0)
-ESCAPE(exec, execve("/bin/true", fixture_argv, fixture_argv) == 0)
-ESCAPE(kill_parent, kill(getppid(), 0) == 0)
-ESCAPE(kill_all, kill(-1, 0) == 0)
-ESCAPE(kill_other, syscall(SYS_tgkill, 1, 1, 0) == 0)
-ESCAPE(ptrace, ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0)
-ESCAPE(dup, dup(0) >= 0)
-ESCAPE(write_other, write(2, "\n", 1) == 1)
-ESCAPE(read_other, read(3, fixture_bytes, 1) >= 0)
-ESCAPE(limit, setrlimit(RLIMIT_AS, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }) == 0)
-ESCAPE(priority, setpriority(PRIO_PROCESS, 0, 0) == 0)
-ESCAPE(shared, mmap(NULL, 4096, PROT_READ, MAP_SHARED, 0, 0) != MAP_FAILED)
-ESCAPE(memfd, memfd_create("x", 0) >= 0)
-ESCAPE(thread, syscall(SYS_clone, CLONE_VM, NULL, NULL, NULL, NULL) >= 0)
-ESCAPE(setuid, setuid(0) == 0)
-ESCAPE(print, printf("x\n") > 0 && fflush(stdout) == 0)
-/* These are no calls. */
-ESCAPE(environ, environ != NULL && environ[0] != NULL)
+#include "escape_acts.h"
 
 #define ACT(name)         \
     {                     \
@@ -313,14 +289,67 @@ static const struct {
     const char *word;
     fixture_act *act;
 } acts[] = {
-    ACT(echo),     ACT(text),       ACT(facts),   ACT(fail),  ACT(none),        ACT(parts),
-    ACT(bad_part), ACT(loop),       ACT(sleep),   ACT(bomb),  ACT(flood),       ACT(raw_flood),
-    ACT(raw),      ACT(abort),      ACT(exit),    ACT(deep),  ACT(open),        ACT(create),
-    ACT(proc),     ACT(memory),     ACT(list),    ACT(stat),  ACT(link),        ACT(unlink),
-    ACT(socket),   ACT(unix),       ACT(pair),    ACT(fork),  ACT(exec),        ACT(kill_parent),
-    ACT(kill_all), ACT(kill_other), ACT(ptrace),  ACT(dup),   ACT(write_other), ACT(read_other),
-    ACT(limit),    ACT(priority),   ACT(shared),  ACT(memfd), ACT(thread),      ACT(leave),
-    ACT(setuid),   ACT(print),      ACT(environ),
+    ACT(echo),
+    ACT(text),
+    ACT(facts),
+    ACT(fail),
+    ACT(none),
+    ACT(parts),
+    ACT(bad_part),
+    ACT(loop),
+    ACT(sleep),
+    ACT(bomb),
+    ACT(flood),
+    ACT(raw_flood),
+    ACT(raw),
+    ACT(keep),
+    ACT(back),
+    ACT(abort),
+    ACT(exit),
+    ACT(leave),
+    ACT(deep),
+    ACT(open),
+    ACT(create),
+    ACT(proc),
+    ACT(memory),
+    ACT(list),
+    ACT(stat),
+    ACT(link),
+    ACT(unlink),
+    ACT(socket),
+    ACT(unix),
+    ACT(pair),
+    ACT(fork),
+    ACT(exec),
+    ACT(kill_parent),
+    ACT(kill_all),
+    ACT(kill_other),
+    ACT(ptrace),
+    ACT(dup),
+    ACT(write_other),
+    ACT(read_other),
+    ACT(limit),
+    ACT(priority),
+    ACT(shared),
+    ACT(memfd),
+    ACT(thread),
+    ACT(setuid),
+    ACT(rename),
+    ACT(mount),
+    ACT(namespace),
+    ACT(exec_at),
+    ACT(send_descriptor),
+    ACT(take_descriptor),
+    ACT(uring),
+    ACT(program),
+    ACT(keys),
+    ACT(peek),
+    ACT(open_process),
+    ACT(dumpable),
+    ACT(timer),
+    ACT(wait),
+    ACT(print),
+    ACT(environ),
 };
 
 static bool fixture_run(void *self, struct service_io *io, struct service_failure *f)

@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "base/require.h"
 #include "cage_fixture.h"
+#include "nonsense.h"
 #include "test.h"
 
 enum { LONG = 60 * CLOCK_S, SHORT = CLOCK_S };
@@ -224,6 +225,26 @@ TEST(a_large_document_has_more_time)
     fixture_done(j);
 }
 
+static bool is_over_time(const struct cage_job *job)
+{
+    return job->result == CAGE_FAILED && job->failure.code == DEAD_BUDGET;
+}
+
+/* Whoever is in the process can name any document.  proves: PR8 */
+TEST(time_does_not_begin_again_with_an_earlier_document)
+{
+    struct cage *c = fixture_cage(1, SHORT);
+    FIXTURE_JOBS(j);
+
+    fixture_add(j, STR("keep"));
+    fixture_add(j, STR("back"));
+    cage_run(c, j->jobs, j->count);
+    CHECK(is_over_time(&j->jobs[0]) || is_over_time(&j->jobs[1]));
+    CHECK(j->jobs[1].result != CAGE_DONE);
+    cage_free(c);
+    fixture_done(j);
+}
+
 /* The document that loops pays, and those whose answers had not come run again. */
 TEST(the_guilty_one_is_found_in_a_batch)
 {
@@ -241,46 +262,13 @@ TEST(the_guilty_one_is_found_in_a_batch)
     fixture_done(j);
 }
 
-static struct str raw_frame(char *to, unsigned length, unsigned char kind, unsigned char flags,
-                            const char *body)
-{
-    size_t n = strlen(body);
-
-    memcpy(to, "raw ", 4);
-    memcpy(to + 4, &(uint32_t){ length }, 4);
-    to[8] = (char)kind;
-    to[9] = (char)flags;
-    memset(to + 10, 0, 2);
-    memcpy(to + 12, body, n);
-    return str_mem(to, 12 + n);
-}
-
 TEST(a_process_that_talks_nonsense_is_killed)
 {
-    static const struct {
-        unsigned length;
-        unsigned char kind, flags;
-        const char *body, *message;
-    } cases[] = {
-        { 0xffffffff, FRAME_OUT, 0, "", "malformed" },
-        { FRAME_BODY_MOST + 1, FRAME_OUT, 0, "", "malformed" },
-        { 0, 99, 0, "", "malformed" },
-        { 0, FRAME_OUT, 8, "", "malformed" },
-        { 0, FRAME_DOCUMENT, 0, "", "another kind" },
-        { 0, FRAME_READY, 0, "", "another kind" },
-        { 0, FRAME_WANT, 0, "", "asked for" },
-        { 0, FRAME_REWIND, 0, "", "rewind" },
-        { 0, FRAME_FAIL, 0, "", "code" },
-        { 2, FRAME_FAIL, 0, "\x7fx", "code" },
-        { 3, FRAME_PART, 0, "\xff\xff\x7f", "head of a part" },
-    };
+    for (size_t i = 0; i < NONSENSE; i++) {
+        char text[NONSENSE_ROOM];
+        struct fixture_jobs *j = run_one(nonsense_document(&nonsense[i], text), LONG);
 
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char text[64];
-        struct fixture_jobs *j = run_one(
-            raw_frame(text, cases[i].length, cases[i].kind, cases[i].flags, cases[i].body), LONG);
-
-        CHECK(fixture_failed(j, 1, CAGE_DIED, DEAD_SERVICE_FAILED, cases[i].message));
+        CHECK(fixture_failed(j, 1, CAGE_DIED, DEAD_SERVICE_FAILED, nonsense[i].message));
         CHECK(j->jobs[2].result == CAGE_NOT_RUN);
         fixture_done(j);
     }
@@ -320,6 +308,22 @@ TEST(a_mistake_in_a_recipe_is_found)
         cage_free(c);
         fixture_done(j);
     }
+}
+
+TEST(a_mistake_is_not_quoted_if_it_may_be_a_secret)
+{
+    const struct cage_recipe recipe = { STR("does"), STR("{\"bad\":\"hush\"}") };
+    const struct cage_limits limits = { .time_us = LONG, .memory = 1 << 20, .output = 1 };
+    struct cage *c = cage_new(&recipe, &limits);
+    FIXTURE_JOBS(j);
+
+    cage_conceal(c);
+    fixture_add(j, STR("echo"));
+    cage_run(c, j->jobs, 1);
+    CHECK(fixture_failed(j, 0, CAGE_FAILED, DEAD_SERVICE_FAILED, "with the secrets it names"));
+    CHECK(strstr(j->jobs[0].failure.message, "hush") == NULL);
+    cage_free(c);
+    fixture_done(j);
 }
 
 TEST(a_process_serves_a_thousand)
@@ -437,6 +441,46 @@ TEST(a_process_that_is_gone_is_replaced)
     CHECK(metric_now("waybill_cage_started_total") == started + 2);
     CHECK(metric_now("waybill_cage_lost_total") == lost);
     cage_free(c);
+    fixture_done(j);
+}
+
+/* ---- the end of a node ---- */
+
+struct stopping {
+    struct cage *cage;
+    struct fixture_jobs *jobs;
+};
+
+static void *run_until_stopped(void *arg)
+{
+    struct stopping *s = arg;
+
+    cage_run(s->cage, s->jobs->jobs, s->jobs->count);
+    return NULL;
+}
+
+/* A document may take ten minutes, and the stop does not wait for it. */
+TEST(a_stop_ends_what_runs_and_costs_nobody_anything)
+{
+    int64_t started = metric_now("waybill_cage_started_total");
+    int64_t until = clock_mono_us() + LONG;
+    FIXTURE_JOBS(j);
+    struct stopping s = { fixture_cage(1, 10 * LONG), j };
+    struct timespec late;
+    pthread_t runner;
+
+    fixture_add(j, STR("sleep"));
+    fixture_add(j, STR("echo"));
+    CHECK(pthread_create(&runner, NULL, run_until_stopped, &s) == 0);
+    while (metric_now("waybill_cage_started_total") == started && clock_mono_us() < until)
+        clock_sleep_us(CLOCK_MS);
+    cage_stop(s.cage);
+    (void)clock_gettime(CLOCK_REALTIME, &late);
+    late.tv_sec += LONG / CLOCK_S;
+    CHECK(pthread_timedjoin_np(runner, NULL, &late) == 0);
+    CHECK(fixture_is(j, 0, CAGE_NOT_RUN, "") && fixture_is(j, 1, CAGE_NOT_RUN, ""));
+    cage_free(s.cage);
+    CHECK(metric_now("waybill_cage_processes") == 0);
     fixture_done(j);
 }
 

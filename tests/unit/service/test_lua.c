@@ -359,6 +359,56 @@ TEST(the_same_document_gives_the_same_bytes)
     CHECK(strcmp(step_said(&s, ""), first) != 0);
 }
 
+/* A list that is as hard to sort as the function can make it: Lua's own takes the clock then.
+ * proves: PR16 */
+TEST(a_list_is_sorted_in_the_same_way_each_time)
+{
+    static const char script[] =
+        "local value, solid, asked, candidate, list = {}, 0, 0, 0, {}\n"
+        "for i = 1, 3000 do list[i] = i end\n"
+        "local function freeze(x) value[x] = solid solid = solid + 1 end\n"
+        "table.sort(list, function(x, y)\n"
+        "    asked = asked + 1\n"
+        "    if not value[x] and not value[y] then freeze(x == candidate and x or y) end\n"
+        "    if not value[x] then candidate = x elseif not value[y] then candidate = y end\n"
+        "    return (value[x] or 1e9) < (value[y] or 1e9)\n"
+        "end)\n"
+        "return asked .. ':' .. table.concat(list, ' ')";
+    AUTO(step_done) struct step s = { 0 };
+    char first[32 << 10];
+
+    CHECK(step_make(&s, &service_lua, "script", script, ""));
+    (void)snprintf(first, sizeof first, "%s", step_said(&s, ""));
+    CHECK(s.ok);
+    for (int i = 0; i < 5; i++)
+        CHECK(strcmp(step_said(&s, ""), first) == 0);
+}
+
+TEST(a_list_is_sorted)
+{
+    static const struct lua_case cases[] = {
+        { "local t = { 5, 2, 8, 1, 9, 2, 7 } table.sort(t) return table.concat(t, ' ')", "",
+          "1 2 2 5 7 8 9" },
+        { "local t = { 'b', 'a', 'c' } table.sort(t, function(x, y) return x > y end) return "
+          "table.concat(t)",
+          "", "cba" },
+        { "local t = {} for i = 1, 9 do t[i] = { i % 3, i } end table.sort(t, function(x, y) "
+          "return "
+          "x[1] < y[1] end) local o = {} for i, v in ipairs(t) do o[i] = v[2] end return "
+          "table.concat(o)",
+          "", "369147258" },
+        { "local t = { 3, 1, 2 } pcall(table.sort, t, error) return table.concat(t)", "", "312" },
+        { "local t = {} table.sort(t) t[1] = 1 table.sort(t) return '' .. #t", "", "1" },
+        { "table.sort({ 1, 'a' }) return ''", "", "service_failed lua: attempt to compare" },
+        { "table.sort({ 1, 2 }, 5) return ''", "", "service_failed lua: line 1: bad argument #2" },
+        { "table.sort('x')", "", "service_failed lua: line 1: bad argument #1" },
+        { "table.sort(setmetatable({}, { __len = function() return 1 << 40 end }))", "",
+          "service_failed lua: line 1: bad argument #1" },
+    };
+
+    CHECK(all_as_wanted(cases, COUNT(cases), ""));
+}
+
 TEST(keys_without_an_order_are_an_error)
 {
     static const struct lua_case cases[] = {
