@@ -45,6 +45,8 @@ ORDER = [
     ["engine/flight"],
     ["engine/dispatch", "engine/asking"],
     ["engine/road"],
+    ["engine/walk"],
+    ["engine/run"],
     ["engine/batch", "engine/intake", "engine/rehearse"],
     ["engine/watch"],
     ["engine/upkeep"],

@@ -10,7 +10,7 @@
  * The concurrency of a system is that of all nodes together: this node fills the slots that are
  * allotted to it (store/govern/allot.h), and asks for more when it has more to send.
  *
- * A send that blocks occupies a sender (road/sender.h); of these a system gets at most a quarter,
+ * A send that blocks occupies a sender (run/sender.h); of these a system gets at most a quarter,
  * beside its concurrency.  An endpoint in whose calls too many senders are lost gets no more until
  * one of them has returned.
  *

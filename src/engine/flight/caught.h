@@ -1,7 +1,7 @@
 /* caught.h - what a step of a dry flight made, kept in memory for who asked.
  *
  * Without one the parts of a dry flight are counted and forgotten.  Facts of a part are what its
- * parent and its head say, with the names of systems looked up (road/parts.h).
+ * parent and its head say, with the names of systems looked up (walk/parts.h).
  *
  * Bounded: parts and bytes have the limits that the caller gave, facts one of their own; what is
  * beyond fails the step with `limit`.

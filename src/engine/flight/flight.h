@@ -80,7 +80,7 @@ struct leg_answer {
 /* What a walk that cannot go on where it is waits for. */
 enum walk_need {
     WALK_NEEDS_THREAD, /* one that may block: the pool */
-    WALK_NEEDS_CAGE,   /* a process for its step (road/caging.h) */
+    WALK_NEEDS_CAGE,   /* a process for its step (walk/caging.h) */
     WALK_NEEDS_TURN,   /* the turn at a record (turns.h) */
     WALK_NEEDS_ANSWER, /* the answer of a service (asking/calling.h) */
 };
@@ -91,7 +91,7 @@ struct walk_visit {
     struct str sender, receiver, type;
 };
 
-/* How far the walk has come: all it needs to go on later, on another thread (road/walk.h). */
+/* How far the walk has come: all it needs to go on later, on another thread (walk/walk.h). */
 struct walk_at {
     bool begun;                      /* it has looked for the facts */
     bool entered;                    /* it has had a route, or the chain of its batch */
@@ -104,7 +104,7 @@ struct walk_at {
     enum walk_need need;             /* while it waits */
 };
 
-/* Who gets copies of the document, and of which bytes (road/copies.h). */
+/* Who gets copies of the document, and of which bytes (walk/copies.h). */
 struct flight_copies {
     const struct str *receivers; /* on the arena; names of systems */
     size_t count;
@@ -127,7 +127,7 @@ struct leg {
         LEG_NOT_NOTED,
         LEG_NOTED_WAITING,
         LEG_NOTED_SENDING
-    } noted;          /* what the store knows of it (road/slow.h); under the dispatcher's lock */
+    } noted;          /* what the store knows of it (run/slow.h); under the dispatcher's lock */
     bool loaded;      /* claimed as a row of the store; else made here, by a walk */
     bool probe;       /* the one attempt through an open breaker */
     bool blocking;    /* it occupies a sender, a thread that may block */
@@ -144,7 +144,7 @@ struct leg {
     struct payload_reader *reader; /* for bytes that are only in the store */
     struct err read_err;           /* why these could not be read */
     struct leg_answer *answer;     /* on `own`; NULL: none is kept */
-    struct answer_upload *upload;  /* on `own`: takes a large answer (road/answer_doc.h); NULL */
+    struct answer_upload *upload;  /* on `own`: takes a large answer (walk/answer_doc.h); NULL */
     struct answer_doc *document;   /* on `own`: is made with the settlement; NULL: none */
     int answer_came;               /* enum answer_came */
     struct verdict verdict;
@@ -186,17 +186,17 @@ struct flight {
     bool holds_large;      /* it holds stock->large */
     struct caged *caged;   /* at a step that runs in a process; on the arena */
     struct called *called; /* at a step that asks a service; on the arena */
-    struct parts *parts;   /* documents that its last step made (road/parts.h); NULL: none */
+    struct parts *parts;   /* documents that its last step made (walk/parts.h); NULL: none */
     struct flight_copies copies;
     struct variant *peeked;              /* whose first bytes are in memory, under stock->peeking */
-    struct answer_doc *answers;          /* of its steps (road/answer_doc.h) */
+    struct answer_doc *answers;          /* of its steps (walk/answer_doc.h) */
     struct offspring_part *answer_parts; /* of its steps and legs, for the settlement */
     size_t answer_count;
     struct answer_making *making;
     struct awaited *awaits; /* for the settlement; with room for `wait_room` */
     size_t wait_room;
 
-    /* Records (road/keyed.h, turns.h). */
+    /* Records (walk/keyed.h, turns.h). */
     bool reads_records;        /* what it sends is stored first: the next run could make others */
     struct set_write *records; /* those that the settlement writes, on the arena; NULL: none */
     struct turn *turn;         /* at a record; NULL: it has none */

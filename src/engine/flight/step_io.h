@@ -23,7 +23,7 @@
 struct payload_reader;
 struct upload;
 
-/* The record of a keyed step (road/keyed.h). */
+/* The record of a keyed step (walk/keyed.h). */
 struct step_record {
     const struct plan_step *step;
     struct str set, key;
@@ -62,7 +62,7 @@ struct step_io {
 typedef bool step_begins_part(struct service_io *io, const struct service_part *head,
                               struct service_failure *ret_failure);
 
-/* From the bytes at which the walk is.  `most`: of what comes out; `part`: road/parts.h. */
+/* From the bytes at which the walk is.  `most`: of what comes out; `part`: walk/parts.h. */
 void step_io_init(struct step_io *x, struct flight *f, const struct plan_step *s, int64_t most,
                   step_begins_part *part);
 void step_io_done(struct step_io *x); /* drops what was not taken; twice is fine */

@@ -12,8 +12,8 @@
 #include "base/require.h"
 #include "engine/intake/key_search.h"
 #include "engine/intake/sender_login.h"
-#include "engine/road/birth.h"
 #include "engine/road/road.h"
+#include "engine/run/birth.h"
 #include "engine/tally/refusals.h"
 #include "store/store.h"
 

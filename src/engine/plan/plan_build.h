@@ -1,4 +1,5 @@
-/* plan_build.h - the builder of plan.c, for the files that build parts of a plan. */
+/* plan_build.h - the builder of plan.c, for the files that build parts of a plan, and what they
+ * share. */
 #pragma once
 
 #include "core/settings.h"
@@ -15,6 +16,8 @@ struct builder {
     bool bad;                      /* a problem was added */
 };
 
+struct settings plan_settings(struct builder *b, const struct yaml_node *node,
+                              const struct option *common, const struct option *own);
 /* The settings of a step or a batch, whose results are bytes of documents. */
 struct settings plan_step_settings(struct builder *b, const struct yaml_node *node,
                                    const struct option *own);
@@ -29,6 +32,16 @@ bool plan_words(struct builder *b, enum name_kind kind, const void *first, size_
 #define WORDS_OF(b, kind, list, count, err)                                                   \
     plan_words((b), (kind), (list), sizeof *(list), (count), offsetof(typeof(*(list)), name), \
                offsetof(typeof(*(list)), word), (err))
+
+/* Makes an index of the name ids in structs of `size` bytes at `first`. */
+void plan_index_words(struct arena *a, struct plan_index *x, const void *first, size_t size,
+                      size_t count, size_t word_at);
+
+#define INDEX_WORDS(p, index, list, count)                                      \
+    plan_index_words(&(p)->arena, &(p)->index, (list), sizeof *(list), (count), \
+                     offsetof(typeof(*(list)), word))
+
+const struct plan_endpoint *plan_endpoint_named(const struct plan *p, struct str name);
 
 /* An extractor that finds the value of this expression, or list of them, as PLAN_KEY. */
 bool plan_compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err);

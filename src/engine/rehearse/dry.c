@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "engine/flight/flight.h"
-#include "engine/road/copies.h"
 #include "engine/road/road.h"
-#include "engine/road/walk.h"
-#include "engine/road/walk_facts.h"
+#include "engine/walk/copies.h"
+#include "engine/walk/walk.h"
+#include "engine/walk/walk_facts.h"
 #include "store/store.h"
 
 static struct str dry_copy(struct arena *a, struct str s)

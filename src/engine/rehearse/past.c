@@ -4,7 +4,7 @@
 
 #include "engine/flight/bytes.h"
 #include "engine/road/road.h"
-#include "engine/road/walk.h"
+#include "engine/walk/walk.h"
 #include "store/search/document.h"
 #include "store/store.h"
 
@@ -111,7 +111,7 @@ bool past_walk_with(struct past *p, struct plan *plan, bool given, struct past_w
     flight_fill(f, p->doc);
     f->plan = plan_ref(plan);
     f->config = plan->version;
-    if (p->keeps_all) /* a past run is repeated: with what was kept of it (road/called.h) */
+    if (p->keeps_all) /* a past run is repeated: with what was kept of it (walk/called.h) */
         f->past = p->doc->timeline;
     f->batch = plan_batch_find(plan, p->doc->gateway);
     if (f->batch == NULL && given)

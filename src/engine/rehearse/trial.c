@@ -5,7 +5,7 @@
 #include "core/timeline.h"
 #include "engine/flight/flight.h"
 #include "engine/road/road.h"
-#include "engine/road/walk.h"
+#include "engine/walk/walk.h"
 
 /* A dry flight with these bytes; NULL: there is no room for them. */
 static struct flight *trial_flight(struct road *r, struct plan *plan,

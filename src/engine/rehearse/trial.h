@@ -1,6 +1,6 @@
 /* trial.h - bytes that nobody sent, through one step or a whole way, without effect.
  *
- * The walk is a dry one (road/walk.h): nothing is sent, stored or counted.  A step that is caged
+ * The walk is a dry one (walk/walk.h): nothing is sent, stored or counted.  A step that is caged
  * runs in its process, as it does for a document of the road.
  *
  * Bounded: the bytes fit into memory (SERVICE_BYTES_MOST), parts are limited (TRIAL_PARTS_MOST and

@@ -2,29 +2,10 @@
  *
  * The road has the flights (flight.h) and the threads that carry them: workers walk, the transfer
  * thread and the senders send, the claimer claims tasks from the store, and everything ends in the
- * writer.  Its files, each above those that it needs:
+ * writer.  It is built in three rooms: what flights share (here), the steps of a document
+ * (engine/walk), and the way from the claim to the settlement (engine/run).
  *
- *   life        threads, wiring, start and stop
- *   claimer     claims tasks from the store             load        makes flights from them
- *   work        the workers                             birth       claim at birth
- *   send        one attempt of one delivery             doubt       systems that are not idempotent
- *   sender      calls of endpoints that block
- *   settling    commit 2                                slow        flights that take long
- *   walk        extract, route, steps                   join        members of batches (batcher.h)
- *   step        one step of a chain                     caging      walks that wait for a process
- *   walk_facts  who it is from and for                  parts       documents made of one
- *   outcome     from a verdict to a state               copies      one for each subscriber
- *   keyed       steps that read or keep a record
- *   answers     what receivers answered, to be kept     answer_doc  ... or made a document
- *   answer_take an answer on its way
- *   answering   what an incoming document answers
- *   order       ordered deliveries                      order_keep  flights that wait in a lane
- *   redrive     dead letters start again                endpoints   breakers and pauses, stored
- *   walking     what is known during a walk
- *   suspects    code that may have crashed the process  outbox      batches for other threads
- *   road        plans, clock, queues between threads (state.h)
- *
- * This header is for the rest of the engine; life.h starts and stops the road.
+ * This header is for the rest of the engine; run/life.h starts and stops the road.
  *
  * Under a configuration without routes no document is claimed: documents stay as received until a
  * version has routes.
@@ -39,14 +20,42 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "core/config.h"
 #include "engine/plan/plan.h"
 
+struct cage;
+struct cage_job;
+struct crew;
 struct dispatch;
 struct flight_stock;
+struct govern;
+struct mishaps;
+struct pool;
 struct road;
+struct store;
 struct transfer;
+struct ways;
 
 enum { FLIGHTS_MOST = 1024 };
+
+struct road_options {
+    struct store *store;
+    struct pool *pool;
+    struct crew *senders; /* calls that may hang; sender.h */
+    struct govern *govern;
+    struct mishaps *mishaps;
+    struct ways *ways;
+    enum config_area area; /* of this node */
+    size_t workers;
+    int64_t bytes_most;
+    const struct egress *egress; /* where deliveries may go */
+    /* The plan of a stored version: a reference, or NULL with *err.  Blocks. */
+    struct plan *(*plan_of)(void *arg, int64_t version, struct err *err);
+    void *arg;
+    /* Runs caged steps; NULL: cage_run().  Tests have no processes. */
+    void (*cage_run)(struct cage *c, struct cage_job *jobs, size_t count);
+    bool unclean; /* the process before did not stop in order: its last sends are unknown */
+};
 
 struct plan *road_plan(struct road *r); /* in force, a reference */
 /* The plan of a stored version, a reference; NULL with *err.  Blocks if it is not one of the last

@@ -1,12 +1,11 @@
-/* state.h - the internals of the road, for its own files: what its threads share, and the queues
- * between them.  It depends on none of the files that road.h lists above `road`. */
+/* state.h - the internals of the road, for its own rooms (road, walk, run): what its threads share,
+ * and the queues between them. */
 #pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "engine/flight/flight.h"
-#include "engine/road/life.h"
 #include "engine/road/outbox.h"
 #include "engine/road/road.h"
 #include "engine/road/suspects.h"

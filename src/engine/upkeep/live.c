@@ -14,7 +14,7 @@
 #include "engine/plan/folders.h"
 #include "engine/plan/outside.h"
 #include "engine/plan/plan.h"
-#include "engine/road/life.h"
+#include "engine/run/life.h"
 #include "engine/upkeep/live_files.h"
 #include "engine/upkeep/removal.h"
 #include "store/audit/audit.h"

@@ -7,7 +7,7 @@
  *
  * The method.  The delivery has a row and its task is claimed.  One transaction sets intent_us,
  * together with the number of the attempt, under the condition that the claim still holds.  Only
- * after its commit does the engine send (engine/road/doubt.c).  The settlement of the attempt
+ * after its commit does the engine send (engine/run/doubt.c).  The settlement of the attempt
  * writes intent_us again: 0, unless the receiver is to be asked about it later (`probe`).
  *
  * Invariants

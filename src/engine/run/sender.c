@@ -1,0 +1,355 @@
+#include "engine/run/sender.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/container_of.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/require.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/road/state.h"
+#include "engine/threads/crew.h"
+#include "store/kernel/node.h"
+#include "store/payload/payload.h"
+#include "store/store.h"
+
+#define RECOVER_PATIENCE_US (INT64_C(60) * CLOCK_S)
+
+enum { ARENA_MOST = 2 << 20 };
+
+enum errand { ERRAND_SEND, ERRAND_ASK, ERRAND_RECOVER };
+enum { NOT_NOTED, NOTED, NOT_WANTED }; /* a task in the recorder */
+
+/* One call, with everything that the connector may touch.  `leg` belongs to the flight: it is used
+ * before the call and after its end, and by lost() instead of the end. */
+struct outing {
+    struct crew_call call;
+    enum errand errand;
+    struct road *road;
+    struct plan *plan; /* a reference: keeps the endpoint alive */
+    const struct plan_endpoint *endpoint;
+    struct leg *leg; /* NULL for a recovery */
+    struct task task;
+    struct sender_ends ends;
+    struct task_code code; /* of the task, in the recorder */
+    _Atomic int noted;     /* decides who takes it out again */
+    bool refused;
+
+    struct arena arena;
+    struct facts facts;
+    struct sending sending;
+    struct payload_source source; /* of a large body ... */
+    struct payload_reader *reader;
+    struct err read_err;
+    struct verdict verdict;
+};
+
+/* ---- copies ---- */
+
+/* Pieces come from the store; a call that was given up reads no more: the store may be gone. */
+static bool next_piece(void *arg, struct str *ret, struct err *err)
+{
+    struct outing *o = arg;
+    struct store *s = o->road->store;
+
+    if (!call_own_begin(&o->call.call, err))
+        return false;
+    bool ok = (o->reader != NULL || payload_open(s, &o->source, &o->reader, err)) &&
+              payload_next(o->reader, ret, err);
+
+    call_alive(&o->call.call);
+    if (!ok)
+        o->read_err = *err;
+    return ok;
+}
+
+static void copy_sending(struct outing *o, const struct leg *p)
+{
+    struct arena *a = &o->arena;
+    struct sending *s = &o->sending;
+
+    *s = p->sending;
+    s->document = arena_copy(a, s->document);
+    s->delivery = arena_copy(a, s->delivery);
+    o->facts = facts_copy(a, s->facts);
+    s->facts = &o->facts;
+    s->name = arena_copy(a, s->name);
+    s->ctype = arena_copy(a, s->ctype);
+    s->gateway = arena_copy(a, s->gateway);
+    s->endpoint = arena_copy(a, s->endpoint);
+    s->traceparent = arena_copy(a, s->traceparent);
+    if (s->bytes.ptr != NULL) {
+        s->bytes = arena_copy(a, s->bytes);
+    } else {
+        o->source = p->variant->source;
+        s->next = next_piece;
+        s->next_arg = o;
+    }
+}
+
+/* ---- the recorder: a crash of this thread is the task's, a crash of another is not ---- */
+
+static void note_code(struct outing *o)
+{
+    int before = NOT_NOTED;
+
+    o->code = suspects_note(&o->road->suspects, &o->task);
+    if (!atomic_compare_exchange_strong(&o->noted, &before, NOTED)) /* given up meanwhile */
+        suspects_leave(&o->road->suspects, o->code);
+}
+
+static void forget_code(struct outing *o)
+{
+    if (atomic_exchange(&o->noted, NOT_WANTED) == NOTED)
+        suspects_leave(&o->road->suspects, o->code);
+}
+
+/* ---- on a thread of the crew ---- */
+
+static void outing_run(struct crew_call *call)
+{
+    struct outing *o = container_of(call, struct outing, call);
+    const struct plan_endpoint *e = o->endpoint;
+
+    if (o->errand == ERRAND_RECOVER) {
+        e->type->recover(e->self, &call->call);
+        return;
+    }
+    o->refused = o->ends.refused != NULL && !node_may_act(o->road->store);
+    if (o->refused) /* another node may have taken the task over */
+        return;
+    note_code(o);
+    (o->errand == ERRAND_SEND ? e->type->send : e->type->ask)(e->self, &o->sending, &call->call,
+                                                              &o->verdict);
+}
+
+static void outing_free(struct outing *o)
+{
+    payload_close(o->reader);
+    arena_done(&o->arena);
+    plan_unref(o->plan);
+    free(o);
+}
+
+static void recover_ended(struct road *r);
+
+static void outing_done(struct crew_call *call)
+{
+    struct outing *o = container_of(call, struct outing, call);
+    struct road *r = o->road;
+    struct leg *p = o->leg;
+
+    if (p != NULL) {
+        struct sender_ends ends = o->ends;
+        bool refused = o->refused;
+
+        forget_code(o);
+        p->verdict = o->verdict;
+        p->read_err = o->read_err;
+        outing_free(o);
+        if (!refused)
+            fault_point(SEND_ANSWERED);
+        (refused ? ends.refused : ends.ended)(p);
+        return;
+    }
+    outing_free(o);
+    recover_ended(r);
+}
+
+/* ---- given up ---- */
+
+static void tell_lost(const struct outing *o, bool committed)
+{
+    static const char *const errands[] = { "send", "ask", "recover" };
+
+    log_event(LOG_WARN, "endpoint.hang", kv_str("endpoint", o->endpoint->name),
+              kv_z("call", errands[o->errand]), kv_str("delivery", o->sending.delivery),
+              kv_int("ms", (clock_mono_us() - o->call.began_us) / CLOCK_MS),
+              kv_bool("unclear", committed),
+              kv_z("hint", "The receiver does not answer and cannot be interrupted: its thread is "
+                           "given up. Look after the share or the server behind it."));
+}
+
+/* On the crew's timekeeper, while outing_run() still hangs. */
+static void outing_lost(struct crew_call *call, bool committed)
+{
+    struct outing *o = container_of(call, struct outing, call);
+    struct leg *p = o->leg;
+    long long ms = (clock_mono_us() - call->began_us) / CLOCK_MS;
+
+    dispatch_lost(o->road->dispatch, o->endpoint->word);
+    tell_lost(o, committed);
+    if (p == NULL) {
+        recover_ended(o->road);
+        return;
+    }
+    forget_code(o);
+    p->verdict = (struct verdict){ .hung = true };
+    if (committed)
+        (void)verdict_say(&p->verdict, VERDICT_DOUBT,
+                          "it did not answer within %lld.%03lld s, and hangs still: whether it "
+                          "arrived is not known",
+                          ms / 1000, ms % 1000);
+    else
+        (void)verdict_say(&p->verdict, VERDICT_UNREACHED,
+                          "it did not answer within %lld.%03lld s, and hangs still: nothing was "
+                          "sent",
+                          ms / 1000, ms % 1000);
+    o->leg = NULL;
+    o->ends.ended(p);
+}
+
+static void outing_back(struct crew_call *call)
+{
+    struct outing *o = container_of(call, struct outing, call);
+
+    log_event(LOG_INFO, "endpoint.return", kv_str("endpoint", o->endpoint->name),
+              kv_int("ms", (clock_mono_us() - call->began_us) / CLOCK_MS));
+    dispatch_found(o->road->dispatch, o->endpoint->word);
+    outing_free(o);
+}
+
+/* ---- begin ---- */
+
+static struct outing *outing_new(struct road *r, struct plan *plan, const struct plan_endpoint *e,
+                                 enum errand errand)
+{
+    struct outing *o = NEW(struct outing);
+
+    *o = (struct outing){ .call = { .call = { .stop = &r->stopping },
+                                    .patience_us = e->timeout_us,
+                                    .run = outing_run,
+                                    .done = outing_done,
+                                    .lost = outing_lost,
+                                    .back = outing_back },
+                          .errand = errand,
+                          .road = r,
+                          .plan = plan_ref(plan),
+                          .endpoint = e,
+                          .arena = ARENA_INIT(ARENA_MOST) };
+    return o;
+}
+
+/* False: the node stops, and the crew may be gone. */
+static bool outing_submit(struct outing *o)
+{
+    struct road *r = o->road;
+
+    (void)pthread_mutex_lock(&r->mutex);
+    bool open = !r->senders_closed;
+
+    if (open)
+        crew_submit(r->senders, &o->call);
+    (void)pthread_mutex_unlock(&r->mutex);
+    if (!open)
+        outing_free(o);
+    return open;
+}
+
+static bool start(struct leg *p, enum errand errand, const struct sender_ends *ends)
+{
+    struct flight *f = p->flight;
+    struct road *r = f->road;
+    struct outing *o = outing_new(r, p->plan != NULL ? p->plan : f->plan, p->endpoint, errand);
+
+    o->leg = p;
+    o->ends = *ends;
+    copy_sending(o, p);
+    /* The time-out is over all for a body that is in memory, and counts silence above that. */
+    o->call.whole = o->sending.next == NULL;
+    o->task = f->settle.task;
+    return outing_submit(o);
+}
+
+bool sender_send(struct leg *p, const struct sender_ends *ends)
+{
+    return start(p, ERRAND_SEND, ends);
+}
+
+bool sender_ask(struct leg *p, const struct sender_ends *ends)
+{
+    return start(p, ERRAND_ASK, ends);
+}
+
+/* ---- recoveries ---- */
+
+static bool can_recover(const struct road *r, const struct plan_endpoint *e)
+{
+    return (e->area == CONFIG_ANYWHERE || e->area == r->options.area) && e->self != NULL &&
+           e->type->recover != NULL;
+}
+
+/* The next endpoint, counted as running, with a reference to its plan; NULL: enough are running, or
+ * none is left. */
+static const struct plan_endpoint *recover_next(struct road *r, struct plan **ret_plan)
+{
+    const struct plan_endpoint *e = NULL;
+    struct recovery *v = &r->recovery;
+    struct plan *over = NULL;
+
+    (void)pthread_mutex_lock(&r->mutex);
+    while (e == NULL && v->plan != NULL && v->running < RECOVERIES_MOST) {
+        if (v->next == v->plan->endpoint_count || r->senders_closed) {
+            over = v->plan;
+            v->plan = NULL;
+        } else if (can_recover(r, &v->plan->endpoints[v->next++])) {
+            e = &v->plan->endpoints[v->next - 1];
+            v->running++;
+            *ret_plan = plan_ref(v->plan);
+        }
+    }
+    (void)pthread_mutex_unlock(&r->mutex);
+    plan_unref(over);
+    return e;
+}
+
+/* False: a thread hangs in there already, or the node stops. */
+static bool recover_begin(struct road *r, struct plan *plan, const struct plan_endpoint *e)
+{
+    if (dispatch_is_hung(r->dispatch, e->word))
+        return false;
+    struct outing *o = outing_new(r, plan, e, ERRAND_RECOVER);
+
+    o->call.patience_us = RECOVER_PATIENCE_US;
+    return outing_submit(o);
+}
+
+static void recover_count_end(struct road *r)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    r->recovery.running--;
+    (void)pthread_mutex_unlock(&r->mutex);
+}
+
+static void recover_more(struct road *r)
+{
+    const struct plan_endpoint *e;
+    struct plan *plan;
+
+    while ((e = recover_next(r, &plan)) != NULL) {
+        if (!recover_begin(r, plan, e))
+            recover_count_end(r);
+        plan_unref(plan);
+    }
+}
+
+static void recover_ended(struct road *r)
+{
+    recover_count_end(r);
+    recover_more(r);
+}
+
+void sender_recover(struct road *r, struct plan *plan)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    struct plan *before = r->recovery.plan;
+
+    r->recovery.plan = plan_ref(plan);
+    r->recovery.next = 0;
+    (void)pthread_mutex_unlock(&r->mutex);
+    plan_unref(before);
+    recover_more(r);
+}

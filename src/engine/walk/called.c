@@ -1,0 +1,297 @@
+#include "engine/walk/called.h"
+
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "base/chance.h"
+#include "base/clock.h"
+#include "core/service_call.h"
+#include "engine/asking/calling.h"
+#include "engine/flight/bytes.h"
+#include "engine/flight/tries.h"
+#include "engine/road/outcome.h"
+#include "engine/road/state.h"
+#include "store/payload/payload.h"
+#include "store/store.h"
+
+static const struct service_call *rule_of_call(const struct plan_step *s)
+{
+    return s->service->http->call(s->self);
+}
+
+/* ---- the request ---- */
+
+/* By threads of the pool, while the flight waits. */
+static bool next_of_document(void *arg, struct str *ret, struct err *err)
+{
+    struct called *c = arg;
+
+    if ((c->reader == NULL &&
+         !payload_open(c->io.flight->stock->store, &c->io.in->source, &c->reader, err)) ||
+        !payload_next(c->reader, ret, err)) {
+        c->read_err = *err;
+        return false;
+    }
+    return true;
+}
+
+static bool put_answer(void *arg, struct str piece, struct err *err)
+{
+    struct called *c = arg;
+
+    return c->io.io.put(&c->io.io, piece, &c->failure) ||
+           err_set(err, ERR_TRANSIENT, 0, "%s", c->failure.message);
+}
+
+static struct str call_key(struct flight *f, const struct plan_step *s)
+{
+    char again[32] = "";
+
+    if (f->again > 0)
+        (void)snprintf(again, sizeof again, ":again%lld", (long long)f->again);
+    return str_of(arena_printf(&f->arena, "%s:%.*s:%lld%s", f->id, STR_ARG(s->name),
+                               (long long)f->step_count + 1, again));
+}
+
+static void fill_request(struct flight *f, const struct plan_step *s, struct called *c)
+{
+    struct variant *v = f->walk.bytes;
+
+    c->sending = (struct sending){ .document = str_of(f->id),
+                                   .delivery = call_key(f, s),
+                                   .facts = &f->facts,
+                                   .name = f->name,
+                                   .ctype = f->ctype,
+                                   .gateway = name_text(f->stock->store, f->gateway),
+                                   .endpoint = s->name,
+                                   .traceparent = str_of(f->traceparent),
+                                   .received_us = f->received_us,
+                                   .attempt = c->attempt,
+                                   .size = variant_size(v) };
+    if (variant_is_in_memory(v)) {
+        c->sending.bytes = buf_view(&v->buf);
+    } else {
+        c->sending.next = next_of_document;
+        c->sending.next_arg = c;
+    }
+    c->sink = (struct answer_sink){ .most = c->io.most, .put = put_answer, .arg = c };
+    c->transfer = (struct transfer){ .options = s->service->http->options(s->self),
+                                     .request = &c->request,
+                                     .sending = &c->sending,
+                                     .sink = &c->sink };
+}
+
+/* An answer that is joined with the document is in memory with it. */
+static int64_t answer_most(const struct plan_step *s)
+{
+    int64_t most = rule_of_call(s)->answer_most;
+
+    return s->service->http->join != NULL && most > SEGMENT_PAYLOAD_MOST ? SEGMENT_PAYLOAD_MOST
+                                                                         : most;
+}
+
+static enum way begin_called(struct flight *f, const struct plan_step *s, const struct tries *past)
+{
+    struct called *c = ARENA_NEW(&f->arena, struct called);
+    struct err err = { 0 };
+
+    if (!variant_rest(f, f->walk.bytes, &err)) {
+        outcome_again(f, &err);
+        return WAY_DEAD;
+    }
+    c->from_us = clock_mono_us();
+    c->attempt = past->count + 1;
+    c->first_us = past->first_us;
+    step_io_init(&c->io, f, s, answer_most(s), NULL);
+    fill_request(f, s, c);
+    f->called = c;
+    if (!s->service->http->prepare(s->self, &c->sending, &f->arena, &c->request, &c->verdict)) {
+        enum way way = step_dead(f, s, DEAD_SERVICE_FAILED, -1, c->verdict.message);
+
+        called_drop(f);
+        return way;
+    }
+    f->walk.need = WALK_NEEDS_ANSWER;
+    return WAY_WAITS;
+}
+
+/* ---- what was kept ---- */
+
+/* The store is read on a thread that may block. */
+static enum way use_kept(struct flight *f, const struct plan_step *s, const struct tries *past)
+{
+    int64_t from = clock_mono_us();
+    struct err err = { 0 };
+
+    if (!f->may_block && !f->dry) {
+        f->walk.need = WALK_NEEDS_THREAD;
+        return WAY_WAITS;
+    }
+    f->step_count++;
+    struct variant *v = variant_of_past(f, s->name, &past->bytes);
+
+    if ((f->dry || past->bytes.size <= SEGMENT_PAYLOAD_MOST) && !variant_load(f, v, &err)) {
+        outcome_read_failed(f, &err);
+        return WAY_DEAD;
+    }
+    flight_note(f, TIMELINE_STEP, TIMELINE_NOTED, s->name, -1,
+                "not asked again: its answer was kept");
+    return step_go_on(f, s, v, from);
+}
+
+static enum way ask_nobody(struct flight *f, const struct plan_step *s)
+{
+    struct err err = { 0 };
+
+    (void)err_set(
+        &err, ERR_TRANSIENT, 0,
+        "the step %.*s asks a service, which is not done here: what it would answer is not "
+        "known",
+        STR_ARG(s->name));
+    outcome_read_failed(f, &err);
+    return WAY_DEAD;
+}
+
+/* ---- the answer ---- */
+
+static enum way join_answer(struct flight *f, const struct plan_step *s, struct called *c)
+{
+    struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
+    AUTO(buf_done) struct buf out = BUF_INIT(SERVICE_BYTES_MOST);
+    struct service_document d = step_document(f);
+    struct err err = { 0 };
+
+    if (!step_load(f, &err)) {
+        outcome_read_failed(f, &err);
+        return WAY_DEAD;
+    }
+    if (!s->service->http->join(s->self, buf_view(&f->walk.bytes->buf), buf_view(&c->io.out),
+                                c->verdict.status, &d, &out, &failure))
+        return step_dead(f, s, failure.code, clock_mono_us() - c->from_us, failure.message);
+    f->step_count++;
+    struct variant *made = flight_add_made(f, s->name, &out);
+
+    made->is_kept = true;
+    return step_go_on(f, s, made, c->from_us);
+}
+
+/* Also an answer that is the same as the document is kept. */
+static enum way use_answer(struct flight *f, const struct plan_step *s, struct called *c)
+{
+    struct variant *made;
+
+    if (s->service->http->join != NULL)
+        return join_answer(f, s, c);
+    if (c->verdict.status == 204)
+        return step_none(f, s, c->from_us);
+    f->step_count++;
+    if (c->io.upload == NULL) {
+        made = flight_add_made(f, s->name, &c->io.out);
+    } else if (!step_io_take(&c->io, s->name, &made)) {
+        f->step_count--;
+        outcome_read_failed(f, &c->io.err);
+        return WAY_DEAD;
+    }
+    made->is_kept = made != f->walk.bytes;
+    return step_go_on(f, s, made, c->from_us);
+}
+
+/* By the rules of deliveries. */
+static enum way ask_again(struct flight *f, const struct plan_step *s, struct called *c)
+{
+    const struct retry_rule *rule = &rule_of_call(s)->retry;
+    int64_t now = road_now_us(f->road), took = clock_mono_us() - c->from_us;
+    int64_t first = c->first_us != 0 ? c->first_us : now - took;
+    int64_t due = now + retry_wait_us(rule, c->attempt, chance_u64());
+
+    if (due < now + c->verdict.retry_after_us)
+        due = now + c->verdict.retry_after_us;
+    if (retry_is_over(rule, first, due))
+        return step_dead(f, s, DEAD_RETRIES_EXHAUSTED, took, c->verdict.message);
+    if (f->expires_us != 0 && due > f->expires_us)
+        due = f->expires_us;
+    outcome_step_again(
+        f, s->name,
+        &(struct outcome_try){
+            .verdict = &c->verdict, .attempt = c->attempt, .took_us = took, .due_us = due });
+    return WAY_DEAD;
+}
+
+/* Nothing has happened but a wait: no line tells of it. */
+static enum way sent_away(struct flight *f, const struct calling_away *away)
+{
+    int64_t due = road_now_us(f->road) + away->wait_us;
+
+    if (f->expires_us != 0 && due > f->expires_us)
+        due = f->expires_us;
+    if (!f->recovered)
+        buf_clear(&f->timeline);
+    (void)snprintf(f->message, sizeof f->message, "%s", away->why);
+    if (away->failing)
+        outcome_held(f, due);
+    else
+        outcome_delayed(f, due);
+    return WAY_DEAD;
+}
+
+static enum way refuse_answer(struct flight *f, const struct plan_step *s, const struct called *c)
+{
+    (void)snprintf(f->message, sizeof f->message,
+                   "the answer of the service is larger than %lld bytes; see `most`",
+                   (long long)c->io.most);
+    return step_dead(f, s, DEAD_LIMIT, clock_mono_us() - c->from_us, f->message);
+}
+
+static enum way end_called(struct flight *f, const struct plan_step *s)
+{
+    struct called *c = f->called;
+
+    if (c->is_away)
+        return sent_away(f, &c->away);
+    if (c->read_err.kind != ERR_NONE || c->io.err.kind != ERR_NONE) {
+        outcome_read_failed(f, c->read_err.kind != ERR_NONE ? &c->read_err : &c->io.err);
+        return WAY_DEAD;
+    }
+    if (c->too_large || c->failure.message[0] != '\0')
+        return refuse_answer(f, s, c);
+    switch (c->verdict.kind) {
+    case VERDICT_DELIVERED:
+        return use_answer(f, s, c);
+    case VERDICT_REJECTED:
+        return step_dead(f, s, DEAD_REJECTED, clock_mono_us() - c->from_us, c->verdict.message);
+    case VERDICT_FAILED:
+        return step_dead(f, s, DEAD_SERVICE_FAILED, clock_mono_us() - c->from_us,
+                         c->verdict.message);
+    case VERDICT_RETRY:
+    case VERDICT_UNREACHED:
+    case VERDICT_CREDENTIAL:
+    case VERDICT_STRANGE:
+    case VERDICT_DOUBT:
+        break;
+    }
+    return ask_again(f, s, c);
+}
+
+void called_drop(struct flight *f)
+{
+    if (f->called == NULL)
+        return;
+    payload_close(f->called->reader);
+    step_io_done(&f->called->io);
+    f->called = NULL;
+}
+
+enum way called_run(struct flight *f, const struct plan_step *s)
+{
+    if (f->called != NULL) {
+        enum way way = end_called(f, s);
+
+        called_drop(f);
+        return way;
+    }
+    struct tries past = tries_of(f, s->name, f->step_count + 1);
+
+    if (past.has_bytes)
+        return use_kept(f, s, &past);
+    return f->dry ? ask_nobody(f, s) : begin_called(f, s, &past);
+}
