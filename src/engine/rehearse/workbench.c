@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "engine/dispatch/govern.h"
 #include "engine/plan/plan.h"
-#include "engine/road/road.h"
 #include "engine/run/life.h"
 #include "engine/run/sender.h"
 #include "engine/tally/mishaps.h"

@@ -5,11 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-
-struct plan;
-struct road;
-struct road_options;
+#include "engine/road/road.h"
 
 bool road_start(const struct road_options *options, struct road **ret, struct err *err);
 /* Starts the threads.  Call it after the first road_use(). */
