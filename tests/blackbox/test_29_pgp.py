@@ -164,6 +164,10 @@ def test_what_is_wrong_is_never_delivered(ways, gpg):
             assert "damaged" in dead(node, "open", changed), place
         for length in (len(message) - 1, len(message) - 40, len(message) // 2, 100, 5):
             assert dead(node, "open", message[:length]), length
+    large = gpg.encrypt(TEXT * 60, "ed", options=["--compress-algo", "none"])  # most of it was put before it ends
+    assert "damaged" in dead(node, "open", large[:-9] + bytes([large[-9] ^ 1]) + large[-8:])
+    assert "damaged" in dead(node, "open", large[:-1])
+    assert through(node, "open", large) == TEXT * 60
     assert "no integrity protection" in dead(node, "open", gpg.encrypt(
         TEXT, "rsa", options=["--rfc2440", "--cipher-algo", "AES256"]))
     assert "with a password" in dead(node, "open", gpg.run("--symmetric", stdin=TEXT))
