@@ -46,5 +46,5 @@ extern const struct option grammar_sql[];       /* dsn */
 extern const struct option grammar_headers[];   /* headers */
 extern const struct option grammar_file_name[]; /* name */
 extern const struct option grammar_limits[];    /* limits: of a step in a process of its own */
-extern const struct option grammar_asking[];    /* timeout connect_timeout retry breaker limits: of a
-                                                 * step that asks another service */
+extern const struct option grammar_asking[]; /* timeout connect_timeout retry breaker limits: of a
+                                              * step that asks another service */
