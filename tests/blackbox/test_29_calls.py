@@ -280,7 +280,7 @@ def test_it_is_asked_again(world):
     doc = node.accept("in", "a")
     seen = node.await_state(doc, "retrying", look=look, seconds=SECONDS)
     assert seen["error"] == {"code": "retry", "message": "the receiver answered 500: out of order"}
-    assert doc in node.cli("docs", "ls", "--state", "retrying", "--json").stdout
+    wait_for(lambda: doc in node.cli("docs", "ls", "--state", "retrying", "--error", "out of order", "--json").stdout, node)
     wait_for(lambda: service.count() >= 3, node)
     well.set()
     node.await_state(doc, "delivered", look=look, seconds=SECONDS)
@@ -438,7 +438,7 @@ def test_what_was_answered_is_not_asked_again(world):
     keys = service.keys()
     assert keys.pop(f"{doc}:call:1") == 1 and list(keys) == [f"{doc}:call:3"]
     assert any("its answer was kept" in (line["message"] or "") for line in lines_of(node, doc))
-    last = len(node.show(doc, "stages { number }")["stages"])
+    last = node.show(doc, "stages { stage }")["stages"][-1]["stage"]
     assert node.cli("docs", "payload", doc, "--stage", str(last)).stdout == "a-first/second"
 
 
@@ -555,14 +555,24 @@ def test_a_rehearsal_asks_nobody(world):
     ("call: { url: 'ftp://a.example/' }", "url"),
     ("call: { url: 'http://a.example/', parts: lines }", "json: and a JSON Pointer"),
     ("call: { url: 'http://a.example/', type: 'value:order' }", "for the parts of the answer"),
-    ("call: { url: 'http://a.example/', parts: 'json:/a' } }, { deliver: api", "ends the chain"),
-    ("call: { url: 'http://a.example/', headers: { Idempotency-Key: a } }", "cannot be set"),
 ])
 def test_mistakes(tmp_path, steps, said):
     file = tmp_path / "waybill.yaml"
     file.write_text(CONFIG.format(url="http://a.example", steps=f"      - {{ {steps} }}"))
-    got = run_program("check", "-c", str(file))
+    got = run_program("check", str(file))
     assert got.returncode != 0 and said in got.stdout + got.stderr, (got.stdout, got.stderr)
+
+
+def test_mistakes_that_a_node_finds(world, tmp_path):
+    """What is found when a version is built: it does not come into force."""
+    node, _, _ = world(shout, call)
+    for step, said in (("{ call: { url: 'http://a.example/', parts: 'json:/a', type: 'value:other' } }\n"
+                        "      - deliver: api", "ends the chain"),
+                       ("{ call: { url: 'http://a.example/', headers: { Idempotency-Key: a } } }", "cannot be set")):
+        file = tmp_path / "new.yaml"
+        file.write_text(CONFIG.format(url="http://a.example", steps=f"      - {step}"))
+        got = node.cli("apply", file)
+        assert got.returncode != 0 and said in got.stdout + got.stderr, (got.stdout, got.stderr)
 
 
 def test_the_example_of_the_help(world):
