@@ -224,6 +224,7 @@ class Writer:
                 "Time": '"2026-11-15T02:52:10Z"', "DeadBy": self.rnd.choice(["reason", "type"]),
                 "SeriesName": "accepted", "PayloadAs": self.rnd.choice(["text", "hex"]), "Long": "3",
                 "RehearseAgainst": self.rnd.choice(["happened", "live"]),
+                "ChildKind": self.rnd.choice(["copy", "part"]),
                 "DeadFilter": '{error:"no_route",where:[{name:"a",value:"b"}]}',
                 "Long": "7", "AuditFilter": '{actor:"text",since:"2026-11-15T02:52:10Z"}',
                 "ConfigFileInput": '[{path:"a.lua",text:"return 1"}]',
