@@ -59,7 +59,8 @@ void answer_doc_store(struct leg *p)
     bool keep = p->document != NULL && p->document->upload != NULL;
 
     if (answer_upload_end(p->upload, keep, &err)) {
-        fault_point(ANSWER_STORED);
+        if (keep)
+            fault_point(ANSWER_STORED);
         return;
     }
     p->document = NULL;
