@@ -315,6 +315,13 @@ export const rehearsePast = query<
   }
 }`);
 
+export const tryStep = query<{ tryStep: T.Trial | null }, { document: string; stage: number; step: string }>(`query ($document: ID!, $stage: Int, $step: String!) {
+  tryStep(document: $document, stage: $stage, step: $step) {
+    problems { ${PROBLEM} } end count notes duration memory error { code message }
+    results { sender receiver type size text truncated isText }
+  }
+}`);
+
 export const keys = query<{ keys: T.Key[] }>(`query {
   keys { id gateway title systems from made expires used }
 }`);

@@ -455,6 +455,25 @@ export interface RehearsedWay {
   error: CodeAndMessage | null;
 }
 
+export interface Trial {
+  problems: Problem[];
+  end: "bytes" | "parts" | "none" | "dead" | null;
+  count: number;
+  notes: string[];
+  duration: number | null;
+  memory: number | null;
+  error: { code: string; message: string } | null;
+  results: {
+    sender: string | null;
+    receiver: string | null;
+    type: string | null;
+    size: number;
+    text: string;
+    truncated: boolean;
+    isText: boolean;
+  }[];
+}
+
 export interface RehearsedPast {
   problems: Problem[];
   looked: number;

@@ -1,13 +1,17 @@
 """Every configuration under examples/ does what its README says."""
 import http.server
+import os
 import re
 import shutil
+import socket
+import subprocess
 import threading
 import time
+import urllib.request
 
 import pytest
 
-from running_node import ROOT, run_program
+from running_node import BINARY, ROOT, clean_environment, run_program
 
 EXAMPLES = ROOT / "examples"
 SECONDS = 30
@@ -65,6 +69,13 @@ def example(make_node, receiver):
     return start
 
 
+def wait_until(condition):
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def wait_for(node, what, condition):
     deadline = time.monotonic() + SECONDS
     while not (got := condition()):
@@ -91,7 +102,8 @@ def files_in(folder):
 
 
 @pytest.mark.parametrize("name", sorted(str(p.relative_to(EXAMPLES))
-                                        for p in EXAMPLES.rglob("*.yaml")))
+                                        for p in EXAMPLES.rglob("*.yaml")
+                                        if not p.name.endswith(".facts.yaml")))
 def test_is_valid(name):
     got = run_program("check", EXAMPLES / name)
     assert got.returncode == 0, got.stdout
@@ -101,6 +113,126 @@ def test_every_folder_has_a_readme():
     for folder in (p for p in EXAMPLES.iterdir() if p.is_dir()):
         assert (folder / "README.md").exists() and (folder / "waybill.yaml").exists()
         assert f"({folder.name})" in (EXAMPLES / "README.md").read_text()
+
+
+TESTED = sorted(p.name for p in EXAMPLES.iterdir() if list(p.glob("*.in.*")))
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_its_test_files_pass(name):
+    got = run_program("test", EXAMPLES / name)
+    assert got.returncode == 0 and got.stdout.endswith(" passed\n"), got.stdout + got.stderr
+
+
+class Reader:
+    """Somebody who types what the README of an example says, in a copy of its folder."""
+
+    def __init__(self, folder, port):
+        self.folder, self.port, self.nodes = folder, port, []
+        self.bin = folder / ".bin"
+        self.bin.mkdir()
+        self.env = dict(clean_environment(), PATH=f"{self.bin}:{os.environ['PATH']}")
+        program = self.bin / "waybill"
+        program.write_text(f"""#!/bin/sh
+case $1 in send|docs|batches|dead) exec {BINARY} "$@" --url http://127.0.0.1:{port};; esac
+exec {BINARY} "$@"
+""")
+        program.chmod(0o755)
+        config = folder / "waybill.yaml"
+        config.write_text(config.read_text().replace(":8480", f":{port}"))
+
+    def blocks(self):
+        return re.findall(r"^```sh\n(.*?)^```", (self.folder / "README.md").read_text(), re.M | re.S)
+
+    def serve(self, block):
+        command = "exec > node.log 2>&1; " + block.replace("waybill serve", "exec waybill serve")
+        node = subprocess.Popen(["sh", "-e", "-c", command], cwd=self.folder, env=self.env)
+        self.nodes.append(node)
+        deadline = time.monotonic() + SECONDS
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5):
+                    return
+            except OSError:
+                assert node.poll() is None and time.monotonic() < deadline, (self.folder / "node.log").read_text()
+                time.sleep(0.05)
+
+    def type(self, block):
+        """The output; the last commands look at what the node has done, so they may come too early."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            got = subprocess.run(["sh", "-e", "-c", block], cwd=self.folder, env=self.env, capture_output=True,
+                                 text=True, timeout=4 * SECONDS, check=False)
+            if got.returncode == 0:
+                return got.stdout
+            assert time.monotonic() < deadline, got.stdout + got.stderr
+            time.sleep(0.1)
+
+    def type_all(self):
+        said = []
+        for block in self.blocks():
+            if "waybill serve" in block:
+                self.serve(block)
+            elif "waybill send" in block:  # never twice
+                got = subprocess.run(["sh", "-e", "-c", block], cwd=self.folder, env=self.env, capture_output=True,
+                                     text=True, timeout=4 * SECONDS, check=False)
+                assert got.returncode == 0, got.stdout + got.stderr
+                said.append(got.stdout)
+            else:
+                said.append(self.type(block))
+        return said
+
+    def close(self):
+        for node in self.nodes:
+            node.terminate()
+            node.wait(SECONDS)
+
+
+@pytest.fixture
+def reader(tmp_path):
+    made = []
+
+    def read(name):
+        folder = tmp_path / name
+        shutil.copytree(EXAMPLES / name, folder)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        made.append(Reader(folder, port))
+        return made[-1]
+    yield read
+    for one in made:
+        one.close()
+
+
+def test_pass_through(reader):
+    one = reader("pass-through")
+    assert one.type_all()[0] == "2 passed\n"
+    wait_until(lambda: one.type("waybill docs ls").count("delivered") == 2)
+
+
+def test_hl7_to_json(reader):
+    said = reader("hl7-to-json").type_all()
+    assert '"patient":"4711"' in said[0] and said[1] == "3 passed\n"
+    assert said[-1] == "".join((EXAMPLES / "hl7-to-json" / f"{case}.out.json").read_text()
+                               for case in ("admit", "result"))
+
+
+def test_xml_split(reader):
+    one = reader("xml-split")
+    said = one.type_all()
+    assert said[0] == "3 passed\n"
+    wait_until(lambda: len(list((one.folder / "finance").glob("*.xml"))) == 1
+               and len(list((one.folder / "outbox").glob("*.xml"))) == 2)
+    expected = [(EXAMPLES / "xml-split" / f"day.out.{n}.xml").read_bytes() for n in (1, 2, 3)]
+    assert sorted(p.read_bytes() for p in (one.folder / "outbox").glob("*.xml")) == sorted([expected[0], expected[2]])
+    assert [p.read_bytes() for p in (one.folder / "finance").glob("*.xml")] == [expected[1]]
+
+
+def test_nightly_batch(reader):
+    said = reader("nightly-batch").type_all()
+    assert said[0] == "2 passed\n"
+    assert said[-1] == "till;amount\nt1;12.50\nt2;3.00\n"
 
 
 @pytest.mark.smoke

@@ -31,10 +31,10 @@ routes:
 """
 
 
-def commands():
+def commands(title):
     """What CONTRIBUTING says to type, for the build that is being tested."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
-    section = text[text.index("## Add a connector in ten minutes"):]
+    section = text[text.index(f"## {title}\n"):]
     return re.search(r"```sh\n(.*?)```", section, re.S).group(1).replace("debug", BUILD.name)
 
 
@@ -52,7 +52,7 @@ def tree(tmp_path_factory):
     (copy / "build").mkdir()
     for name in ("deps", "console"):
         (copy / "build" / name).symlink_to(ROOT / "build" / name)
-    made = run(["sh", "-e", "-c", commands()], copy, REUSE_ROOT=str(ROOT), REUSE_BUILD=str(BUILD),
+    made = run(["sh", "-e", "-c", commands("Add a connector in ten minutes")], copy, REUSE_ROOT=str(ROOT), REUSE_BUILD=str(BUILD),
                CMAKE_C_COMPILER_LAUNCHER=str(HERE / "reuse_objects"))
     assert made.returncode == 0, made.stdout[-4000:] + made.stderr[-4000:]
     return copy
@@ -99,6 +99,11 @@ def test_help_and_check_know_them(tree, tmp_path):
     for said in ("gateway `hello` needs `text`", "did you mean `text`?", "did you mean `board`?",
                  "allowed: http, file, board; planned: ftp"):
         assert said in got.stdout
+
+
+def test_a_service_is_tried_and_tested(tree):
+    got = run(["sh", "-e", "-c", commands("Add a service")], tree)
+    assert (got.returncode, got.stdout) == (0, "GOOD MORNING!!1 passed\n"), got.stdout + got.stderr
 
 
 def test_a_document_runs_through_them(tree, make_node, tmp_path):

@@ -125,6 +125,13 @@ void api_page_goes_on(struct graphql_call *call, struct api_page *page, int64_t 
 struct config_files;
 bool api_config_files(struct graphql_call *call, struct config_files *ret, struct err *err);
 
+/* The bytes of a stage, at most the cap of `to`: a longer one is ERR_LIMIT.  *ret_found false:
+ * there is no such stage. */
+struct buf;
+struct document_view;
+bool api_read_stage(struct graphql_call *call, struct document_view *v, int64_t stage,
+                    struct buf *to, bool *ret_found, struct err *err);
+
 /* A list of Problem: copied into an arena, and as the answer to a field. */
 struct problem_list;
 const struct problem_list *api_keep_problems(struct arena *a, const struct problem_list *from);

@@ -3,6 +3,7 @@
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
 #include "admin/view/document_view.h"
+#include "admin/view/payload_diff.h"
 #include "base/auto.h"
 #include "base/base64.h"
 #include "base/clock.h"
@@ -155,14 +156,6 @@ static struct str without_cut_end(struct str s)
     return s;
 }
 
-static bool looks_like_text(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if ((unsigned char)s.ptr[i] < ' ' && (s.ptr[i] < '\t' || s.ptr[i] > '\r'))
-            return false;
-    return str_is_utf8(s);
-}
-
 static void put_hex(struct buf *to, struct str s)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -181,7 +174,7 @@ static bool write_part(struct graphql_call *call, struct str part, struct payloa
     if (str_is(as, "text") && p->truncated)
         part = without_cut_end(part);
     p->bytes = (int64_t)part.len;
-    p->is_text = looks_like_text(part);
+    p->is_text = payload_is_text(part);
     if (str_is(as, "hex"))
         put_hex(&text, part);
     else if (!str_is(as, "base64"))
@@ -237,6 +230,25 @@ static bool doc_payload(struct graphql_call *call, struct err *err)
 
     return api_payload_read_stage(call, &v->doc, p, &part, err) &&
            write_part(call, buf_view(&part), p, err) && graphql_set_object(call, p);
+}
+
+bool api_read_stage(struct graphql_call *call, struct document_view *v, int64_t stage,
+                    struct buf *to, bool *ret_found, struct err *err)
+{
+    struct payload p = { .stage = stage, .source = v->doc.source };
+
+    *ret_found = false;
+    if (!document_view_load(api_engine(call), v, call->arena, err))
+        return false;
+    if (stage < 0 ||
+        (stage > 0 && document_view_stage(&v->doc, stage, call->arena, &p.source) == NULL))
+        return true;
+    *ret_found = true;
+    if (!api_payload_read_stage(call, &v->doc, &p, to, err))
+        return false;
+    return p.source.size == (int64_t)to->len ||
+           err_set(err, ERR_LIMIT, 0, "stage %lld has %lld bytes; at most %zu are tried here",
+                   (long long)stage, (long long)p.source.size, to->cap);
 }
 
 /* ---- answers ---- */

@@ -1,10 +1,13 @@
-/* rehearse.c - rehearsal of a proposed configuration with past documents: Query.rehearsePast. */
+/* rehearse.c - rehearsal of a proposed configuration with past documents: Query.rehearsePast; and
+ * of one step with a stage of a document: Query.tryStep. */
 #include <string.h>
 
 #include "admin/api/audit.h"
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
+#include "admin/view/document_view.h"
 #include "admin/view/payload_diff.h"
+#include "admin/view/trial_view.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "core/config.h"
@@ -357,6 +360,89 @@ static bool way_error(struct graphql_call *call, struct err *err)
     return graphql_set_object(call, e);
 }
 
+/* ---- one step on a stage of a document ---- */
+
+/* A document whose payload the caller may not see is answered as one that does not exist. */
+static bool tried_document(struct graphql_call *call, struct document_view *ret, bool *ret_found,
+                           struct err *err)
+{
+    struct document doc;
+    struct id id;
+
+    *ret_found = false;
+    if (!id_parse(graphql_arg_text(call, "document"), &id))
+        return true;
+    if (!api_get_document(call, RIGHT_PAYLOAD, &id, &doc, ret_found, err))
+        return false;
+    return !*ret_found || document_view_make(api_engine(call), &doc, false, call->arena, ret, err);
+}
+
+static bool try_step(struct graphql_call *call, struct err *err)
+{
+    AUTO(problem_list_done) struct problem_list problems = PROBLEM_LIST_INIT;
+    AUTO(buf_done) struct buf bytes = BUF_INIT(TRIAL_VIEW_IN);
+    struct trial_view *t = ARENA_NEW(call->arena, struct trial_view);
+    int64_t stage = 0, from = clock_mono_us();
+    struct document_view v;
+    bool found;
+
+    *t = (struct trial_view){ .duration = -1 };
+    (void)graphql_arg_int(call, "stage", &stage);
+    if (!tried_document(call, &v, &found, err) ||
+        (found && !api_read_stage(call, &v, stage, &bytes, &found, err)))
+        return false;
+    if (!found)
+        return graphql_set_null(call);
+    bool ok = trial_view_make(api_engine(call), &v, buf_view(&bytes),
+                              graphql_arg_text(call, "step"), call->arena, &problems, t, err);
+
+    graphql_lend(call, clock_mono_us() - from); /* its limit of time is that of the step */
+    t->problems = api_keep_problems(call->arena, &problems);
+    return (ok || problems.count > 0) && graphql_set_object(call, t);
+}
+
+static bool trial_problems(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return api_set_problems(call, ((const struct trial_view *)call->parent)->problems);
+}
+
+static bool trial_results(struct graphql_call *call, struct err *err)
+{
+    const struct trial_view *t = call->parent;
+
+    (void)err;
+    return graphql_set_structs(call, t->results, t->shown, sizeof t->results[0]);
+}
+
+static bool trial_notes(struct graphql_call *call, struct err *err)
+{
+    const struct trial_view *t = call->parent;
+
+    (void)err;
+    return graphql_set_texts(call, t->notes, t->note_count);
+}
+
+static bool trial_duration(struct graphql_call *call, struct err *err)
+{
+    const struct trial_view *t = call->parent;
+
+    (void)err;
+    return t->duration >= 0 ? graphql_set_int(call, t->duration) : graphql_set_null(call);
+}
+
+static bool trial_error(struct graphql_call *call, struct err *err)
+{
+    const struct trial_view *t = call->parent;
+    struct api_error *e = ARENA_NEW(call->arena, struct api_error);
+
+    (void)err;
+    if (t->code.ptr == NULL)
+        return graphql_set_null(call);
+    *e = (struct api_error){ .code = t->code, .message = t->message };
+    return graphql_set_object(call, e);
+}
+
 const struct graphql_resolver api_rehearse[] = {
     { .field = "Query.rehearsePast", .fn = rehearse_past },
     { .field = "RehearsedPast.problems", .fn = past_problems },
@@ -393,5 +479,21 @@ const struct graphql_resolver api_rehearse[] = {
     GRAPHQL_MEMBER("RehearsedPayload.cut", struct shown_payload, cut),
     { .field = "RehearsedLeft.id", .fn = left_id },
     GRAPHQL_MEMBER("RehearsedLeft.message", struct shown_left, message),
+    { .field = "Query.tryStep", .fn = try_step },
+    { .field = "Trial.problems", .fn = trial_problems },
+    GRAPHQL_MEMBER("Trial.end", struct trial_view, end),
+    { .field = "Trial.results", .fn = trial_results },
+    GRAPHQL_MEMBER("Trial.count", struct trial_view, count),
+    { .field = "Trial.notes", .fn = trial_notes },
+    { .field = "Trial.duration", .fn = trial_duration },
+    API_NUMBER_AT("Trial.memory", struct trial_view, memory),
+    { .field = "Trial.error", .fn = trial_error },
+    GRAPHQL_MEMBER("TrialResult.sender", struct trial_result_view, facts.sender),
+    GRAPHQL_MEMBER("TrialResult.receiver", struct trial_result_view, facts.receiver),
+    GRAPHQL_MEMBER("TrialResult.type", struct trial_result_view, facts.type),
+    GRAPHQL_MEMBER("TrialResult.size", struct trial_result_view, size),
+    GRAPHQL_MEMBER("TrialResult.text", struct trial_result_view, text),
+    GRAPHQL_MEMBER("TrialResult.truncated", struct trial_result_view, truncated),
+    GRAPHQL_MEMBER("TrialResult.isText", struct trial_result_view, is_text),
 };
 const size_t api_rehearse_count = sizeof api_rehearse / sizeof api_rehearse[0];

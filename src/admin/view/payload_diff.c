@@ -7,14 +7,17 @@
 
 enum { BROKEN_MOST = PAYLOAD_DIFF_IN * 2, ALL_MOST = PAYLOAD_DIFF_IN * 8 };
 
+bool payload_is_text(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if ((unsigned char)s.ptr[i] < ' ' && (s.ptr[i] < '\t' || s.ptr[i] > '\r'))
+            return false;
+    return str_is_utf8(s);
+}
+
 static bool payload_diff_is_text(struct str s)
 {
-    if (s.len > PAYLOAD_DIFF_IN || !str_is_utf8(s))
-        return false;
-    for (size_t i = 0; i < s.len; i++)
-        if ((unsigned char)s.ptr[i] < ' ' && strchr("\t\n\r\f", s.ptr[i]) == NULL)
-            return false;
-    return memchr(s.ptr, '\0', s.len) == NULL;
+    return s.len <= PAYLOAD_DIFF_IN && payload_is_text(s);
 }
 
 /* Delimiters that end a tag, a value or a segment. */

@@ -16,6 +16,9 @@ enum {
     PAYLOAD_DIFF_OUT = 4 << 10
 };
 
+/* UTF-8 without control characters but blanks and line breaks. */
+bool payload_is_text(struct str s);
+
 /* Appends up to PAYLOAD_DIFF_OUT bytes, cut at the end of a line if possible; *ret_cut: the
  * difference is longer.  False: a payload is not text or too long, and nothing was appended. */
 bool payload_diff(struct str was, struct str would, struct buf *to, bool *ret_cut);

@@ -89,6 +89,7 @@ struct asking {
     struct live *live;
     const char *file;
     bool force, failed;
+    struct str step; /* of struct live_change */
     struct err err;
 };
 
@@ -110,6 +111,8 @@ static struct config *live_load(struct live *l, struct str text, const char *nam
                                             .ask_zones = asking != NULL,
                                             .refuse = asking != NULL && !asking->force,
                                             .node = l->o.node,
+                                            .step =
+                                                asking != NULL ? asking->step : (struct str){ 0 },
                                             .also = asking != NULL ? ask_outside : NULL,
                                             .also_arg = asking };
     struct config *c = config_load(text, name, &options, report);
@@ -416,7 +419,9 @@ static struct config *load_change(struct live *l, const struct live_change *chan
                                   struct config_report *report, struct err *err)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
-    struct asking asking = { .live = l, .file = "the text", .force = change->force };
+    struct asking asking = {
+        .live = l, .file = "the text", .force = change->force, .step = change->step
+    };
     struct config_files files = { 0 };
     bool ok = true;
 
@@ -453,7 +458,8 @@ bool live_propose(struct live *l, const struct live_change *change, struct confi
         struct config *in_force = config_ref(l->config);
 
         (void)pthread_mutex_unlock(&l->mutex);
-        poller_try(l->o.poller, c, &report->problems);
+        if (change->step.ptr == NULL)
+            poller_try(l->o.poller, c, &report->problems);
         ok = plan_build_apart(c, l->o.connectors, l->o.store, in_force, &report->problems, &plan,
                               err);
         config_unref(in_force);

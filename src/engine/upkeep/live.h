@@ -55,6 +55,9 @@ struct live_change {
     const struct config_files *files;
     int64_t files_of;
     bool beside_file;
+    /* For live_propose(): a step to be tried takes the place of its routes, and problems have their
+     * places in it.  ptr NULL: none. */
+    struct str step;
 };
 
 /* False with problems in the report: nothing was changed.  False with err set: it could not be

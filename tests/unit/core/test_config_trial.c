@@ -7,7 +7,7 @@
 #define TEXT                                                                                       \
     "services: { tidy: { replace: { find: x, with: y } } }\n"                                      \
     "endpoints: { e: { kind: http, system: s, url: \"http://h/\" } }\n"                            \
-    "systems: { s: {} }\n"                                                                         \
+    "systems: { s: {} }\ntypes: { \"*\": {} }\n"                                                   \
     "routes: [ { name: a, do: [ deliver: e ] }, { name: b, when: { type: b }, do: [ drop: no ] } " \
     "]\n"
 

@@ -13,6 +13,7 @@ import { Actions } from "./actions";
 import { Deliveries, WhyItWaits } from "./deliveries";
 import { Timeline } from "./timeline";
 import { TracePicture } from "./trace";
+import { TryStep } from "./try";
 import { Waybill } from "./waybill";
 
 const MOVING_MS = 2000;
@@ -41,6 +42,7 @@ export function DocumentPage({ rest }: { rest: string }) {
 function Detail({ document: d, onChanged }: { document: DocumentDetail; onChanged: () => void }) {
   const [chosen, setChosen] = useState(-1);
   const mayLook = useCan("payload");
+  const mayConfigure = useCan("configure");
   return (
     <>
       <div class="title">
@@ -67,6 +69,7 @@ function Detail({ document: d, onChanged }: { document: DocumentDetail; onChange
           <Deliveries document={d.id} deliveries={d.deliveries} />
           {mayLook && <PayloadViewer id={d.id} stages={d.stages} />}
           {mayLook && d.editOf && <EditChanges id={d.id} />}
+          {mayLook && mayConfigure && <TryStep id={d.id} stages={d.stages} />}
           <section class="card">
             <header>
               <h2>Timeline</h2>
