@@ -63,16 +63,27 @@ def large(bench):
 
 
 def upload(node, mebibytes):
-    """One chunked POST, made up as it goes.  Gives the document's id and the digest sent."""
-    block, digest = bytearray(os.urandom(MIB)), hashlib.sha256()
+    """Bytes made up as they go.  Gives the document's id and the digest sent."""
+    digest = hashlib.sha256()
+
+    def blocks():
+        block = bytearray(os.urandom(MIB))
+        for number in range(mebibytes):
+            block[:8] = number.to_bytes(8, "big")
+            digest.update(block)
+            yield block
+
+    return send_pieces(node, blocks()), digest.hexdigest()
+
+
+def send_pieces(node, pieces):
+    """One chunked POST; gives the document's id."""
     with socket.create_connection(("127.0.0.1", node.port), timeout=120) as wire:
         wire.sendall((f"POST /in/{GATEWAY} HTTP/1.1\r\nHost: localhost\r\n"
                       f"Authorization: Bearer {node.key}\r\nTransfer-Encoding: chunked\r\n"
                       "Content-Type: application/octet-stream\r\n\r\n").encode())
-        for number in range(mebibytes):
-            block[:8] = number.to_bytes(8, "big")
-            digest.update(block)
-            wire.sendall(b"%x\r\n" % MIB + block + b"\r\n")
+        for piece in pieces:
+            wire.sendall(b"%x\r\n" % len(piece) + piece + b"\r\n")
         wire.sendall(b"0\r\n\r\n")
         answer = b""
         while b'"}' not in answer:
@@ -83,7 +94,7 @@ def upload(node, mebibytes):
     head, _, body = answer.partition(b"\r\n\r\n")
     if b" 202 " not in head.partition(b"\r\n")[0]:
         raise RigError(f"the large body was answered with {answer[:200]!r}")
-    return json.loads(body)["document"], digest.hexdigest()
+    return json.loads(body)["document"]
 
 
 def flow(acks, began, ended):

@@ -62,11 +62,12 @@ def _latency(said, percent):
 class Bench:
     """What the benchmarks share: programs, a place on the disk that counts, the cluster."""
 
-    def __init__(self, root, binary, quick, instead=None):
+    def __init__(self, root, binary, quick, instead=None, before=None):
         self.root = root
         self.binary = binary
         self.quick = quick
         self.instead = instead      # measured in the product's place, see road.py
+        self.before = before        # an older program to compare with, see cage.py
         self.folder = root / f"build/bench/{os.getpid()}"
         self.folder.mkdir(parents=True)
         self.failures = []

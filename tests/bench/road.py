@@ -27,8 +27,8 @@ STILL_SECONDS = 0.3     # a reference that delivers nothing for so long has deli
 EXTRACT = {"sender": '"json:/from"', "receiver": '"json:/to"', "type": '"json:/kind"'}
 
 
-def configuration(ports, concurrency=CONCURRENCY, endpoint=None, system=None, order=None, files=None):
-    """Ten systems, each with an endpoint on its port, and a route for each of 10 x 10 x 10.
+def configuration(ports, concurrency=CONCURRENCY, endpoint=None, system=None, order=None, files=None, routes=None):
+    """Ten systems, each with an endpoint on its port, and a route for each of 10 x 10 x 10, or those given.
 
     `endpoint` has more settings for some of them, as YAML: {"s9": "retry: { first: 12h }"}; `system`
     has those of systems, in place of the usual ones, `order` more for all of them; `files` has the
@@ -45,7 +45,8 @@ def configuration(ports, concurrency=CONCURRENCY, endpoint=None, system=None, or
                  f'kind: http, url: "http://127.0.0.1:{port}/in"')
         lines.append(f"  to-{system}: {{ {place}, system: {system}{', ' + more if more else ''} }}")
     lines.append("routes:")
-    for sender in SYSTEMS:
+    lines += routes or []
+    for sender in SYSTEMS if routes is None else ():
         for receiver in SYSTEMS:
             for kind in TYPES:
                 lines += [f"  - name: {sender}-{receiver}-{kind}",
@@ -131,9 +132,9 @@ class Pipe:
 class Product:
     """A node with the configuration above."""
 
-    def __init__(self, bench, store, ports, **options):
+    def __init__(self, bench, store, ports, extract=None, **options):
         self.bench = bench
-        self.node = bench.node(store, gateway={"auth": "none", "extract": EXTRACT},
+        self.node = bench.node(store, gateway={"auth": "none", "extract": extract or EXTRACT},
                                more=configuration(ports, **options))
         try:
             self.node.start()
@@ -194,11 +195,11 @@ class Carried:
     raw: float = 0
 
 
-def carry(pipe, receiver, seconds, to="s0"):
+def carry(pipe, receiver, seconds, to="s0", script="orders"):
     """Orders from 64 connections for some seconds; p50 and p99 are those of the first system."""
     receiver.reset()
     meter = pipe.meter()
-    run = wrk("orders", pipe.port, seconds, "none", to=to)
+    run = wrk(script, pipe.port, seconds, "none", to=to)
     pipe.drain(receiver, meter, run.requests)
     used = meter()
     stats = receiver.stats()
