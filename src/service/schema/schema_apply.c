@@ -86,6 +86,41 @@ static enum schema_turn schema_apply_all(struct schema_walk *w, const struct sch
     return turn == TURN_BROKEN ? TURN_BROKEN : schema_begin_next(w, r, turn);
 }
 
+static uint32_t schema_depth_of(struct schema_walk *w, uint32_t node)
+{
+    uint32_t depth = 0;
+
+    while ((node = w->doc.nodes[node].parent) != JSON_TREE_NONE)
+        depth++;
+    (void)schema_work(w, depth / 8);
+    return depth;
+}
+
+/* One of several subschemas does not fit. */
+static void schema_keep_furthest(struct schema_walk *w, struct schema_frame *f)
+{
+    uint32_t depth = schema_depth_of(w, w->broken.node);
+
+    if (f->furthest_depth >= depth)
+        return;
+    f->furthest = w->broken;
+    f->furthest_depth = depth;
+}
+
+/* The message is about the subschema that got furthest into the value: it was probably meant.  If
+ * all of them broke at the value itself, none is better than another, and the rule is `anyOf`. */
+static enum schema_turn schema_none_fits(struct schema_walk *w)
+{
+    const struct schema_frame *f = schema_top(w);
+
+    if (f->furthest_depth <= schema_depth_of(w, f->node)) {
+        w->broken.detail = 0;
+        return schema_broken(w);
+    }
+    w->broken = f->furthest;
+    return TURN_BROKEN;
+}
+
 /* Who tracks needs the marks of all that fit. */
 static enum schema_turn schema_apply_any(struct schema_walk *w, const struct schema_rule *r,
                                          enum schema_turn turn)
@@ -93,12 +128,14 @@ static enum schema_turn schema_apply_any(struct schema_walk *w, const struct sch
     struct schema_frame *f = schema_top(w);
 
     f->hits += turn == TURN_PASSED;
+    if (turn == TURN_BROKEN)
+        schema_keep_furthest(w, f);
     if (turn == TURN_PASSED && !f->tracks)
         return TURN_PASSED;
     bool fits = f->hits > 0;
     enum schema_turn next = schema_begin_next(w, r, turn);
 
-    return next != TURN_PASSED || fits ? next : schema_broken(w);
+    return next != TURN_PASSED || fits ? next : schema_none_fits(w);
 }
 
 static enum schema_turn schema_apply_one(struct schema_walk *w, const struct schema_rule *r,
@@ -107,12 +144,16 @@ static enum schema_turn schema_apply_one(struct schema_walk *w, const struct sch
     struct schema_frame *f = schema_top(w);
 
     f->hits += turn == TURN_PASSED;
+    if (turn == TURN_BROKEN)
+        schema_keep_furthest(w, f);
     uint32_t hits = f->hits;
     enum schema_turn next = hits > 1 ? TURN_PASSED : schema_begin_next(w, r, turn);
 
     if (next != TURN_PASSED || hits == 1)
         return next;
-    w->detail = hits;
+    if (hits == 0)
+        return schema_none_fits(w);
+    w->broken.detail = hits;
     return schema_broken(w);
 }
 
@@ -343,7 +384,7 @@ enum schema_turn schema_apply(struct schema_walk *w, enum schema_turn turn)
 
     if (turn == TURN_BEGIN) {
         f->cursor = JSON_TREE_NONE;
-        f->ordinal = f->stage = f->hits = 0;
+        f->ordinal = f->stage = f->hits = f->furthest_depth = 0;
         f->is_matched = false;
     }
     require(appliers[r->word] != NULL);

@@ -170,7 +170,7 @@ static bool schema_has_names(struct schema_walk *w, uint32_t names, uint32_t nod
     for (uint32_t i = json_tree_first(t, names); i != JSON_TREE_NONE; i = t->nodes[i].next)
         if (!schema_work(w, 1) ||
             json_tree_member(&w->doc, node, json_tree_text(t, i)) == JSON_TREE_NONE) {
-            w->detail = i;
+            w->broken.detail = i;
             return false;
         }
     return true;

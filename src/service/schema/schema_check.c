@@ -36,9 +36,9 @@ enum schema_turn schema_broken(struct schema_walk *w)
 {
     const struct schema_frame *f = schema_top(w);
 
-    w->broken = schema_rule_at_work(w);
-    w->broken_sub = f->sub;
-    w->broken_node = f->node;
+    w->broken.rule = schema_rule_at_work(w);
+    w->broken.sub = f->sub;
+    w->broken.node = f->node;
     return TURN_BROKEN;
 }
 
@@ -165,9 +165,7 @@ static enum schema_turn schema_run(struct schema_walk *w, enum schema_turn turn)
     const struct schema_sub *p = &w->s->subs[schema_top(w)->sub];
 
     if (p->is_false) {
-        w->broken = NULL;
-        w->broken_sub = schema_top(w)->sub;
-        w->broken_node = schema_top(w)->node;
+        w->broken = (struct schema_break){ .sub = schema_top(w)->sub, .node = schema_top(w)->node };
         return TURN_BROKEN;
     }
     while (schema_top(w)->rule < p->rule_count) {

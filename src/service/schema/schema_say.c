@@ -37,38 +37,38 @@ static const struct {
 static void schema_say_rule(const struct schema_walk *w, struct buf *to)
 {
     const struct json_tree *t = &w->s->tree;
-    enum schema_word word = w->broken->word;
-    struct str value = json_tree_raw(t, w->broken->node);
+    enum schema_word word = w->broken.rule->word;
+    struct str value = json_tree_raw(t, w->broken.rule->node);
 
     buf_puts(to, broken_words[word].text != NULL ? broken_words[word].text : "it is not allowed");
     if (broken_words[word].has_value && value.len > 1 && value.len <= VALUE_SHOWN)
         buf_printf(to, " %.*s", STR_ARG(value));
-    else if (broken_words[word].has_value && t->nodes[w->broken->node].kind == TREE_NUMBER)
+    else if (broken_words[word].has_value && t->nodes[w->broken.rule->node].kind == TREE_NUMBER)
         buf_printf(to, " %.*s", STR_ARG(str_first(value, VALUE_SHOWN)));
     if (word == WORD_REQUIRED || word == WORD_DEPENDENT_REQUIRED) {
-        struct str name = str_first(json_tree_text(t, w->detail), VALUE_SHOWN);
+        struct str name = str_first(json_tree_text(t, w->broken.detail), VALUE_SHOWN);
 
         if (!str_has_control(name))
             buf_printf(to, " `%.*s`", STR_ARG(name));
     }
     if (word == WORD_ONE_OF)
-        buf_puts(to, w->detail == 0 ? " none" : " more than one");
+        buf_puts(to, w->broken.detail == 0 ? " none" : " more than one");
 }
 
 bool schema_say(const struct schema_walk *w, struct service_failure *ret_failure)
 {
     AUTO(buf_done) struct buf line = BUF_INIT(VERDICT_MESSAGE_MOST * 2);
     const struct json_tree *t = &w->s->tree;
-    uint32_t rule = w->broken != NULL ? w->broken->node : w->s->subs[w->broken_sub].node;
+    uint32_t rule = w->broken.rule != NULL ? w->broken.rule->node : w->s->subs[w->broken.sub].node;
     size_t start = 0;
 
-    json_tree_pointer(&w->doc, w->broken_node, POINTER_SHOWN, &line);
+    json_tree_pointer(&w->doc, w->broken.node, POINTER_SHOWN, &line);
     if (line.len == start)
         buf_puts(&line, "the document");
-    buf_printf(&line, ", line %zu: ", json_tree_line(&w->doc, w->broken_node));
-    if (w->broken_node == w->doc.count)
+    buf_printf(&line, ", line %zu: ", json_tree_line(&w->doc, w->broken.node));
+    if (w->broken.node == w->doc.count)
         buf_puts(&line, "its name: ");
-    if (w->broken == NULL)
+    if (w->broken.rule == NULL)
         buf_puts(&line, "it is not allowed");
     else
         schema_say_rule(w, &line);

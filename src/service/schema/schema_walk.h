@@ -5,6 +5,13 @@
 #include "core/service.h"
 #include "service/schema/schema.h"
 
+/* A rule that a value breaks. */
+struct schema_break {
+    const struct schema_rule *rule; /* NULL: the schema `false` */
+    uint32_t sub, node;
+    uint32_t detail; /* WORD_REQUIRED: the node of the missing name; WORD_ONE_OF: how many fit */
+};
+
 /* A subschema that is being checked on a value. */
 struct schema_frame {
     uint32_t sub, node;
@@ -21,6 +28,8 @@ struct schema_frame {
     uint32_t stage;
     uint32_t hits;
     bool is_matched;
+    struct schema_break furthest; /* of anyOf and oneOf: what was broken deepest in the value */
+    uint32_t furthest_depth;
 };
 
 struct schema_walk {
@@ -34,10 +43,7 @@ struct schema_walk {
     size_t scope_count, scope_room;
     int64_t work, work_most;
 
-    /* The rule that was broken last, and by which value. */
-    const struct schema_rule *broken; /* NULL: the schema `false` */
-    uint32_t broken_sub, broken_node;
-    uint32_t detail; /* WORD_REQUIRED: the node of the missing name; WORD_ONE_OF: how many fit */
+    struct schema_break broken; /* last */
 
     struct service_failure *failure; /* set: the walk ends, whatever the rules say */
     bool is_over;

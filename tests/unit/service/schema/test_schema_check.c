@@ -94,6 +94,13 @@ TEST(places_of_document_and_rule_are_said)
         { "{\"oneOf\":[{\"type\":\"number\"},{\"minimum\":5}]}", "6",
           "of `oneOf` it fits more than one" },
         { "{\"oneOf\":[{\"type\":\"string\"},{\"minimum\":5}]}", "3", "of `oneOf` it fits none" },
+        { "{\"anyOf\":[{\"type\":\"null\"},{\"properties\":{\"a\":{\"items\":{\"minimum\":5}}}},{"
+          "\"properties\":{\"a\":{\"type\":\"string\"}}}]}",
+          "{\"a\":[7,3]}",
+          "/a/1, line 1: it is less than 5 (rule /anyOf/1/properties/a/items/minimum)" },
+        { "{\"oneOf\":[{\"required\":[\"b\"]},{\"properties\":{\"a\":{\"required\":[\"c\"]}}}]}",
+          "{\"a\":{}}",
+          "/a, line 1: a member is missing: `c` (rule /oneOf/1/properties/a/required)" },
         { "{\"not\":{\"type\":\"null\"}}", "null", "it fits what it must not (rule /not)" },
         { "{\"allOf\":[true,{\"type\":\"null\"}]}", "1", "(rule /allOf/1/type)" },
         { "{}", "{\"a\":1,\n\"a\":2}", "line 2: not JSON: a name stands twice" },
