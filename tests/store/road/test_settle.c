@@ -563,7 +563,7 @@ TEST(a_run_that_is_due_again_or_dead)
 
     CHECK(p.ready == 1 && p.later == 1 && p.dead == 1 && p.lease == 0);
     CHECK(claim(s, 4, t) == 1 && t[0].id == docs[0].num && t[0].attempts == 2);
-    CHECK(get(s, &docs[1].id, &a, &d) && d.is == DOCUMENT_ACTIVE);
+    CHECK(get(s, &docs[1].id, &a, &d) && d.is == DOCUMENT_RETRYING && str_is(d.message, "not now"));
     CHECK(get(s, &docs[2].id, &a, &d) && d.is == DOCUMENT_DEAD && str_is(d.code, "no_route") &&
           str_is(d.message, "nothing matches") && d.sender == 4);
     struct document_filter dead = { .state = STR("dead"), .error = STR("no_route") }, of = { 0 };
