@@ -20,7 +20,9 @@ STEPS = {
     "error": {"lua": "local x = 1\nerror('no price')"},
     "loop": {"lua": {"script": "while true do pcall(error) end", "limits": {"time": "300ms"}}},
     "memory": {"lua": "local t = {} while true do t[#t + 1] = ('x'):rep(1 << 20) .. #t end"},
-    "pattern": {"lua": "pcall(string.find, ('a'):rep(5000) .. 'b', '^(a|aa)+$') return 'x'"},
+    # Its time is not what ends it, also where many others run.
+    "pattern": {"lua": {"script": "pcall(string.find, ('a'):rep(5000) .. 'b', '^(a|aa)+$') return 'x'",
+                        "limits": {"time": "60s"}}},
     "number": {"jq": "."},
     "document": {"xslt": {"text": SHEET.replace("EXPR", "document('/etc/passwd')")}},
     "many": {"lua": {"many": True, "script": "local t = {} for w in doc.bytes:gmatch([[\\w+]]) do "

@@ -57,12 +57,19 @@ class Share:
         """From now on every call hangs.  None is under way at that moment: a caller of such a one cannot even be
         killed before the server goes on."""
         until = time.monotonic() + SECONDS
-        os.kill(self.server.pid, signal.SIGSTOP)
+        self.freeze(until)
         while self.under_way() > 0:
             assert time.monotonic() < until, "the share is never idle"
             self.go_on()
             time.sleep(0.01)
-            os.kill(self.server.pid, signal.SIGSTOP)
+            self.freeze(until)
+
+    def freeze(self, until):
+        """The signal takes a moment to arrive; until then the server may take another call."""
+        os.kill(self.server.pid, signal.SIGSTOP)
+        while pathlib.Path(f"/proc/{self.server.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+            assert time.monotonic() < until, "the server of the share does not stop"
+            time.sleep(0.001)
 
     def go_on(self):
         os.kill(self.server.pid, signal.SIGCONT)
