@@ -2,7 +2,7 @@
 #include "engine/rehearse/trial.h"
 
 #include "base/auto.h"
-#include "engine/road/walk_scene.h"
+#include "engine/walk/walk_scene.h"
 
 static struct trial_document document(const char *bytes)
 {
