@@ -1,7 +1,9 @@
-/* Bytes that nobody sent, through a step or a whole way: results, parts, limits. */
+/* Bytes that nobody sent, through a step or a whole way: results, parts, copies, answers, limits.
+ */
 #include "engine/rehearse/trial.h"
 
 #include "base/auto.h"
+#include "engine/flight/foretold.h"
 #include "engine/walk/walk_scene.h"
 
 static struct trial_document document(const char *bytes)
@@ -117,6 +119,76 @@ TEST(a_way_follows_its_parts)
           str_is(w.deliveries[1].bytes, "one\ntwo!!"));
     CHECK(str_is(w.deliveries[1].endpoint, "out") && str_is(w.deliveries[1].system, "hub"));
     trial_way_done(&w);
+    scene_close(&s);
+}
+
+TEST(a_way_follows_its_copies)
+{
+    struct scene s = scene_open("{ subscribe: [ notes, others ] }");
+    struct trial_document d = document("x");
+    struct trial_way w;
+    struct err err = { 0 };
+
+    /* Each copy takes the same route and is copied again: soon there are too many. */
+    d.name = STR("a.txt");
+    CHECK(!trial_walk(s.road, s.plan, &d, &w, &err) && err.kind == ERR_LIMIT);
+    CHECK(w.documents[0].parts == 2 && !w.documents[0].is_copy);
+    CHECK(w.documents[1].is_copy && str_is(w.documents[1].facts.receiver, "hub"));
+    CHECK(str_is(w.documents[2].facts.receiver, "north") && w.documents[2].facts.generation == 1);
+    CHECK(str_is(w.documents[2].name, "a.txt") && w.documents[5].parent == 2);
+    trial_way_done(&w);
+
+    d.facts.type = STR("other"); /* becomes a note on its way */
+    err = (struct err){ 0 };
+    CHECK(!trial_walk(s.road, s.plan, &d, &w, &err));
+    CHECK(w.documents[0].parts == 2 && str_is(w.documents[1].facts.type, "note"));
+    trial_way_done(&w);
+    scene_close(&s);
+}
+
+#define CALL "{ call: { url: \"http://127.0.0.1:9/x\" } }"
+
+enum { NOT_DEAD = -1 };
+
+/* What comes of "hi" with these answers: its dead code. */
+static int answered(struct scene *s, struct foretold *answers, struct str *ret_sent,
+                    struct arena *a)
+{
+    struct trial_document d = document("hi");
+    struct trial_way w;
+    struct err err = { 0 };
+
+    d.foretold = answers;
+    require(trial_walk(s->road, s->plan, &d, &w, &err));
+    *ret_sent = w.delivery_count > 0 ? arena_copy(a, w.deliveries[0].bytes) : (struct str){ 0 };
+    int code = w.documents[0].dead ? (int)w.documents[0].code : NOT_DEAD;
+
+    trial_way_done(&w);
+    return code;
+}
+
+TEST(services_answer_as_it_was_said)
+{
+    static const struct foretold_answer answers[] = { { STR("one"), 200 },
+                                                      { STR("two"), 200 },
+                                                      { STR("no"), 422 },
+                                                      { STR("later"), 503 },
+                                                      { STR(""), 204 } };
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct scene s = scene_open(CALL ", { bang: {} }, " CALL ", { bang: {} }, { deliver: out }");
+    struct foretold t = { .list = answers, .count = 2 };
+    struct str sent;
+
+    CHECK(answered(&s, &t, &sent, &a) == NOT_DEAD && str_is(sent, "two!") && t.asked == 2);
+    t = (struct foretold){ .list = answers, .count = 1 }; /* one is missing */
+    CHECK(answered(&s, &t, &sent, &a) == DEAD_SERVICE_FAILED && sent.ptr == NULL && t.asked == 2);
+    CHECK(answered(&s, NULL, &sent, &a) == DEAD_SERVICE_FAILED);
+    t = (struct foretold){ .list = answers + 2, .count = 1 };
+    CHECK(answered(&s, &t, &sent, &a) == DEAD_REJECTED && t.asked == 1);
+    t = (struct foretold){ .list = answers + 3, .count = 1 };
+    CHECK(answered(&s, &t, &sent, &a) == DEAD_RETRIES_EXHAUSTED);
+    t = (struct foretold){ .list = answers + 4, .count = 1 };
+    CHECK(answered(&s, &t, &sent, &a) == NOT_DEAD && sent.ptr == NULL && t.asked == 1);
     scene_close(&s);
 }
 
