@@ -80,7 +80,7 @@ bool test_case_is(const char *file, struct str *ret_name)
 }
 
 /* What follows the mark: EXT, or N.EXT.  ret_number 0: without a number. */
-static struct str tail_of(const char *file, const char *mark, uint64_t *ret_number)
+static struct str file_tail(const char *file, const char *mark, uint64_t *ret_number)
 {
     struct str tail = str_from(str_of(file), before(file, mark).len + strlen(mark)), digits;
     struct str rest = str_cut(tail, '.', &digits);
@@ -92,7 +92,7 @@ static struct str tail_of(const char *file, const char *mark, uint64_t *ret_numb
 const char *test_case_out_file(struct test_case *c, size_t at, size_t count)
 {
     uint64_t number;
-    struct str end = c->outs.count > 0 ? tail_of(c->outs.list[0].file, OUT_MARK, &number)
+    struct str end = c->outs.count > 0 ? file_tail(c->outs.list[0].file, OUT_MARK, &number)
                                        : str_from(str_of(c->file), c->name.len + strlen(".in."));
 
     if (count == 1)
@@ -121,7 +121,7 @@ static uint64_t number_of_file(const char *file)
     const char *mark = before(file, OUT_MARK).ptr != NULL ? OUT_MARK : ANSWER_MARK;
     uint64_t number;
 
-    (void)tail_of(file, mark, &number);
+    (void)file_tail(file, mark, &number);
     return number;
 }
 
