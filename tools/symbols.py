@@ -4,7 +4,8 @@
     tools/symbols.py [BUILD_DIR]
 
 Prints the globals of src/ that no other object of the product uses, except those listed in KEPT:
-such a function becomes static, moves to the tests, or goes.
+such a function becomes static, moves to the tests, or goes.  And those that have the name of a symbol
+of a library that the program links: who means the library's would call ours.
 """
 import collections
 import dataclasses
@@ -81,9 +82,19 @@ def read(build):
     return Symbols(list(found), defined, dict(arrows))
 
 
+def of_libraries(program):
+    """What the libraries of a program define; nothing of one that is not linked yet."""
+    if not program.exists():
+        return set()
+    linked = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    paths = [line.split()[2] for line in linked.splitlines() if " => /" in line]
+    out = subprocess.run(["nm", "-D", "-P", "--defined-only", "--", *paths], check=True, capture_output=True, text=True)
+    return {line.split("@")[0].split()[0] for line in out.stdout.splitlines() if line and " " in line}
+
+
 def problems(build):
-    """(path, text) of globals that nobody uses and that have no reason to stay, and of reasons that
-    nobody needs; nothing while some sources are not compiled."""
+    """(path, text) of globals that nobody uses and that have no reason to stay, of reasons that nobody
+    needs, and of names that a library has; nothing while some sources are not compiled."""
     symbols = read(build)
     src = pathlib.Path(build).resolve().parents[1] / "src"
     if {path.relative_to(src).as_posix() for path in src.rglob("*.c")} != set(symbols.files):
@@ -93,6 +104,8 @@ def problems(build):
             yield f"src/{file}", f"no other file of the product uses {name}: make it static, or move it to the tests"
     for name in sorted(KEPT.keys() - dict(symbols.unused()).keys()):
         yield "tools/symbols.py", f"{name} is used by another file, or gone: it is no exception"
+    for name in sorted(symbols.defined.keys() & of_libraries(pathlib.Path(build) / "waybill") - {"main"}):
+        yield f"src/{symbols.defined[name]}", f"{name} is a name of a library that the program links, too: give it another one"
 
 
 def main():

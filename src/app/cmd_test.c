@@ -9,6 +9,7 @@
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "app/scratch.h"
+#include "app/scratch_records.h"
 #include "app/test_case.h"
 #include "app/test_compare.h"
 #include "app/when.h"
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "core/config.h"
+#include "engine/flight/foretold.h"
 #include "engine/plan/plan.h"
 #include "engine/rehearse/trial.h"
 #include "engine/rehearse/workbench.h"
@@ -82,6 +84,31 @@ static bool head_of_case(struct test_case *c, struct str *ret, struct err *err)
     return true;
 }
 
+/* 200, or 204 of an answer without bytes, unless the case says another one. */
+static bool answers_of_case(struct test_case *c, struct foretold *ret, struct err *err)
+{
+    struct foretold_answer *list = ARENA_ARRAY(&c->arena, struct foretold_answer, c->answers.count);
+    const struct yaml_node *said = yaml_get(c->facts, "answers");
+
+    if (said != NULL && (said->kind != YAML_LIST || said->count > c->answers.count))
+        return err_set(err, ERR_CONFIG, 0,
+                       "%s: `answers` is a list with the statuses of the %zu files %.*s.answer.*",
+                       c->facts_file, c->answers.count, STR_ARG(c->name));
+    const struct yaml_node *n = said != NULL ? said->first : NULL;
+
+    for (size_t i = 0; i < c->answers.count; i++, n = n != NULL ? n->next : NULL) {
+        struct str body = c->answers.list[i].bytes;
+        uint64_t status = body.len > 0 ? 200 : 204;
+
+        if (n != NULL && (!str_to_u64(yaml_text(n), &status) || status < 100 || status > 599))
+            return err_set(err, ERR_CONFIG, 0, "%s:%u: an answer has a status of 100 to 599",
+                           c->facts_file, n->place.line);
+        list[i] = (struct foretold_answer){ .body = body, .status = (int64_t)status };
+    }
+    *ret = (struct foretold){ .list = list, .count = c->answers.count };
+    return true;
+}
+
 static bool describe_case(const struct plan *p, struct test_case *c, struct trial_document *ret,
                           struct err *err)
 {
@@ -125,26 +152,28 @@ static bool write_outs(struct testing *t, struct test_case *c, const struct tria
             return false;
         (void)fprintf(stderr, "wrote %s\n", file);
     }
-    for (size_t i = w->delivery_count; i < c->out_count; i++)
+    for (size_t i = w->delivery_count; i < c->outs.count; i++)
         (void)fprintf(stderr, "%s is expected and did not come out: remove it if that is right\n",
-                      c->outs[i].file);
+                      c->outs.list[i].file);
     return true;
 }
 
 static bool play_case(struct testing *t, struct test_case *c, struct buf *text, struct err *err)
 {
     struct plan *plan = t->scratch.plan;
+    struct foretold foretold;
     struct trial_document d;
     struct trial_way way = { 0 };
 
-    if (!describe_case(plan, c, &d, err))
+    if (!describe_case(plan, c, &d, err) || !answers_of_case(c, &foretold, err))
         return false;
+    d.foretold = &foretold;
     bool ok = trial_walk(workbench_road(t->scratch.bench), plan, &d, &way, err);
 
     if (ok && args_flag(t->args, "write"))
         ok = write_outs(t, c, &way, err);
     else
-        ok = ok && test_compare(c, &way, text);
+        ok = ok && test_compare(c, &way, foretold.asked, text);
     trial_way_done(&way);
     return ok;
 }
@@ -172,6 +201,24 @@ static void run_case(struct testing *t, const char *file)
 
 /* ---- all of them ---- */
 
+/* The store and what is in it, then the configuration. */
+static int open_scratch(struct testing *t)
+{
+    const char *dir = t->args->operand[0], *file = args_text(t->args, "c");
+    char config[PATH_ROOM], secrets[PATH_ROOM], records[PATH_ROOM];
+    int code;
+
+    if (snprintf(config, sizeof config, "%s/waybill.yaml", dir) >= (int)sizeof config ||
+        snprintf(secrets, sizeof secrets, "%s/secrets", dir) >= (int)sizeof secrets ||
+        snprintf(records, sizeof records, "%s/records", dir) >= (int)sizeof records)
+        return print_fail(EXIT_IO, "%s: %s", dir, strerror(ENAMETOOLONG));
+    if ((code = scratch_open(&t->scratch)) == EXIT_DONE &&
+        (code = scratch_secrets(&t->scratch, secrets, false)) == EXIT_DONE &&
+        (code = scratch_records(&t->scratch, records, false)) == EXIT_DONE)
+        code = scratch_plan(&t->scratch, file != NULL ? file : config, (struct str){ 0 });
+    return code;
+}
+
 static int sum_up(const struct testing *t)
 {
     if (t->passed + t->failed == 0)
@@ -189,24 +236,18 @@ static int sum_up(const struct testing *t)
 
 static int run_cases(struct testing *t)
 {
-    const char *dir = t->args->operand[0], *file = args_text(t->args, "c");
-    char config[PATH_ROOM], secrets[PATH_ROOM];
+    const char *dir = t->args->operand[0];
     struct str name;
     struct err err = { 0 };
-    int code;
 
-    if (snprintf(config, sizeof config, "%s/waybill.yaml", dir) >= (int)sizeof config ||
-        snprintf(secrets, sizeof secrets, "%s/secrets", dir) >= (int)sizeof secrets)
-        return print_fail(EXIT_IO, "%s: %s", dir, strerror(ENAMETOOLONG));
     t->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (t->dirfd < 0)
         return print_fail(EXIT_IO, "%s: %s", dir, strerror(errno));
     if (!test_names_read(dir, &t->names, &err))
         return print_fail(EXIT_IO, "%s", err.text);
-    if ((code = scratch_open(&t->scratch)) != EXIT_DONE ||
-        (code = scratch_secrets(&t->scratch, secrets, false)) != EXIT_DONE ||
-        (code = scratch_plan(&t->scratch, file != NULL ? file : config, (struct str){ 0 })) !=
-            EXIT_DONE)
+    int code = open_scratch(t);
+
+    if (code != EXIT_DONE)
         return code;
     for (size_t i = 0; i < t->names.count; i++)
         if (test_case_is(t->names.list[i], &name))
@@ -241,11 +282,15 @@ const struct verb cmd_test = {
     .name = "test",
     .summary = "run files through a configuration's routes and compare",
     .about = "No node is needed, nothing is stored or sent.  Each file NAME.in.EXT in DIR is\n"
-             "extracted, routed and processed, and so are the parts that are made of it.  What\n"
-             "would be delivered is compared with NAME.out.EXT, or of several deliveries with\n"
-             "NAME.out.1.EXT, NAME.out.2.EXT and so on; facts of the document with\n"
-             "NAME.facts.yaml, which also says how it comes in (gateway, name, headers).  Files\n"
-             "in DIR/secrets are the secrets: name and value.\n"
+             "extracted, routed and processed, and so are the parts and copies that are made of\n"
+             "it.  What would be delivered is compared with NAME.out.EXT, or of several\n"
+             "deliveries with NAME.out.1.EXT, NAME.out.2.EXT and so on; facts of the document\n"
+             "with NAME.facts.yaml, which also says how it comes in (gateway, name, headers).\n"
+             "\n"
+             "Files in DIR/secrets are the secrets: name and value.  DIR/records/SET.csv is a\n"
+             "reference table, DIR/records/SET/KEY.json a record that a step `store` has kept.\n"
+             "Services are not asked: NAME.answer.EXT, or NAME.answer.1.EXT and so on, is what\n"
+             "they answer to `call` and `enrich`.\n"
              "\n"
              "Prints the number that passed, and of others what differs; then the exit status\n"
              "is 1.\n",

@@ -8,6 +8,7 @@
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "app/scratch.h"
+#include "app/scratch_records.h"
 #include "app/trial_print.h"
 #include "base/auto.h"
 #include "base/clock.h"
@@ -152,6 +153,7 @@ static int try_and_print(const struct args *a, struct scratch *s, const struct p
 static int run_on(const struct args *a, struct scratch *s, const struct trial_document *d)
 {
     const char *file = args_text(a, "c"), *secrets = args_text(a, "secrets");
+    const char *records = args_text(a, "records");
     struct str route;
     uint64_t number;
     bool place = is_route_place(a->operand[0], &route, &number);
@@ -161,6 +163,7 @@ static int run_on(const struct args *a, struct scratch *s, const struct trial_do
         return args_wrong(a, "%s is a step of a configuration: name that with -c", a->operand[0]);
     if ((code = scratch_open(s)) != EXIT_DONE ||
         (secrets != NULL && (code = scratch_secrets(s, secrets, true)) != EXIT_DONE) ||
+        (records != NULL && (code = scratch_records(s, records, true)) != EXIT_DONE) ||
         (code = scratch_plan(s, file, place ? (struct str){ 0 } : str_of(a->operand[0]))) !=
             EXIT_DONE)
         return code;
@@ -206,6 +209,10 @@ static const struct arg_option try_options[] = {
       .kind = ARG_TEXT,
       .value = "DIR",
       .help = "a folder whose files are secrets: name and value" },
+    { .name = "records",
+      .kind = ARG_TEXT,
+      .value = "DIR",
+      .help = "a folder with records: SET.csv, SET/KEY.json" },
     { .name = "part", .kind = ARG_NUMBER, .value = "N", .help = "print the bytes of this part" },
     { 0 },
 };

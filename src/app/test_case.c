@@ -11,15 +11,20 @@
 #include "base/file.h"
 #include "core/service.h"
 
-enum { NAMES_MOST = 20000, OUTS_MOST = 10000, FACTS_MOST = 64 << 10 };
+enum { NAMES_MOST = 20000, FILES_MOST = 10000, FACTS_MOST = 64 << 10 };
 
 #define CASE_BYTES_MOST ((size_t)256 << 20)
 
+/* What stands behind NAME. */
+#define OUT_MARK    ".out."
+#define ANSWER_MARK ".answer."
+
 /* Of `NAME.facts.yaml`, and of an entry of `deliveries`. */
-static const char *const case_keys[] = { "gateway",    "name",     "headers",    "received",
-                                         "sender",     "receiver", "type",       "route",
-                                         "attributes", "state",    "code",       "message",
-                                         "parts",      "dead",     "deliveries", NULL };
+static const char *const case_keys[] = { "gateway", "name",       "headers",  "received",
+                                         "answers", "sender",     "receiver", "type",
+                                         "route",   "attributes", "state",    "code",
+                                         "message", "parts",      "dead",     "deliveries",
+                                         NULL };
 static const char *const delivery_keys[] = { "endpoint", "system", "sender",     "receiver",
                                              "type",     "route",  "attributes", NULL };
 
@@ -70,29 +75,25 @@ static struct str before(const char *file, const char *mark)
 bool test_case_is(const char *file, struct str *ret_name)
 {
     *ret_name = before(file, ".in.");
-    return ret_name->len > 0 && before(file, ".out.").ptr == NULL;
+    return ret_name->len > 0 && before(file, OUT_MARK).ptr == NULL &&
+           before(file, ANSWER_MARK).ptr == NULL;
 }
 
-/* What follows `NAME.out.`: EXT, or N.EXT.  ret_number 0: without a number. */
-static struct str out_tail(struct str name, const char *file, uint64_t *ret_number)
+/* What follows the mark: EXT, or N.EXT.  ret_number 0: without a number. */
+static struct str file_tail(const char *file, const char *mark, uint64_t *ret_number)
 {
-    struct str tail = str_from(str_of(file), name.len + strlen(".out.")), digits;
+    struct str tail = str_from(str_of(file), before(file, mark).len + strlen(mark)), digits;
     struct str rest = str_cut(tail, '.', &digits);
 
     *ret_number = 0;
     return rest.len > 0 && str_to_u64(digits, ret_number) ? rest : tail;
 }
 
-static bool is_out_of(struct str name, const char *file)
-{
-    return str_eq(before(file, ".out."), name);
-}
-
 const char *test_case_out_file(struct test_case *c, size_t at, size_t count)
 {
     uint64_t number;
-    struct str end = c->out_count > 0 ? out_tail(c->name, c->outs[0].file, &number)
-                                      : str_from(str_of(c->file), c->name.len + strlen(".in."));
+    struct str end = c->outs.count > 0 ? file_tail(c->outs.list[0].file, OUT_MARK, &number)
+                                       : str_from(str_of(c->file), c->name.len + strlen(".in."));
 
     if (count == 1)
         return arena_printf(&c->arena, "%.*s.out.%.*s", STR_ARG(c->name), STR_ARG(end));
@@ -115,52 +116,61 @@ static bool read_case_file(struct test_case *c, int dirfd, const char *file, str
     return true;
 }
 
+static uint64_t number_of_file(const char *file)
+{
+    const char *mark = before(file, OUT_MARK).ptr != NULL ? OUT_MARK : ANSWER_MARK;
+    uint64_t number;
+
+    (void)file_tail(file, mark, &number);
+    return number;
+}
+
 static int by_number(const void *a, const void *b)
 {
-    const struct test_out *x = a, *y = b;
-    uint64_t i, j;
+    uint64_t x = number_of_file(((const struct test_file *)a)->file);
+    uint64_t y = number_of_file(((const struct test_file *)b)->file);
 
-    (void)out_tail(before(x->file, ".out."), x->file, &i);
-    (void)out_tail(before(y->file, ".out."), y->file, &j);
-    return i < j ? -1 : i > j;
+    return x < y ? -1 : x > y;
 }
 
 /* One without a number, or 1, 2, 3 ... */
-static bool check_numbers(const struct test_case *c, struct err *err)
+static bool check_numbers(const struct test_files *f, struct err *err)
 {
-    uint64_t number;
+    for (size_t i = 0; i < f->count; i++) {
+        uint64_t number = number_of_file(f->list[i].file);
 
-    for (size_t i = 0; i < c->out_count; i++) {
-        (void)out_tail(c->name, c->outs[i].file, &number);
-        if (number != i + 1 && (number != 0 || c->out_count > 1))
+        if (number != i + 1 && (number != 0 || f->count > 1))
             return err_set(err, ERR_CONFIG, 0,
-                           "%s does not fit: what is expected is one file without a number, or "
-                           "files with 1, 2, 3 ...",
-                           c->outs[i].file);
+                           "%s does not fit: there is one file without a number, or files with 1, "
+                           "2, 3 ...",
+                           f->list[i].file);
     }
     return true;
 }
 
-static bool read_outs(struct test_case *c, int dirfd, const struct test_names *names,
-                      struct err *err)
+/* The files with this mark behind the name of the case. */
+static bool read_numbered(struct test_case *c, int dirfd, const struct test_names *names,
+                          const char *mark, struct test_files *ret, struct err *err)
 {
-    for (size_t i = 0; i < names->count; i++)
-        c->out_count += is_out_of(c->name, names->list[i]);
-    if (c->out_count > OUTS_MOST)
-        return err_set(err, ERR_LIMIT, 0, "more than %d files are expected", OUTS_MOST);
-    c->outs = ARENA_ARRAY(&c->arena, struct test_out, c->out_count + 1);
-    c->out_count = 0;
-    for (size_t i = 0; i < names->count; i++) {
-        if (!is_out_of(c->name, names->list[i]))
-            continue;
-        struct test_out *o = &c->outs[c->out_count++];
+    size_t most = 0;
 
-        o->file = names->list[i];
-        if (!read_case_file(c, dirfd, o->file, &o->bytes, err))
+    for (size_t i = 0; i < names->count; i++)
+        most += str_eq(before(names->list[i], mark), c->name);
+    if (most > FILES_MOST)
+        return err_set(err, ERR_LIMIT, 0, "there are more than %d files %.*s%s*", FILES_MOST,
+                       STR_ARG(c->name), mark);
+    ret->list = ARENA_ARRAY(&c->arena, struct test_file, most + 1);
+    for (size_t i = 0; i < names->count; i++) {
+        if (!str_eq(before(names->list[i], mark), c->name))
+            continue;
+        struct test_file *f = &ret->list[ret->count++];
+
+        f->file = names->list[i];
+        if (!read_case_file(c, dirfd, f->file, &f->bytes, err))
             return false;
     }
-    qsort(c->outs, c->out_count, sizeof *c->outs, by_number);
-    return check_numbers(c, err);
+    qsort(ret->list, ret->count, sizeof *ret->list, by_number);
+    return check_numbers(ret, err);
 }
 
 /* ---- its facts ---- */
@@ -223,7 +233,9 @@ bool test_case_read(struct test_case *c, int dirfd, const struct test_names *nam
                              .file = file,
                              .problems = PROBLEM_LIST_INIT };
     (void)test_case_is(file, &c->name);
-    return read_case_file(c, dirfd, file, &c->bytes, err) && read_outs(c, dirfd, names, err) &&
+    return read_case_file(c, dirfd, file, &c->bytes, err) &&
+           read_numbered(c, dirfd, names, OUT_MARK, &c->outs, err) &&
+           read_numbered(c, dirfd, names, ANSWER_MARK, &c->answers, err) &&
            read_expected_facts(c, dirfd, names, err);
 }
 

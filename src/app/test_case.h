@@ -3,6 +3,8 @@
  *     NAME.in.EXT           the document
  *     NAME.out.EXT          what is delivered; or of several deliveries in their order
  *     NAME.out.1.EXT ...
+ *     NAME.answer.EXT       what a service answers that a step asks; or of several questions, in
+ *     NAME.answer.1.EXT ... their order
  *     NAME.facts.yaml       how it comes in, and what becomes of it (docs/testing-a-transform.md)
  *
  * Ownership: everything is on the arena of the case, but the names of files, which are lent.
@@ -26,9 +28,15 @@ struct test_names {
 bool test_names_read(const char *folder, struct test_names *ret, struct err *err);
 void test_names_done(struct test_names *n);
 
-struct test_out {
+struct test_file {
     const char *file;
     struct str bytes;
+};
+
+/* In the order of their numbers. */
+struct test_files {
+    struct test_file *list;
+    size_t count;
 };
 
 struct test_case {
@@ -36,8 +44,7 @@ struct test_case {
     struct str name;
     const char *file;
     struct str bytes;
-    struct test_out *outs; /* in their order */
-    size_t out_count;
+    struct test_files outs, answers;
     const char *facts_file;
     const struct yaml_node *facts; /* NULL: there is none */
     struct problem_list problems;  /* of the facts */

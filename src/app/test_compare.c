@@ -118,7 +118,7 @@ static void expect_state(struct comparing *x)
                       STR_ARG(test_shown(part)), STR_ARG(test_shown(d->message)));
 }
 
-/* Parts that are dead letters: none, unless `dead` says how many. */
+/* Parts and copies that are dead letters: none, unless `dead` says how many. */
 static void expect_parts(struct comparing *x)
 {
     const struct trial_way *w = x->way;
@@ -129,8 +129,10 @@ static void expect_parts(struct comparing *x)
 
         dead += d->dead;
         if (d->dead && yaml_get(x->c->facts, "dead") == NULL)
-            (void)differs(x, "part %.*s is a dead letter, %s: %.*s",
-                          STR_ARG(test_shown(facts_attribute(&d->facts, STR("part")))),
+            (void)differs(x, "%s %.*s is a dead letter, %s: %.*s",
+                          d->is_copy ? "the copy for" : "part",
+                          STR_ARG(test_shown(d->is_copy ? d->facts.receiver
+                                                        : facts_attribute(&d->facts, STR("part")))),
                           dead_codes[d->code], STR_ARG(test_shown(d->message)));
     }
     expect_number(x, "parts", w->documents[0].parts);
@@ -160,7 +162,7 @@ static void expect_bytes(struct comparing *x, size_t at)
 {
     AUTO(buf_done) struct buf diff = BUF_INIT(PAYLOAD_DIFF_OUT);
     const struct trial_delivery *d = &x->way->deliveries[at];
-    const struct test_out *o = &x->c->outs[at];
+    const struct test_file *o = &x->c->outs.list[at];
     char want[8], is[8];
     bool cut = false;
 
@@ -186,13 +188,13 @@ static void expect_deliveries(struct comparing *x)
 {
     const struct yaml_node *list = yaml_get(x->c->facts, "deliveries");
     const struct trial_way *w = x->way;
-    size_t want = x->c->out_count > 0 ? x->c->out_count : list != NULL ? list->count : 0, at = 0;
+    size_t want = x->c->outs.count > 0 ? x->c->outs.count : list != NULL ? list->count : 0, at = 0;
 
     if (w->delivery_count != want)
         (void)differs(x, "deliveries: expected %zu, are %zu", want, w->delivery_count);
-    if (x->c->out_count > 0 && list != NULL && list->count != x->c->out_count)
+    if (x->c->outs.count > 0 && list != NULL && list->count != x->c->outs.count)
         (void)differs(x, "%s lists %zu deliveries, and there are %zu files", x->c->facts_file,
-                      list->count, x->c->out_count);
+                      list->count, x->c->outs.count);
     for (const struct yaml_node *n = list != NULL ? list->first : NULL;
          n != NULL && at < w->delivery_count; n = n->next, at++) {
         const struct trial_delivery *d = &w->deliveries[at];
@@ -203,19 +205,36 @@ static void expect_deliveries(struct comparing *x)
         expect_text(x, n, "system", where, d->system);
         expect_facts(x, n, where, &w->documents[d->document]);
     }
-    for (size_t i = 0; i < x->c->out_count && i < w->delivery_count; i++)
+    for (size_t i = 0; i < x->c->outs.count && i < w->delivery_count; i++)
         expect_bytes(x, i);
 }
 
-bool test_compare(const struct test_case *c, const struct trial_way *w, struct buf *to)
+/* Every answer is needed, and every question has one. */
+static void expect_questions(struct comparing *x, size_t asked)
+{
+    const struct test_case *c = x->c;
+
+    if (asked > c->answers.count)
+        (void)differs(x,
+                      "steps ask services %zu times, and there are %zu answers: write what a "
+                      "service answers to %.*s.answer.%zu.EXT",
+                      asked, c->answers.count, STR_ARG(c->name), c->answers.count + 1);
+    else if (asked < c->answers.count)
+        (void)differs(x, "%s is never asked for: steps ask services %zu times",
+                      c->answers.list[asked].file, asked);
+}
+
+bool test_compare(const struct test_case *c, const struct trial_way *w, size_t asked,
+                  struct buf *to)
 {
     struct comparing x = { .c = c, .way = w, .to = to };
 
+    expect_questions(&x, asked);
     expect_state(&x);
     expect_facts(&x, c->facts, "", &w->documents[0]);
     expect_parts(&x);
     expect_deliveries(&x);
-    if (c->out_count == 0 && c->facts == NULL)
+    if (c->outs.count == 0 && c->facts == NULL)
         (void)differs(&x, "nothing is expected: write %.*s.out.* or %s, or use --write",
                       STR_ARG(c->name), c->facts_file);
     if (x.differences > TEST_DIFFERENCES_MOST)

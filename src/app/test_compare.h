@@ -10,6 +10,8 @@ struct trial_way;
 
 enum { TEST_DIFFERENCES_MOST = 20, TEST_TEXT_MOST = 256 << 10 };
 
-/* Appends each difference, for people, at most TEST_DIFFERENCES_MOST; the cap of `to` is
- * TEST_TEXT_MOST or more.  True: there is none. */
-bool test_compare(const struct test_case *c, const struct trial_way *w, struct buf *to);
+/* `asked`: so many questions to services had the documents of the way.  Appends each difference,
+ * for people, at most TEST_DIFFERENCES_MOST; the cap of `to` is TEST_TEXT_MOST or more.  True:
+ * there is none. */
+bool test_compare(const struct test_case *c, const struct trial_way *w, size_t asked,
+                  struct buf *to);

@@ -172,6 +172,117 @@ def test_secrets_are_files(folder):
     assert (got.returncode, got.stdout) == (0, "1 passed\n"), got.stdout
 
 
+RECORDS = """
+systems: { hub: {}, shop: {}, desk: {} }
+types: { item: {} }
+subscriptions: { all: { to: [ shop, desk ] } }
+gateways:
+  a: { kind: http, auth: none, extract: { receiver: "value:hub", type: "value:item" } }
+endpoints:
+  out: { kind: file, path: ./outbox }
+routes:
+  - name: items
+    when: { receiver: hub }
+    do:
+      - store: { set: items, key: "json:/id" }
+      - enrich: { set: groups, key: "json:/new/group", into: /group }
+      - subscribe: all
+  - { name: out, when: { receiver: [ shop, desk ] }, do: [ { deliver: out } ] }
+"""
+
+
+def test_records_and_copies(tmp_path):
+    (tmp_path / "waybill.yaml").write_text(RECORDS)
+    (tmp_path / "new.in.json").write_text('{"id": "1", "group": "g"}')
+    (tmp_path / "changed.in.json").write_text('{"id": "2", "group": "g", "n": 1.10}')
+    (tmp_path / "same.in.json").write_text('{"id": "3", "group": "g"}')
+    (tmp_path / "same.facts.yaml").write_text("state: done\nparts: 0\n")
+    got = in_folder(tmp_path, "test", ".")
+    assert got.returncode == 1 and "the set `groups` has no record `g`" in got.stdout, got.stdout
+    (tmp_path / "records" / "items").mkdir(parents=True)
+    (tmp_path / "records" / "groups.csv").write_text("id,name\ng,Garden\n")
+    (tmp_path / "records" / "items" / "2.json").write_text('{"id": "2", "group": "g", "n": 1.0}\n')
+    (tmp_path / "records" / "items" / "3.json").write_text('{"id": "3", "group": "g"}')
+    for name, previous in (("new", "null"), ("changed", '{"id": "2", "group": "g", "n": 1.0}')):
+        new = (tmp_path / f"{name}.in.json").read_text()
+        for n in (1, 2):
+            (tmp_path / f"{name}.out.{n}.json").write_text(
+                f'{{"previous":{previous},"new":{new},"group":{{"id":"g","name":"Garden"}}}}')
+        (tmp_path / f"{name}.facts.yaml").write_text(
+            "state: done\nparts: 2\ndeliveries: [ { receiver: desk, system: desk }, { receiver: shop } ]\n")
+    got = in_folder(tmp_path, "test", ".")
+    assert (got.returncode, got.stdout) == (0, "3 passed\n"), got.stdout + got.stderr
+    tried = in_folder(tmp_path, "try", "-c", "waybill.yaml", "items:1", "changed.in.json", "--records", "records")
+    assert '"previous":{"id": "2", "group": "g", "n": 1.0}' in tried.stdout, tried.stderr
+
+
+@pytest.mark.parametrize("file, text, said", [
+    ("groups.csv", "id,name\ng\n", "groups.csv: row 1: it has fewer cells"),
+    ("items/1.json", "{", "1.json: "),
+    ("items.txt", "", "items.txt: records are in SET.csv, or one by one in a folder SET")])
+def test_records_that_cannot_be_read(tmp_path, file, text, said):
+    (tmp_path / "waybill.yaml").write_text(RECORDS)
+    (tmp_path / "new.in.json").write_text('{"id": "1", "group": "g"}')
+    (tmp_path / "records" / file).parent.mkdir(parents=True)
+    (tmp_path / "records" / file).write_text(text)
+    got = in_folder(tmp_path, "test", ".")
+    assert got.returncode == 74 and said in got.stderr
+
+
+def asking(folder, facts="", **answers):
+    """A case whose document is cut in two parts; each asks twice, `call` and then `enrich`."""
+    (folder / "waybill.yaml").write_text("""
+systems: { hub: {} }
+types: { order: {}, line: {} }
+gateways:
+  a: { kind: http, auth: none, extract: { receiver: "value:hub", type: "value:order" } }
+endpoints: { out: { kind: file, system: hub, path: ./outbox } }
+routes:
+  - { name: orders, when: { type: order }, do: [ { split: { json: /lines, type: "value:line" } } ] }
+  - name: lines
+    when: { type: line }
+    do:
+      - call: "https://tax.example/lines"
+      - enrich: { url: "https://crm.example/", into: /buyer, missing: pass }
+      - deliver: out
+""")
+    (folder / "order.in.json").write_text('{"lines": [1, 2]}')
+    for name, text in {"1": '{"tax": 1}', "2": '{"name": "A"}', "3": '{"tax": 2}', "4": '{"name": "B"}',
+                       **{name.removeprefix("n"): text for name, text in answers.items()}}.items():
+        if text is not None:
+            (folder / f"order.answer.{name}.json").write_text(text)
+    (folder / "order.out.1.json").write_text('{"tax": 1,"buyer":{"name": "A"}}')
+    (folder / "order.out.2.json").write_text('{"tax": 2,"buyer":{"name": "B"}}')
+    (folder / "order.facts.yaml").write_text(facts or "parts: 2\n")
+    return in_folder(folder, "test", ".")
+
+
+def test_services_answer_from_files(tmp_path):
+    got = asking(tmp_path)
+    assert (got.returncode, got.stdout) == (0, "1 passed\n"), got.stdout + got.stderr
+
+
+@pytest.mark.parametrize("facts, answers, said", [
+    ("", {"n4": None}, "steps ask services 4 times, and there are 3 answers: write what a service answers to "
+                       "order.answer.4.EXT"),
+    ("", {"n5": "5"}, "order.answer.5.json is never asked for: steps ask services 4 times"),
+    ("", {"n6": "6"}, "order.answer.6.json does not fit"),
+    ("answers: [200, 200, 503]", {}, "part 2 is a dead letter, retries_exhausted"),
+    ("answers: [200, 200, 422]", {}, "part 2 is a dead letter, rejected"),
+    ("answers: [200, 404]", {}, 'order.out.1.json: what is delivered to out differs'),
+    ("", {"n3": ""}, "deliveries: expected 2, are 1"),  # 204: the line ends
+    ("answers: 7", {}, "`answers` is a list with the statuses of the 4 files"),
+    ("answers: [7]", {}, "order.facts.yaml:1: an answer has a status of 100 to 599")])
+def test_answers_that_do_not_fit(tmp_path, facts, answers, said):
+    got = asking(tmp_path, facts, **answers)
+    assert got.returncode == 1 and said in got.stdout, got.stdout
+
+
+def test_a_service_is_not_asked_by_try(folder):
+    got = in_folder(folder, "try", "call: http://127.0.0.1:9/", "order.in.json")
+    assert got.returncode == 1 and "files of `waybill test` can say it" in got.stderr, got.stderr
+
+
 def test_what_cannot_be_tested(folder, tmp_path_factory):
     empty = tmp_path_factory.mktemp("empty")
     shutil.copy(folder / "waybill.yaml", empty)

@@ -1,5 +1,6 @@
 """Every configuration under examples/ does what its README says."""
 import http.server
+import json
 import os
 import re
 import shutil
@@ -134,7 +135,7 @@ class Reader:
         self.env = dict(clean_environment(), PATH=f"{self.bin}:{os.environ['PATH']}")
         program = self.bin / "waybill"
         program.write_text(f"""#!/bin/sh
-case $1 in send|docs|batches|dead) exec {BINARY} "$@" --url http://127.0.0.1:{port};; esac
+case $1 in send|docs|batches|dead|secret|records) exec {BINARY} "$@" --url http://127.0.0.1:{port};; esac
 exec {BINARY} "$@"
 """)
         program.chmod(0o755)
@@ -168,16 +169,19 @@ exec {BINARY} "$@"
             assert time.monotonic() < deadline, got.stdout + got.stderr
             time.sleep(0.1)
 
-    def type_all(self):
+    def type_all(self, done=None):
+        """The output of each block; `done`, after one that gives the node something to do, waits until it has."""
         said = []
         for block in self.blocks():
             if "waybill serve" in block:
                 self.serve(block)
-            elif "waybill send" in block:  # never twice
+            elif re.search("waybill send|^cp ", block, re.M):  # never twice
                 got = subprocess.run(["sh", "-e", "-c", block], cwd=self.folder, env=self.env, capture_output=True,
                                      text=True, timeout=4 * SECONDS, check=False)
                 assert got.returncode == 0, got.stdout + got.stderr
                 said.append(got.stdout)
+                if done:
+                    done()
             else:
                 said.append(self.type(block))
         return said
@@ -227,6 +231,36 @@ def test_xml_split(reader):
     expected = [(EXAMPLES / "xml-split" / f"day.out.{n}.xml").read_bytes() for n in (1, 2, 3)]
     assert sorted(p.read_bytes() for p in (one.folder / "outbox").glob("*.xml")) == sorted([expected[0], expected[2]])
     assert [p.read_bytes() for p in (one.folder / "finance").glob("*.xml")] == [expected[1]]
+
+
+def test_encrypted_file(reader):
+    one = reader("encrypted-file")
+    assert one.type_all()[0] == "2 passed\n"
+    out, = (one.folder / "outbox").glob("*.csv")
+    assert out.read_bytes() == (EXAMPLES / "encrypted-file" / "payments.out.csv").read_bytes()
+
+
+def test_master_data(reader):
+    one = reader("master-data")
+    # A file, its products, a copy for each subscriber, and what each of them received.
+    expected = iter([1 + 2 + 3 + 3, 1 + 3 + 3 + 3, 1 + 3])
+    sent = []
+
+    def settled():
+        count = sum(sent) + next(expected)
+        wait_until(lambda: len(states := [json.loads(line)["state"] for line in one.type(
+            "waybill docs ls --json --limit 500").splitlines()]) == count and set(states) <= {"delivered", "done"})
+        sent.append(count - sum(sent))
+
+    said = one.type_all(done=settled)
+    assert said[0] == "2 passed\n"
+    assert '"price": 49.90' in said[2]  # every digit is kept
+    got = {who: sorted(p.read_text() for p in (one.folder / "outbox" / who).glob("*.json"))
+           for who in ("shop", "print")}
+    atlas = [(EXAMPLES / "master-data" / "tuesday.out.1.json").read_text(),
+             '{"sku":"B-1","title":"Atlas","price":49.9,"group":"Books and maps","was":null}']
+    assert got["print"] == sorted(atlas)
+    assert len(got["shop"]) == 4 and set(atlas) < set(got["shop"])
 
 
 def test_nightly_batch(reader):

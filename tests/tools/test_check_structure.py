@@ -164,6 +164,10 @@ def test_globals(tree, monkeypatch):
     monkeypatch.setattr(symbols, "KEPT", {"main": "", "a_kept": "", "a_used": ""})
     assert [text.partition(":")[0] for text in (f[2] for f in check_structure.check_globals(root))] == [
         "no other file of the product uses a_lost", "a_used is used by another file, or gone"]
+    monkeypatch.setattr(symbols, "KEPT", {"main": "", "a_kept": "", "a_lost": ""})
+    monkeypatch.setattr(symbols, "of_libraries", lambda program: {"main", "a_used", "other"})
+    assert [f[2] for f in check_structure.check_globals(root)] == [
+        "a_used is a name of a library that the program links, too: give it another one"]
     assert symbols.read(root / "build/debug").arrows == {("app/main.c", "base/a.c"): {"a_used", "a_own"}}
 
 

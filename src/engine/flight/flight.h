@@ -43,6 +43,7 @@ struct caught;
 struct document;
 struct flight;
 struct flight_stock;
+struct foretold;
 struct offspring_part;
 struct parts;
 struct send_queue;
@@ -217,6 +218,7 @@ struct flight {
     bool recovered;              /* it may have been sent before a crash */
     bool dry;                    /* a rehearsal or a question, without effect (dry.h) */
     struct caught *caught;       /* of a dry one: what a step made; NULL: nobody wants it */
+    struct foretold *foretold;   /* of a dry one: what services answer; NULL: nobody knows */
     int64_t until_us;            /* monotonic: a dry walk ends before the next step; 0: never */
     int tries;                   /* failed settlements */
     bool unfilled;               /* the settlement could not be prepared, and was not submitted */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/wait.h"
+#include "core/part.h"
 #include "core/timeline.h"
 #include "engine/flight/flight.h"
 #include "engine/road/road.h"
@@ -23,6 +24,7 @@ static struct flight *trial_flight(struct road *r, struct plan *plan,
     f->head = d->head;
     f->source.id = d->id;
     f->source.size = (int64_t)d->bytes.len;
+    f->foretold = d->foretold;
     f->has_facts = d->has_facts;
     if (d->has_facts)
         f->facts = facts_copy(&f->arena, &d->facts);
@@ -182,27 +184,53 @@ static bool take_deliveries(struct trial_way *w, size_t document, const struct f
     return add_delivery(w, document, str_of(batch), f->facts.receiver, buf_view(&v->buf), err);
 }
 
-static bool take_parts(struct walking_way *x, size_t document, const struct caught *caught,
-                       struct err *err)
+/* A document that was made of another one: `d`, which is lent. */
+static bool add_document(struct walking_way *x, const struct trial_walked *d, struct str bytes,
+                         struct err *err)
 {
     struct trial_way *w = x->way;
 
-    for (size_t i = 0; i < caught->count; i++) {
-        const struct caught_part *p = &caught->list[i];
-        struct str bytes = caught_bytes(caught, i);
+    if (w->document_count == TRIAL_WAY_DOCUMENTS)
+        return err_set(err, ERR_LIMIT, 0, "more than %d documents come of it", TRIAL_WAY_DOCUMENTS);
+    if (!has_room(w, bytes.len, err))
+        return false;
+    x->bytes[w->document_count] = arena_copy(&w->arena, bytes);
+    w->documents[w->document_count++] =
+        (struct trial_walked){ .parent = d->parent,
+                               .is_copy = d->is_copy,
+                               .facts = facts_copy(&w->arena, &d->facts),
+                               .name = arena_copy(&w->arena, d->name) };
+    w->documents[d->parent].parts++;
+    return true;
+}
 
-        if (w->document_count == TRIAL_WAY_DOCUMENTS)
-            return err_set(err, ERR_LIMIT, 0, "more than %d documents come of it",
-                           TRIAL_WAY_DOCUMENTS);
-        if (!has_room(w, bytes.len, err))
+static bool take_parts(struct walking_way *x, size_t document, const struct caught *caught,
+                       struct err *err)
+{
+    for (size_t i = 0; i < caught->count; i++) {
+        const struct trial_walked part = { .parent = document,
+                                           .facts = caught->list[i].facts,
+                                           .name = caught->list[i].name };
+
+        if (!add_document(x, &part, caught_bytes(caught, i), err))
             return false;
-        x->bytes[w->document_count] = arena_copy(&w->arena, bytes);
-        w->documents[w->document_count++] =
-            (struct trial_walked){ .parent = document,
-                                   .facts = facts_copy(&w->arena, &p->facts),
-                                   .name = arena_copy(&w->arena, p->name) };
     }
-    w->documents[document].parts = caught->count;
+    return true;
+}
+
+static bool take_copies(struct walking_way *x, size_t document, const struct flight *f,
+                        struct err *err)
+{
+    for (size_t i = 0; i < f->copies.count; i++) {
+        const struct trial_walked copy = { .parent = document,
+                                           .is_copy = true,
+                                           .facts =
+                                               part_copy_facts(&f->facts, f->copies.receivers[i]),
+                                           .name = f->name };
+
+        if (!add_document(x, &copy, buf_view(&f->copies.bytes->buf), err))
+            return false;
+    }
     return true;
 }
 
@@ -238,7 +266,8 @@ static bool walk_document(struct walking_way *x, size_t at, struct caught *caugh
     bool ended = walk_only(f);
 
     note_walked(w, at, f, ended);
-    bool ok = !ended || (take_deliveries(w, at, f, err) && take_parts(x, at, caught, err));
+    bool ok = !ended || (take_deliveries(w, at, f, err) && take_parts(x, at, caught, err) &&
+                         take_copies(x, at, f, err));
 
     flight_free(f);
     return ok;

@@ -24,6 +24,7 @@
 #include "engine/plan/plan.h"
 
 struct flight;
+struct foretold;
 struct road;
 
 enum { TRIAL_PARTS_MOST = 10000 };
@@ -35,8 +36,9 @@ struct trial_document {
     int64_t gateway;    /* a name id of the plan; 0: none */
     struct facts facts; /* if `has_facts`, else they are extracted */
     bool has_facts;
-    struct id id;        /* the seed of chance */
-    int64_t received_us; /* the clock of the step */
+    struct id id;              /* the seed of chance */
+    int64_t received_us;       /* the clock of the step */
+    struct foretold *foretold; /* what services answer (flight/foretold.h); NULL: nobody knows */
 };
 
 /* ---- one step ---- */
@@ -78,7 +80,8 @@ void trial_done(struct trial *t); /* safe on a zeroed one */
 enum { TRIAL_WAY_DOCUMENTS = 10000, TRIAL_WAY_DELIVERIES = 10000, TRIAL_WAY_BYTES = 256 << 20 };
 
 struct trial_walked {
-    size_t parent; /* of a part: the position of the document that it was made of */
+    size_t parent; /* of a part or a copy: the position of the document that it was made of */
+    bool is_copy;  /* for a subscriber, its receiver */
     struct facts facts;
     struct str name, route; /* route: ptr NULL if there was none */
     bool dead;
@@ -93,7 +96,7 @@ struct trial_delivery {
     struct str endpoint, system, bytes;
 };
 
-/* The document itself is the first one; its parts follow in their order, then theirs. */
+/* The document itself is the first one; its parts or copies follow in their order, then theirs. */
 struct trial_way {
     struct arena arena;
     struct trial_walked *documents;
@@ -101,8 +104,8 @@ struct trial_way {
     size_t document_count, delivery_count;
 };
 
-/* Extracts, routes and processes the document, and every part that is made of it.  ERR_LIMIT: there
- * are more of them than are kept.  *ret is to be freed after a failure, too. */
+/* Extracts, routes and processes the document, and every part and copy that is made of it.
+ * ERR_LIMIT: there are more of them than are kept.  *ret is to be freed after a failure, too. */
 bool trial_walk(struct road *r, struct plan *plan, const struct trial_document *d,
                 struct trial_way *ret, struct err *err);
 void trial_way_done(struct trial_way *w); /* safe on a zeroed one */

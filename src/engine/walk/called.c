@@ -8,6 +8,7 @@
 #include "core/service_call.h"
 #include "engine/asking/calling.h"
 #include "engine/flight/bytes.h"
+#include "engine/flight/foretold.h"
 #include "engine/flight/tries.h"
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
@@ -95,7 +96,7 @@ static enum way begin_called(struct flight *f, const struct plan_step *s, const 
     struct called *c = ARENA_NEW(&f->arena, struct called);
     struct err err = { 0 };
 
-    if (!variant_rest(f, f->walk.bytes, &err)) {
+    if (!f->dry && !variant_rest(f, f->walk.bytes, &err)) {
         outcome_again(f, &err);
         return WAY_DEAD;
     }
@@ -146,7 +147,7 @@ static enum way ask_nobody(struct flight *f, const struct plan_step *s)
     (void)err_set(
         &err, ERR_TRANSIENT, 0,
         "the step %.*s asks a service, which is not done here: what it would answer is not "
-        "known",
+        "known; files of `waybill test` can say it",
         STR_ARG(s->name));
     outcome_read_failed(f, &err);
     return WAY_DEAD;
@@ -206,7 +207,7 @@ static enum way ask_again(struct flight *f, const struct plan_step *s, struct ca
 
     if (due < now + c->verdict.retry_after_us)
         due = now + c->verdict.retry_after_us;
-    if (retry_is_over(rule, first, due))
+    if (f->dry || retry_is_over(rule, first, due))
         return step_dead(f, s, DEAD_RETRIES_EXHAUSTED, took, c->verdict.message);
     if (f->expires_us != 0 && due > f->expires_us)
         due = f->expires_us;
@@ -272,6 +273,39 @@ static enum way end_called(struct flight *f, const struct plan_step *s)
     return ask_again(f, s, c);
 }
 
+/* ---- what was said before ---- */
+
+static enum way take_foretold(struct flight *f, const struct plan_step *s,
+                              const struct foretold_answer *a)
+{
+    struct called *c = f->called;
+    const struct http_out_answer answer = { .reach = HTTP_OUT_ANSWERED,
+                                            .status = a->status,
+                                            .body = str_first(a->body, VERDICT_ANSWER_MOST),
+                                            .came = (int64_t)a->body.len };
+
+    s->service->http->judge(s->self, &answer, &c->verdict);
+    if (c->verdict.kind == VERDICT_DELIVERED)
+        (void)c->io.io.put(&c->io.io, a->body, &c->failure);
+    return end_called(f, s);
+}
+
+/* The request is made as for a service that is asked. */
+static enum way use_foretold(struct flight *f, const struct plan_step *s, const struct tries *past)
+{
+    struct foretold *t = f->foretold;
+
+    if (t == NULL || t->asked++ >= t->count)
+        return ask_nobody(f, s);
+    enum way way = begin_called(f, s, past);
+
+    if (way == WAY_WAITS) {
+        way = take_foretold(f, s, &t->list[t->asked - 1]);
+        called_drop(f);
+    }
+    return way;
+}
+
 void called_drop(struct flight *f)
 {
     if (f->called == NULL)
@@ -293,5 +327,5 @@ enum way called_run(struct flight *f, const struct plan_step *s)
 
     if (past.has_bytes)
         return use_kept(f, s, &past);
-    return f->dry ? ask_nobody(f, s) : begin_called(f, s, &past);
+    return f->dry ? use_foretold(f, s, &past) : begin_called(f, s, &past);
 }

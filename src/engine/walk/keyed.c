@@ -158,7 +158,7 @@ static bool keyed_record(struct service_io *io, struct service_record *ret,
                                     .key = r->key,
                                     .is_there = r->was.version != 0 || kept != NULL,
                                     .value = kept != NULL ? kept->value : r->was.value,
-                                    .is_own = r->was.version != 0 && kept == NULL &&
+                                    .is_own = r->was.doc != 0 && kept == NULL &&
                                               r->was.doc == x->flight->source.num,
                                     .before = r->was.previous,
                                     .is_later = is_behind(x->flight, &r->was) };

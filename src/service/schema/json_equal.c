@@ -136,8 +136,8 @@ static bool json_equal_pair(struct json_equal_walk *w, uint32_t *ret_a, uint32_t
     return str_eq(json_tree_name(w->a, *ret_a), json_tree_name(w->b, *ret_b));
 }
 
-bool json_equal(const struct json_tree *a, uint32_t in_a, const struct json_tree *b, uint32_t in_b,
-                int64_t *work)
+bool json_tree_equal(const struct json_tree *a, uint32_t in_a, const struct json_tree *b,
+                     uint32_t in_b, int64_t *work)
 {
     struct json_equal_walk w = { .a = a, .b = b };
 

@@ -15,5 +15,5 @@ bool json_equal_prepare(struct json_tree *t, struct err *err);
 void json_equal_prepare_name(struct json_tree *t, uint32_t node);
 
 /* Both trees are prepared.  *work grows with what was compared. */
-bool json_equal(const struct json_tree *a, uint32_t in_a, const struct json_tree *b, uint32_t in_b,
-                int64_t *work);
+bool json_tree_equal(const struct json_tree *a, uint32_t in_a, const struct json_tree *b,
+                     uint32_t in_b, int64_t *work);

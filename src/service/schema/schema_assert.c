@@ -20,7 +20,7 @@ static bool schema_is_type(struct schema_walk *w, const struct schema_rule *r, u
 
 static bool schema_is_value(struct schema_walk *w, uint32_t node, uint32_t value)
 {
-    return json_equal(&w->doc, node, &w->s->tree, value, &w->work);
+    return json_tree_equal(&w->doc, node, &w->s->tree, value, &w->work);
 }
 
 /* The values stand by their hash: all that may be equal are one run. */
@@ -59,7 +59,7 @@ static bool schema_run_is_unique(struct schema_walk *w, const uint32_t *items, s
     for (size_t i = from + 1;
          i < count && w->doc.hashes[items[i]] == w->doc.hashes[items[from]] && schema_work(w, 1);
          i++)
-        if (json_equal(&w->doc, items[from], &w->doc, items[i], &w->work))
+        if (json_tree_equal(&w->doc, items[from], &w->doc, items[i], &w->work))
             return false;
     return true;
 }

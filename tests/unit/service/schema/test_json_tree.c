@@ -91,7 +91,7 @@ TEST(depth_and_number_of_values_are_limited)
     CHECK(json_equal_prepare(&t, &err));
     int64_t work = 0;
 
-    CHECK(json_equal(&t, 0, &t, 0, &work) && work == JSON_SCAN_DEPTH);
+    CHECK(json_tree_equal(&t, 0, &t, 0, &work) && work == JSON_SCAN_DEPTH);
     json_tree_done(&t);
     buf_puts(&many, "[0");
     for (int i = 0; i < JSON_TREE_VALUES; i++)
@@ -130,8 +130,8 @@ TEST(equal_is_by_value)
 
         CHECK(reads(&a, cases[i].a) && reads(&b, cases[i].b));
         CHECK(json_equal_prepare(&a, &err) && json_equal_prepare(&b, &err));
-        CHECK(json_equal(&a, 0, &b, 0, &work) == cases[i].equal);
-        CHECK(json_equal(&b, 0, &a, 0, &work) == cases[i].equal);
+        CHECK(json_tree_equal(&a, 0, &b, 0, &work) == cases[i].equal);
+        CHECK(json_tree_equal(&b, 0, &a, 0, &work) == cases[i].equal);
     }
 }
 
