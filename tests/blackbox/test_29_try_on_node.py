@@ -146,3 +146,18 @@ def test_a_step_has_the_secrets_that_it_has_in_force_and_no_other(node):
     assert "hush-word" not in json.dumps(other) and "(secret word)" in other["results"][0]["text"]
     same = attempt(node, doc, 'replace: { find: canary, with: "secret:word" }')
     assert "hush-word-4711" in same["results"][0]["text"], "it does that to documents already"
+
+
+def test_records_are_for_who_sees_the_payloads_of_all_systems(node):
+    doc = send(node)
+    table = node.folder / "prices.csv"
+    table.write_text("key,price\nacme,7.50\n")
+    done = node.cli("records", "import", "prices", str(table))
+    assert done.returncode == 0, done.stderr
+    make_role(node, "builder", {"configure", "see"})
+    make_role(node, "desk", {"see", "payload"}, ["acme"])
+    both = somebody(node, "desk", "builder", title="both")
+    for step in ("enrich: { set: prices, key: 'json:/from', into: /found }", "store: { set: prices, key: 'json:/from' }"):
+        got = both.ask(ASK, d=doc, s=0, t=step)
+        assert "7.50" not in json.dumps(got) and "for all systems" in json.dumps(got["errors"]), got
+        assert "7.50" in attempt(node, doc, step)["results"][0]["text"]
