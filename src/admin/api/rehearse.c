@@ -131,7 +131,7 @@ static struct shown_payload show_payload(struct arena *a, const struct rehearse_
     return s;
 }
 
-static struct shown_owner owner_of(const struct rehearse_difference *d)
+static struct shown_owner owner_shown(const struct rehearse_difference *d)
 {
     return d->would.reads_records
                ? (struct shown_owner){ 0 }
@@ -145,7 +145,7 @@ static bool found(void *arg, const struct rehearse_difference *d)
     struct shown_difference *s = ARENA_NEW(a, struct shown_difference);
 
     *s = (struct shown_difference){
-        .owner = owner_of(d),
+        .owner = owner_shown(d),
         .portion = p,
         .config = d->document->config,
         .gateway = name_text(p->store, d->document->gateway),
