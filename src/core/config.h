@@ -223,8 +223,21 @@ struct str config_secret_name(struct str value);
 
 /* ---- references to values outside of the text ---- */
 
-/* A route or a batch refers to the secret, so that its value gets into documents. */
-bool config_steps_name_secret(const struct config *c, struct str name);
+/* A route, a batch or `services` has this very step, with the same content of the files that it
+ * names.  `step` is the map of its options in `proposed`, with the name of the step as its key. */
+bool config_has_step(const struct config *c, const struct config *proposed,
+                     const struct yaml_node *step);
+
+/* An option of a kind of step; `first` is the one that `step: VALUE` is short for. */
+struct config_option_place {
+    struct str step, option, first;
+};
+
+/* A step of a route, a batch or `services` refers to the secret in this option. */
+bool config_option_has_secret(const struct config *c, const struct config_option_place *at,
+                              struct str name);
+/* The value of an option refers to it. */
+bool config_names_secret(const struct yaml_node *option, struct str name);
 
 enum config_outside { CONFIG_SECRET, CONFIG_ENV, CONFIG_FILE };
 

@@ -58,8 +58,8 @@ static bool next_in_text(struct config_outside_walk *w, struct config_reference 
     return false;
 }
 
-/* Pre-order: the first child, else the next sibling, else that of an ancestor.  Skips the node
- * section; no path is longer than YAML_DEPTH. */
+/* Pre-order: the first child, else the next sibling, else that of an ancestor below the root. Skips
+ * the node section; no path is longer than YAML_DEPTH. */
 static const struct yaml_node *config_outside_step(struct config_outside_walk *w)
 {
     const struct yaml_node *n = w->at;
@@ -71,12 +71,9 @@ static const struct yaml_node *config_outside_step(struct config_outside_walk *w
         w->above[w->depth++] = n;
         return n->first;
     }
-    while (n->next == NULL) {
-        if (w->depth == 0)
-            return NULL;
+    while (w->depth > 0 && n->next == NULL)
         n = w->above[--w->depth];
-    }
-    return n->next;
+    return w->depth > 0 ? n->next : NULL; /* what stands beside the root is not of it */
 }
 
 bool config_outside_next(const struct yaml_node *root, struct config_outside_walk *w,
@@ -103,17 +100,87 @@ bool config_outside_next(const struct yaml_node *root, struct config_outside_wal
     return false;
 }
 
-bool config_steps_name_secret(const struct config *c, struct str name)
+/* ---- steps that have secrets ---- */
+
+static const char *const step_sections[] = { "routes", "batches", "services" };
+
+enum { STEP_SECTIONS = sizeof step_sections / sizeof step_sections[0] };
+
+/* The files that it names have the same content in both. */
+static bool same_files(const struct config *c, const struct config *proposed,
+                       const struct yaml_node *step)
 {
-    static const char *const sections[] = { "routes", "batches", "services" };
+    struct config_outside_walk walk = { .at = step };
 
-    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-        const struct yaml_node *section = yaml_get(c->root, sections[i]);
-        struct config_outside_walk walk = { 0 };
-        struct config_reference r;
+    for (; walk.at != NULL; walk.at = config_outside_step(&walk)) {
+        const struct config_file *would = config_files_find(&proposed->files, walk.at->text);
+        const struct config_file *is = config_files_find(&c->files, walk.at->text);
 
-        while (section != NULL && config_outside_next(section, &walk, &r))
-            if (r.kind == CONFIG_SECRET && str_eq(r.name, name))
+        if (would != NULL && (is == NULL || !str_eq(is->bytes, would->bytes)))
+            return false;
+    }
+    return true;
+}
+
+/* `step: VALUE` is short for a map with its first option. */
+static bool is_same_step(const struct yaml_node *n, const struct yaml_node *step)
+{
+    if (n->key == NULL || !str_eq(n->key->text, step->key->text))
+        return false;
+    return yaml_same(n, step) || (n->kind != YAML_MAP && step->kind == YAML_MAP &&
+                                  step->count == 1 && yaml_same(n, step->first));
+}
+
+bool config_has_step(const struct config *c, const struct config *proposed,
+                     const struct yaml_node *step)
+{
+    for (size_t i = 0; i < STEP_SECTIONS; i++) {
+        struct config_outside_walk walk = { .at = yaml_get(c->root, step_sections[i]) };
+
+        for (; walk.at != NULL; walk.at = config_outside_step(&walk))
+            if (is_same_step(walk.at, step))
+                return same_files(c, proposed, step);
+    }
+    return false;
+}
+
+bool config_names_secret(const struct yaml_node *option, struct str name)
+{
+    struct yaml_node one = *option;
+    const struct yaml_node root = { .kind = YAML_LIST, .text = STR(""), .first = &one, .count = 1 };
+    struct config_outside_walk walk = { 0 };
+    struct config_reference r;
+
+    one.next = NULL;
+    one.key = NULL;
+    while (config_outside_next(&root, &walk, &r))
+        if (r.kind == CONFIG_SECRET && str_eq(r.name, name))
+            return true;
+    return false;
+}
+
+/* `n` is a step of this kind, with the secret in this option. */
+static bool option_has_secret(const struct yaml_node *n, const struct config_option_place *at,
+                              struct str name)
+{
+    if (n->key == NULL || !str_eq(n->key->text, at->step))
+        return false;
+    if (n->kind != YAML_MAP)
+        return str_eq(at->option, at->first) && config_names_secret(n, name);
+    for (const struct yaml_node *o = n->first; o != NULL; o = o->next)
+        if (str_eq(o->key->text, at->option) && config_names_secret(o, name))
+            return true;
+    return false;
+}
+
+bool config_option_has_secret(const struct config *c, const struct config_option_place *at,
+                              struct str name)
+{
+    for (size_t i = 0; i < STEP_SECTIONS; i++) {
+        struct config_outside_walk walk = { .at = yaml_get(c->root, step_sections[i]) };
+
+        for (; walk.at != NULL; walk.at = config_outside_step(&walk))
+            if (option_has_secret(walk.at, at, name))
                 return true;
     }
     return false;

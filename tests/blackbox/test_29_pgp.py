@@ -245,3 +245,24 @@ def test_the_examples_of_the_help_run(ways, gpg):
     apply(node, {"way": " }, { ".join(step[2:-2] for step in steps)})
     assert through(node, "way", TEXT) == TEXT
     wire.wait_until(lambda: node.metrics()["waybill_cage_processes"] >= 4, SECONDS, "four processes")
+
+
+def test_the_keys_in_force_open_a_message_in_a_step_that_is_tried_and_come_out_of_none(ways, gpg):
+    node = ways(way=OPENS)
+    add_secret(node, "other", gpg.private("other").decode())
+    doc, shown = ended(node, "way", gpg.encrypt(b"the quick brown fox", "ed", options=["--armor"]))
+    assert shown["state"] == "delivered", shown
+
+    def attempt(step):
+        return node.graphql("""query($d: ID!, $s: String!) { tryStep(document: $d, step: $s) {
+            problems { message } error { message } results { text } } }""", d=doc, s=step)["tryStep"]
+
+    got = attempt("decrypt: { key: secret:ed, passphrase: secret:pass, limits: { time: 9s } }")
+    assert [r["text"] for r in got["results"]] == ["the quick brown fox"], got
+    for step, name in (("replace: { find: BEGIN, with: secret:rsa }", "rsa"),
+                       ("replace: { find: BEGIN, with: 'its ${secret:pass}' }", "pass"),
+                       ("lua: { script: 'return [[${secret:rsa}]]' }", "rsa")):
+        said = str(attempt(step))
+        assert f"(secret {name})" in said and "PRIVATE KEY" not in said and PASSPHRASE not in said, said
+    # A key that no step opens messages with is not used either.
+    assert attempt("decrypt: { key: secret:other }")["problems"]

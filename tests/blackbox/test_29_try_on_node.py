@@ -119,3 +119,45 @@ def test_a_secret_is_its_name(node):
     shown = attempt(node, doc, 'replace: { find: canary, with: "secret:word" }')
     assert "hush-hush" not in json.dumps(shown)
     assert "(secret word)" in shown["results"][0]["text"]
+
+
+@pytest.mark.proves("S14")
+def test_a_step_has_the_secrets_that_it_has_in_force_and_no_other(node):
+    """What a step in force sends to a partner, or opens documents with, is not read by trying another step."""
+    doc = send(node)
+    for name in ("token", "word", "other"):
+        assert node.cli("secret", "add", name, stdin=f"hush-{name}").returncode == 0
+    text = CONFIG.replace("routes:", """routes:
+  - name: asks
+    when: { type: never }
+    do: [ { call: { url: "https://api.example/", headers: { X-Token: "secret:token" } } }, { deliver: hub } ]
+  - name: signs
+    when: { type: nowhere }
+    do: [ { replace: { find: canary, with: "secret:word" } }, { deliver: hub } ]""")
+    # Sections may stand in any order: the endpoints behind the routes.
+    ends = 'endpoints:\n  hub: { kind: file, path: ./hub, name: "${id}.json" }\n'
+    text = text.replace(ends, "") + ends + '  web: { kind: http, system: erp, url: "https://erp.example/", headers: { A: "secret:other" } }\n'
+    applied = node.cli("apply", "-", stdin=text)
+    assert applied.returncode == 0, applied.stderr
+    for name in ("token", "other"):
+        shown = attempt(node, doc, f'replace: {{ find: canary, with: "secret:{name}" }}')
+        assert f"hush-{name}" not in json.dumps(shown) and f"(secret {name})" in shown["results"][0]["text"]
+    other = attempt(node, doc, 'replace: { find: "4711", with: "secret:word" }')
+    assert "hush-word" not in json.dumps(other) and "(secret word)" in other["results"][0]["text"]
+    same = attempt(node, doc, 'replace: { find: canary, with: "secret:word" }')
+    assert "hush-word-4711" in same["results"][0]["text"], "it does that to documents already"
+
+
+def test_records_are_for_who_sees_the_payloads_of_all_systems(node):
+    doc = send(node)
+    table = node.folder / "prices.csv"
+    table.write_text("key,price\nacme,7.50\n")
+    done = node.cli("records", "import", "prices", str(table))
+    assert done.returncode == 0, done.stderr
+    make_role(node, "builder", {"configure", "see"})
+    make_role(node, "desk", {"see", "payload"}, ["acme"])
+    both = somebody(node, "desk", "builder", title="both")
+    for step in ("enrich: { set: prices, key: 'json:/from', into: /found }", "store: { set: prices, key: 'json:/from' }"):
+        got = both.ask(ASK, d=doc, s=0, t=step)
+        assert "7.50" not in json.dumps(got) and "for all systems" in json.dumps(got["errors"]), got
+        assert "7.50" in attempt(node, doc, step)["results"][0]["text"]

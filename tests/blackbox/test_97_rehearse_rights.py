@@ -222,6 +222,24 @@ def test_a_rehearsed_step_does_not_show_a_secret(node):
     assert look(reader, text, "live")["differences"] == []
 
 
+def test_records_are_for_who_sees_the_payloads_of_all_systems(node):
+    """A proposed step can put any record into a document of the caller's own system."""
+    doc = send(node, "acme")
+    table = node.folder / "prices.csv"
+    table.write_text("key,price\nacme,7.50\n")
+    done = node.cli("records", "import", "prices", str(table))
+    assert done.returncode == 0, done.stderr
+    make_role(node, "builder", {"configure"})
+    make_role(node, "desk", {"see", "payload"}, ["acme"])
+    make_role(node, "all", {"configure", "see", "payload"})
+    text = node.text.replace("do: [ { deliver: hub } ]",
+                             "do: [ { enrich: { set: prices, key: 'json:/from', into: /found } }, { deliver: hub } ]")
+    assert text != node.text
+    one = look(somebody(node, "desk", "builder"), text)
+    assert len(one["differences"]) == 1 and "7.50" not in json.dumps(one) and doc not in json.dumps(one), one
+    assert "7.50" in json.dumps(look(somebody(node, "all"), text))
+
+
 def test_a_rehearsal_of_one_document_is_for_its_sender(node):
     """With `edit` for one system, the paths of others are not found by inventing documents."""
     make_role(node, "desk", {"see", "payload", "edit"}, ["acme"])

@@ -45,9 +45,10 @@ struct shown_payload {
 struct portion;
 
 /* Whose document it is, by its row.  A walk may find anything in its payload, as the caller wishes:
- * its result says nothing about who may see it. */
+ * its result says nothing about who may see it.  With a record in it, which belongs to no system,
+ * it is for those who see all. */
 struct shown_owner {
-    int64_t sender, receiver; /* name ids */
+    int64_t sender, receiver; /* name ids; 0: none */
 };
 
 struct shown_difference {
@@ -130,6 +131,13 @@ static struct shown_payload show_payload(struct arena *a, const struct rehearse_
     return s;
 }
 
+static struct shown_owner owner_shown(const struct rehearse_difference *d)
+{
+    return d->would.reads_records
+               ? (struct shown_owner){ 0 }
+               : (struct shown_owner){ d->document->sender, d->document->receiver };
+}
+
 static bool found(void *arg, const struct rehearse_difference *d)
 {
     struct portion *p = arg;
@@ -137,7 +145,7 @@ static bool found(void *arg, const struct rehearse_difference *d)
     struct shown_difference *s = ARENA_NEW(a, struct shown_difference);
 
     *s = (struct shown_difference){
-        .owner = { d->document->sender, d->document->receiver },
+        .owner = owner_shown(d),
         .portion = p,
         .config = d->document->config,
         .gateway = name_text(p->store, d->document->gateway),
@@ -393,8 +401,11 @@ static bool try_step(struct graphql_call *call, struct err *err)
         return false;
     if (!found)
         return graphql_set_null(call);
-    bool ok = trial_view_make(api_engine(call), &v, buf_view(&bytes),
-                              graphql_arg_text(call, "step"), call->arena, &problems, t, err);
+    const struct trial_view_order order = { .document = &v,
+                                            .bytes = buf_view(&bytes),
+                                            .step = graphql_arg_text(call, "step"),
+                                            .sees_records = api_sees_all(call, RIGHT_PAYLOAD) };
+    bool ok = trial_view_make(api_engine(call), &order, call->arena, &problems, t, err);
 
     graphql_lend(call, clock_mono_us() - from); /* its limit of time is that of the step */
     t->problems = api_keep_problems(call->arena, &problems);

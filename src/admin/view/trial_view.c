@@ -71,18 +71,27 @@ static struct plan *plan_of_step(struct engine *e, struct str step, struct arena
     return live_propose(engine_live(e), &change, report, &plan, err) ? plan : NULL;
 }
 
+static bool may_try(const struct plan_route *route, bool sees_records, struct err *err)
+{
+    const struct plan_step *s = route->steps;
+
+    if (route->broken != NULL)
+        return err_set(err, ERR_CONFIG, 0, "%.190s", route->broken);
+    if (s->kind == STEP_SERVICE && s->service != NULL && s->service->keyed && !sees_records)
+        return err_set(err, ERR_PERMANENT, 0,
+                       "this step reads records, which belong to no system: to try it takes the "
+                       "right `payload` for all systems");
+    return s->time_us <= TIME_MOST_US ||
+           err_set(err, ERR_LIMIT, 0,
+                   "a step that is tried here has at most %d s: see its `limits.time`",
+                   (int)(TIME_MOST_US / CLOCK_S));
+}
+
 static bool run_trial(struct engine *e, struct plan *plan, const struct trial_document *d,
                       struct arena *a, struct trial_view *ret, struct err *err)
 {
     const struct plan_route *route = &plan->routes[0];
     struct trial t;
-
-    if (route->broken != NULL)
-        return err_set(err, ERR_CONFIG, 0, "%.190s", route->broken);
-    if (route->steps[0].time_us > TIME_MOST_US)
-        return err_set(err, ERR_LIMIT, 0,
-                       "a step that is tried here has at most %d s: see its `limits.time`",
-                       (int)(TIME_MOST_US / CLOCK_S));
     bool ok = trial_step_alone(engine_road(e), plan, &route->steps[0], d, clock_mono_us() + WAIT_US,
                                &t, err);
 
@@ -92,12 +101,12 @@ static bool run_trial(struct engine *e, struct plan *plan, const struct trial_do
     return ok;
 }
 
-bool trial_view_make(struct engine *e, const struct document_view *v, struct str bytes,
-                     struct str step, struct arena *a, struct problem_list *problems,
-                     struct trial_view *ret, struct err *err)
+bool trial_view_make(struct engine *e, const struct trial_view_order *order, struct arena *a,
+                     struct problem_list *problems, struct trial_view *ret, struct err *err)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
-    const struct trial_document d = { .bytes = bytes,
+    const struct document_view *v = order->document;
+    const struct trial_document d = { .bytes = order->bytes,
                                       .name = v->doc.name,
                                       .ctype = v->doc.ctype,
                                       .head = v->doc.head,
@@ -106,8 +115,9 @@ bool trial_view_make(struct engine *e, const struct document_view *v, struct str
                                       .has_facts = true,
                                       .id = v->doc.source.id,
                                       .received_us = v->doc.received_us };
-    struct plan *plan = plan_of_step(e, step, a, &report, err);
-    bool ok = plan != NULL && run_trial(e, plan, &d, a, ret, err);
+    struct plan *plan = plan_of_step(e, order->step, a, &report, err);
+    bool ok = plan != NULL && may_try(&plan->routes[0], order->sees_records, err) &&
+              run_trial(e, plan, &d, a, ret, err);
 
     plan_unref(plan);
     for (size_t i = 0; i < report.problems.count; i++)

@@ -35,9 +35,16 @@ struct trial_view {
     size_t note_count;
 };
 
+/* What is tried; everything is lent. */
+struct trial_view_order {
+    const struct document_view *document;
+    struct str bytes; /* of the stage */
+    struct str step;
+    bool sees_records; /* the caller may see those of every set: they belong to no system */
+};
+
 /* Runs the step, which takes the place of the routes of the live version, on the bytes.  Texts are
  * on the arena.  Blocks.  False with problems: the step is wrong.  ERR_TRANSIENT: another one is
  * tried. */
-bool trial_view_make(struct engine *e, const struct document_view *v, struct str bytes,
-                     struct str step, struct arena *a, struct problem_list *problems,
-                     struct trial_view *ret, struct err *err);
+bool trial_view_make(struct engine *e, const struct trial_view_order *order, struct arena *a,
+                     struct problem_list *problems, struct trial_view *ret, struct err *err);

@@ -24,15 +24,54 @@ struct settings plan_settings(struct builder *b, const struct yaml_node *node,
                               .arena = &b->plan->arena };
 }
 
-/* A secret that a version in force puts into documents can be read in them; of any other one a
- * proposal shows the name alone. */
+/* ---- secrets of a proposal ----
+ *
+ * Who may propose a step sees what comes out of it, and could let it give out any secret.  So it
+ * has the secrets that it has in force already, and of any other one the name alone. */
+
+struct stand_in {
+    const struct builder *builder;
+    const struct yaml_node *step; /* its options */
+    const struct option *own;
+};
+
+/* No key comes out of a step that is discreet, whatever its other options are: it may have those
+ * that such a step in force has, each in its place. */
+static bool keys_are_in_force(const struct stand_in *x, struct str name)
+{
+    struct config_option_place at = { .step = x->step->key->text, .first = str_of(x->own->name) };
+
+    for (const struct yaml_node *o = x->step->first; o != NULL; o = o->next) {
+        at.option = o->key->text;
+        if (config_names_secret(o, name) &&
+            !config_option_has_secret(x->builder->in_force, &at, name))
+            return false;
+    }
+    return true;
+}
+
+static bool may_have_secret(const struct stand_in *x, struct str name)
+{
+    const struct builder *b = x->builder;
+    const struct config *proposed = b->plan->config;
+
+    if (b->in_force == proposed)
+        return true; /* nobody proposes it to somebody else: workbench.h */
+    if (b->in_force == NULL || x->step->key == NULL || x->step->kind != YAML_MAP)
+        return false;
+    const struct service_type *t = connector_service(b->connectors, x->step->key->text);
+
+    return (t != NULL && t->discreet && keys_are_in_force(x, name)) ||
+           config_has_step(b->in_force, proposed, x->step);
+}
+
 static bool plan_find_stand_in(void *arg, struct str name, struct arena *a, struct str *ret,
                                struct err *err)
 {
-    const struct builder *b = arg;
+    const struct stand_in *x = arg;
 
-    if (b->in_force != NULL && config_steps_name_secret(b->in_force, name))
-        return secret_get(b->store, name, a, ret, err);
+    if (may_have_secret(x, name))
+        return secret_get(x->builder->store, name, a, ret, err);
     *ret = str_of(arena_printf(a, "(secret %.*s)", STR_ARG(name)));
     return true;
 }
@@ -43,8 +82,11 @@ struct settings plan_step_settings(struct builder *b, const struct yaml_node *no
     struct settings s = plan_settings(b, node, NULL, own);
 
     if (b->apart) {
+        struct stand_in *x = ARENA_NEW(&b->plan->arena, struct stand_in);
+
+        *x = (struct stand_in){ .builder = b, .step = node, .own = own };
         s.secret = plan_find_stand_in;
-        s.secret_arg = b;
+        s.secret_arg = x;
     }
     return s;
 }

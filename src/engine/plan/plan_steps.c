@@ -22,6 +22,7 @@ static const struct yaml_node *as_map(struct arena *a, const struct yaml_node *v
     one->key = key;
     one->next = NULL;
     *map = (struct yaml_node){ .kind = YAML_MAP,
+                               .key = value->key,
                                .place = value->place,
                                .text = STR(""),
                                .first = one,

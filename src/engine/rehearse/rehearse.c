@@ -87,7 +87,9 @@ static struct rehearse_way way_of(const struct past_walk *walked, struct arena *
 {
     const struct flight *f = walked->flight;
     const struct plan_route *route = route_of(walked);
-    struct rehearse_way w = { .config = f->plan->version, .facts = f->facts };
+    struct rehearse_way w = { .config = f->plan->version,
+                              .facts = f->facts,
+                              .reads_records = f->reads_records };
 
     if (route != NULL)
         w.route = route->name;

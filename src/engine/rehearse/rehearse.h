@@ -66,6 +66,7 @@ struct rehearse_way {
     struct facts facts;
     struct str route;         /* ptr NULL: none */
     struct str code, message; /* code ptr NULL: not dead; message: why it ends */
+    bool reads_records;       /* its bytes and facts may have records in them */
     struct rehearse_delivery *deliveries;
     size_t delivery_count;
 };

@@ -234,15 +234,19 @@ static bool take_copies(struct walking_way *x, size_t document, const struct fli
     return true;
 }
 
-static void note_walked(struct trial_way *w, size_t document, const struct flight *f, bool ended)
+static bool note_walked(struct trial_way *w, size_t document, const struct flight *f, bool ended,
+                        struct err *err)
 {
     struct trial_walked *d = &w->documents[document];
 
+    if (!has_room(w, 0, err))
+        return false;
     d->facts = facts_copy(&w->arena, &f->facts);
     d->route = f->route != NULL ? trial_copy(&w->arena, f->route->name) : (struct str){ 0 };
     d->dead = !ended;
     d->code = f->settle.end == SETTLE_DEAD ? f->dead : DEAD_SERVICE_FAILED;
     d->message = arena_copy(&w->arena, str_of(f->message));
+    return true;
 }
 
 static bool walk_document(struct walking_way *x, size_t at, struct caught *caught, struct err *err)
@@ -265,9 +269,9 @@ static bool walk_document(struct walking_way *x, size_t at, struct caught *caugh
     f->caught = caught;
     bool ended = walk_only(f);
 
-    note_walked(w, at, f, ended);
-    bool ok = !ended || (take_deliveries(w, at, f, err) && take_parts(x, at, caught, err) &&
-                         take_copies(x, at, f, err));
+    bool ok = note_walked(w, at, f, ended, err) &&
+              (!ended || (take_deliveries(w, at, f, err) && take_parts(x, at, caught, err) &&
+                          take_copies(x, at, f, err)));
 
     flight_free(f);
     return ok;

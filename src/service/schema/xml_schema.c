@@ -36,6 +36,7 @@ struct xml_schema_complaint {
     char file[80];
     char path[PATH_MOST + 4];
     char text[MESSAGE_MOST];
+    bool is_cut; /* the text goes on */
 };
 
 static void xml_schema_keep_path(struct xml_schema_complaint *c, const xmlNode *node)
@@ -60,7 +61,7 @@ static void xml_schema_keep_first(void *arg, xmlErrorPtr error)
         return;
     c->line = error->line > 0 ? error->line : 1;
     (void)snprintf(c->file, sizeof c->file, "%s", error->file != NULL ? error->file : "");
-    (void)snprintf(c->text, sizeof c->text, "%s", error->message);
+    c->is_cut = snprintf(c->text, sizeof c->text, "%s", error->message) >= (int)sizeof c->text;
     xml_schema_keep_path(c, error->node);
 }
 
@@ -187,14 +188,15 @@ static char *xml_schema_last(char *text, const char *const *marks)
 }
 
 /* libxml2 quotes the value that breaks a rule.  It is cut out, together with everything that might
- * still be part of it: who reads messages may not be allowed to read payloads. */
-static void xml_schema_hide_value(char *text)
+ * still be part of it: who reads messages may not be allowed to read payloads.  Of a text that goes
+ * on nobody knows where the value ends. */
+static void xml_schema_hide_value(struct xml_schema_complaint *c)
 {
     static const char *const ends[] = { "' is ", "' has ", "' does ", "'] ", NULL };
-    char *body = strstr(text, "': ");
+    char *body = strstr(c->text, "': ");
     char *from;
 
-    body = body != NULL ? body + 3 : text;
+    body = body != NULL ? body + 3 : c->text;
     if (body[0] == '\'') {
         from = body;
     } else {
@@ -203,7 +205,7 @@ static void xml_schema_hide_value(char *text)
     }
     if (from == NULL)
         return;
-    char *end = xml_schema_last(from, ends);
+    char *end = c->is_cut ? NULL : xml_schema_last(from, ends);
 
     if (end == NULL) {
         *from = '\0';
@@ -237,7 +239,7 @@ bool xml_schema_check(const struct xml_schema *s, struct str document,
         return true;
     if (c.line == 0)
         return service_fail(ret_failure, DEAD_BUDGET, "there is not enough memory to check it");
-    xml_schema_hide_value(c.text);
+    xml_schema_hide_value(&c);
     script_line(&line, str_of(c.text));
     return service_fail(ret_failure, DEAD_SERVICE_FAILED, "%s, line %d: %s",
                         c.path[0] != '\0' ? c.path : "the document", c.line, line.ptr);

@@ -124,6 +124,83 @@ TEST(outside_is_asked_beside_other_problems)
     }
 }
 
+/* ---- steps that have secrets ---- */
+
+#define STEPS                                                                                   \
+    "systems: { s: {} }\ntypes: { \"*\": {} }\n"                                                \
+    "services: { tidy: { replace: { find: a, with: secret:word } } }\n"                         \
+    "routes: [ { name: r, do: [ tidy, decrypt: { key: [ secret:old, secret:new ], passphrase: " \
+    "\"${secret:pass}\" }, xslt: { file: a.xsl, params: { k: secret:param } }, deliver: e ] } ]\n"
+#define ENDPOINTS                                                                 \
+    "endpoints: { e: { kind: http, system: s, url: \"http://h/\", headers: { A: " \
+    "secret:token } } }\n"
+
+static struct config *load_steps(const char *of, const char *style_sheet)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    const struct config_file file = { STR("a.xsl"), str_of(style_sheet) };
+    const struct config_files files = { &file, 1 };
+    const struct config_options with = { .connectors = &registry, .files = &files };
+
+    return config_load(str_of(of), "t", &with, &report);
+}
+
+/* The options of step `number`, from 0, of the first route. */
+static const struct yaml_node *step_options(const struct config *c, size_t number)
+{
+    const struct yaml_node *step = c->routes[0].steps->first;
+
+    for (; number > 0; number--)
+        step = step->next;
+    return step->first;
+}
+
+static bool has_secret(const struct config *c, const char *step, const char *option,
+                       const char *name)
+{
+    const struct config_option_place at = { str_of(step), str_of(option), STR("key") };
+
+    return config_option_has_secret(c, &at, str_of(name));
+}
+
+TEST(a_secret_belongs_to_an_option_of_a_kind_of_step)
+{
+    struct config *c = load_steps(STEPS ENDPOINTS, "<x/>");
+
+    CHECK(c != NULL);
+    CHECK(has_secret(c, "decrypt", "key", "old") && has_secret(c, "decrypt", "key", "new"));
+    CHECK(has_secret(c, "decrypt", "passphrase", "pass"));
+    CHECK(has_secret(c, "replace", "with", "word") && has_secret(c, "xslt", "params", "param"));
+    CHECK(!has_secret(c, "decrypt", "passphrase", "new") && !has_secret(c, "sign", "key", "new"));
+    CHECK(!has_secret(c, "replace", "with", "new") && !has_secret(c, "replace", "find", "word"));
+    /* What stands behind the routes is none of them. */
+    CHECK(!has_secret(c, "e", "headers", "token") && !has_secret(c, "replace", "with", "token"));
+    config_unref(c);
+}
+
+TEST(a_step_is_in_force_as_a_whole_with_its_files)
+{
+    struct config *c = load_steps(STEPS ENDPOINTS, "<x/>"),
+                  *same = load_steps(STEPS ENDPOINTS, "<x/>");
+    struct config *edited = load_steps(STEPS ENDPOINTS, "<y/>");
+    struct config *other = load_steps("types: { \"*\": {} }\nroutes: [ { name: q, do: [ replace: { "
+                                      "find: b, with: secret:word }, drop: no ] } ]\n",
+                                      "<x/>");
+
+    CHECK(c != NULL && same != NULL && edited != NULL && other != NULL);
+    CHECK(config_has_step(c, same, step_options(same, 0)));
+    CHECK(config_has_step(c, same, step_options(same, 2)));
+    CHECK(!config_has_step(c, edited, step_options(edited, 2)));
+    CHECK(config_has_step(c, edited, step_options(edited, 0)));
+    CHECK(!config_has_step(c, other, step_options(other, 0)));
+    CHECK(config_names_secret(yaml_get(step_options(other, 0), "with"), STR("word")));
+    CHECK(!config_names_secret(yaml_get(step_options(other, 0), "find"), STR("word")));
+    config_unref(c);
+    config_unref(same);
+    config_unref(edited);
+    config_unref(other);
+}
+
 int main(void)
 {
     return test_main();
