@@ -446,10 +446,11 @@ int64_t parts_count(const struct flight *f)
  * copies have the same. */
 void parts_copy(struct flight *f, const struct parts_copies *c)
 {
-    struct facts facts = part_copy_facts(&f->facts, c->receivers[0]);
     struct settle_op named = { 0 };
 
     parts_make(f);
+    struct facts facts = part_copy_facts(&f->parts->now->arena, &f->facts, c->receivers[0]);
+
     f->parts->same = c->bytes;
     naming_fill(f->road, &facts, NULL, &f->parts->now->arena, &named);
     for (size_t i = 0; i < c->count; i++) {
