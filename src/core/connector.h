@@ -103,7 +103,7 @@ struct http_out_answer {
     struct str body;               /* its first VERDICT_ANSWER_MOST bytes */
     int64_t came;                  /* its size as far as it was read; more than the body: cut */
     bool is_drained;               /* a sink has all of it (engine/transfer) */
-    bool is_too_large;             /* it was cut: a sink takes less */
+    bool is_too_large;             /* all was sent, and it was cut: a sink takes less */
     const char *failure;           /* for people, unless ANSWERED */
     int64_t now_us;                /* for a Retry-After that is a date */
 };

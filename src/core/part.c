@@ -6,12 +6,18 @@ static void part_number(struct arena *a, struct facts *f, struct str name, int64
         (struct fact){ name, str_of(arena_printf(a, "%lld", (long long)n)) };
 }
 
+/* Of how it came to be itself: names that no configuration can have. */
+static bool is_of_origin(struct str name)
+{
+    return str_find(name, ' ') >= 0;
+}
+
 /* Adds those that have no value yet. */
 static void part_inherit(struct facts *f, const struct fact *from, size_t count)
 {
     for (size_t i = 0; i < count && f->attribute_count < FACTS_ATTRIBUTES_MOST; i++)
         if (facts_attribute(f, from[i].name).ptr == NULL && !str_is(from[i].name, "part") &&
-            !str_is(from[i].name, "parts"))
+            !str_is(from[i].name, "parts") && !is_of_origin(from[i].name))
             f->attributes[f->attribute_count++] = from[i];
 }
 
@@ -50,12 +56,17 @@ struct facts part_facts(struct arena *a, const struct facts *parent,
     return f;
 }
 
-struct facts part_copy_facts(const struct facts *original, struct str receiver)
+struct facts part_copy_facts(struct arena *a, const struct facts *original, struct str receiver)
 {
     struct facts f = *original;
 
     part_name(receiver, &f.receiver, &f.receiver_unknown);
     part_begin(&f);
+    f.attributes = ARENA_ARRAY(a, struct fact, original->attribute_count);
+    f.attribute_count = 0;
+    for (size_t i = 0; i < original->attribute_count; i++)
+        if (!is_of_origin(original->attributes[i].name))
+            f.attributes[f.attribute_count++] = original->attributes[i];
     return f;
 }
 

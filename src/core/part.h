@@ -1,7 +1,8 @@
 /* part.h - the facts of a document that is made of another one.
  *
  * A part has from its parent what its head does not say.  It is routed on its own, so it does not
- * have what steps of its parent's route changed as `begin` (facts.h).
+ * have what steps of its parent's route changed as `begin` (facts.h).  Attributes whose names no
+ * configuration can have, with a space, say how the parent came to be: nothing is made of these.
  */
 #pragma once
 
@@ -21,8 +22,9 @@ struct facts part_facts(struct arena *a, const struct facts *parent,
                         const struct service_part *head, int64_t number, int64_t parts);
 
 /* The facts of a copy for another receiver, the name of a system.  Its attributes are those of the
- * original: a copy of part 3 is part 3, as its file name may say.  The result borrows from both. */
-struct facts part_copy_facts(const struct facts *original, struct str receiver);
+ * original: a copy of part 3 is part 3, as its file name may say.  The result borrows from both and
+ * lives on the arena. */
+struct facts part_copy_facts(struct arena *a, const struct facts *original, struct str receiver);
 
 /* The facts of an answer to a document: from `sender`, for the one who sent the document at first.
  * Attributes: `own`, then those of the document. */

@@ -48,7 +48,7 @@ static unsigned flags_of(const struct timeline_line *line)
 
     if (line->has_delivery)
         flags |= HAS_DELIVERY;
-    if (line->has_bytes && line->is_answer)
+    if (line->has_bytes && (line->is_answer || line->ctype.len > 0))
         flags |= HAS_ANSWER;
     if (line->left_attempts + line->left_others > 0)
         flags |= HAS_LEFT_OUT;
@@ -191,7 +191,7 @@ static bool timeline_take_line(struct str s, struct timeline_line *ret)
         .outcome = outcome,
         .has_bytes = (flags & HAS_BYTES) != 0,
         .has_delivery = (flags & HAS_DELIVERY) != 0,
-        .is_answer = (flags & HAS_ANSWER) != 0,
+        .is_answer = (flags & HAS_ANSWER) != 0 && stage != TIMELINE_STEP,
     };
 
     s = str_from(s, 4);

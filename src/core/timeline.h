@@ -87,7 +87,7 @@ struct timeline_line {
     int64_t seg, pos, num, size; /* see store/payload/payload.h */
     struct sha256 sha256;
     int64_t came;     /* of an answer: its size as it came; more than `size`: it was cut */
-    struct str ctype; /* of an answer; may be empty */
+    struct str ctype; /* of an answer, also of one that a step made its bytes of; may be empty */
 };
 
 /* Texts longer than TIMELINE_TEXT_MOST (names: TIMELINE_NAME_MOST) are cut at a character.  The cap

@@ -7,6 +7,8 @@
  * in every attempt.  204 is no document: the chain ends.  With `parts` the answer is cut as `split`
  * does it, and the chain ends; `sender`, `receiver`, `type` and `attributes` are for these parts.
  *
+ * With `answer` the answer is a document of its own as well (engine/walk/answer_step.h).
+ *
  * The engine asks, repeats and keeps the answer (engine/asking/calling.h): this file only says how.
  */
 #include "core/grammar.h"
@@ -44,10 +46,23 @@ static const struct option options[] = {
            .flags = OPT_OR_LIST | OPT_RELATIVE),
     OPTION("attributes", OPT_NAMED, "attributes of the part", .flags = OPT_ATTRS,
            .each = &part_expr, .noun = "attribute"),
-    OPTION("answer", OPT_MAP, "make the answer a document of its own", .flags = OPT_PLANNED,
+    OPTION("system", OPT_SYSTEM,
+           "the system whose service it is: who the document of `answer` is from"),
+    OPTION("answer", OPT_MAP,
+           "make the answer a document of its own as well; the chain goes on with it all the same",
            .keys = grammar_answer),
     { 0 },
 };
+
+/* Who answers later is a system: whom else's word should end the wait? */
+static void check_within(const struct yaml_node *map, struct problem_list *problems)
+{
+    const struct yaml_node *within = yaml_get(yaml_get(map, "answer"), "within");
+
+    if (within != NULL && !yaml_is_null(within) && yaml_get(map, "system") == NULL)
+        problem_add(problems, within->place, "add `system: NAME` to the step",
+                    "`within` waits for an answer of a system, and the step does not say of which");
+}
 
 static void call_check(const struct yaml_node *map, struct problem_list *problems)
 {
@@ -65,6 +80,7 @@ static void call_check(const struct yaml_node *map, struct problem_list *problem
             problem_add(problems, n->place, "add `parts`, or a step `route` behind this one",
                         "`%s` is for the parts of the answer", alone[i]);
     }
+    check_within(map, problems);
 }
 
 static bool make(const struct settings *s, void **ret_self, struct err *err)

@@ -216,6 +216,24 @@ def test_parts_of_the_answer(world, parts, answer, want):
     assert len(children) == len(want) and service.count() == 1
 
 
+@BOTH
+def test_many_parts_are_of_one_answer(world):
+    """The answer is stored before the first commit of parts: a node that dies between these asks nobody again."""
+    def answer(request):
+        return 200, json.dumps({"all": [f"{request['nth']}/{n}" for n in range(2500)]}).encode()
+
+    node, service, receiver = world(answer, lambda s: call(s, "parts: 'json:/all'", 'type: "value:other"'), ends=True,
+                                    environment={"WAYBILL_FAULT": "parts.committed:kill:1"})
+    with contextlib.suppress(http.client.HTTPException, OSError):  # it may die before it has answered
+        node.post("in", "all")
+    node.ended(SECONDS)
+    node.environment.clear()
+    node.start()
+    receiver.wait_for(2500, path="/in", seconds=2 * SECONDS)
+    assert service.count() == 1
+    assert sorted({r["body"] for r in receiver.requests("/in")}) == sorted(f'"1/{n}"' for n in range(2500))
+
+
 def test_an_answer_that_cannot_be_cut_makes_no_part(world):
     node, _, receiver = world(lambda _: (200, b'{"orders": [1, 2,'),
                               lambda s: call(s, "parts: 'json:/orders'", 'type: "value:other"'), ends=True)

@@ -40,6 +40,17 @@ static bool api_alert_sees_endpoint(struct graphql_call *call, struct str name)
     return sees;
 }
 
+/* Of a step that asks, the system is the one that it names. */
+static bool sees_unanswered(struct graphql_call *call, struct str name)
+{
+    struct plan *plan = road_plan(engine_road(api_engine(call)));
+    const struct plan_answer *a = plan_answer_find(plan, name);
+    bool sees = a != NULL && a->system != NULL && api_sees_system(call, RIGHT_SEE, a->system->name);
+
+    plan_unref(plan);
+    return sees || api_alert_sees_endpoint(call, name);
+}
+
 /* Alerts are about systems, endpoints, gateways, the node or the store.  A scope of named systems
  * covers alerts about these systems and about their endpoints. */
 static bool sees_alert(struct graphql_call *call, const struct alert *a)
@@ -53,9 +64,10 @@ static bool sees_alert(struct graphql_call *call, const struct alert *a)
         return api_sees_system(call, RIGHT_SEE, a->object);
     case ALERT_RECEIVER_FAILING:
     case ALERT_RECEIVER_REJECTING:
-    case ALERT_UNANSWERED:
     case ALERT_STUCK:
         return api_alert_sees_endpoint(call, a->object);
+    case ALERT_UNANSWERED:
+        return sees_unanswered(call, a->object);
     default:
         return false;
     }

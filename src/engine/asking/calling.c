@@ -389,8 +389,11 @@ static struct calling_next calling_ended(struct calling *c, struct flight *f, bo
 static void take_small_answer(struct called *d)
 {
     const struct http_out_answer *a = &d->transfer.answer;
+    struct flight *f = d->io.flight;
 
     d->too_large = a->is_too_large;
+    if (step_asking(f)->answer != NULL)
+        d->ctype = arena_copy(&f->arena, str_first(a->ctype, TIMELINE_NAME_MOST));
     if (d->verdict.kind == VERDICT_DELIVERED && !a->is_drained)
         (void)d->io.io.put(&d->io.io, a->body, &d->failure);
 }

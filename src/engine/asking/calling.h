@@ -50,7 +50,8 @@ struct called {
     struct verdict verdict;
     struct service_failure failure; /* the answer could not be taken; without a message: it was */
     bool too_large;
-    bool is_away; /* nothing was asked: `away` */
+    struct str ctype; /* of the answer, for the document that is made of it; empty: none is */
+    bool is_away;     /* nothing was asked: `away` */
     struct calling_away away;
 
     /* Of calling.c. */

@@ -195,8 +195,11 @@ static struct timeline_line line_of_bytes(const struct flight *f, const struct v
                                    .outcome = TIMELINE_DONE,
                                    .took_us = -1,
                                    .attempt = v->step_number,
+                                   .status = v->status,
                                    .what = v->step,
-                                   .message = STR("the bytes from here on") };
+                                   .message = STR("the bytes from here on"),
+                                   .came = variant_size(v),
+                                   .ctype = v->ctype };
 }
 
 bool variants_seal(struct flight *f, struct err *err)

@@ -67,6 +67,8 @@ struct variant {
     bool is_of_record; /* made of a record, so it cannot be made again: stored with the document */
     bool is_kept;      /* it cannot be made again: stored with whatever comes of the run */
     bool is_stored;    /* an earlier run has stored it: `source` */
+    int64_t status;    /* of the answer that it is, for the line; 0: it is none ... */
+    struct str ctype;  /* ... or nobody will ask for them */
     struct timeline_line line;
 };
 

@@ -193,6 +193,22 @@ void step_io_done(struct step_io *x)
     arena_done(&x->found);
 }
 
+bool step_io_each(struct step_io *x, step_io_put *put, void *arg, struct err *err)
+{
+    struct service_failure ignored;
+    struct str piece;
+
+    if (!x->io.rewind(&x->io, &ignored))
+        return false;
+    do {
+        if (!x->io.next(&x->io, &piece, &ignored))
+            return false;
+        if (piece.len > 0 && !put(arg, piece, err))
+            return false;
+    } while (piece.len > 0);
+    return true;
+}
+
 void step_io_tell(struct step_io *x, struct str step)
 {
     char line[SERVICE_NOTE_BYTES + 1];

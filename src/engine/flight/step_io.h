@@ -41,6 +41,8 @@ struct step_io {
     /* What came of it. */
     bool is_none;
     bool wants_thread;
+    bool wants_kept; /* it makes more documents than one commit has, of an answer that is not stored
+                      */
     bool is_too_large; /* of a dry flight: it is not known what the step would make */
     struct err err;    /* the store failed, not the step; kind ERR_NONE: it did not */
 
@@ -59,6 +61,8 @@ struct step_io {
     size_t note_count;
 };
 
+typedef bool step_io_put(void *arg, struct str piece, struct err *err);
+
 typedef bool step_begins_part(struct service_io *io, const struct service_part *head,
                               struct service_failure *ret_failure);
 
@@ -66,6 +70,10 @@ typedef bool step_begins_part(struct service_io *io, const struct service_part *
 void step_io_init(struct step_io *x, struct flight *f, const struct plan_step *s, int64_t most,
                   step_begins_part *part);
 void step_io_done(struct step_io *x); /* drops what was not taken; twice is fine */
+
+/* Gives all of what comes in to `put`, from the beginning.  False: x->err says what could not be
+ * read, or *err is that of `put`. */
+bool step_io_each(struct step_io *x, step_io_put *put, void *arg, struct err *err);
 
 /* The notes of the step become lines of the timeline. */
 void step_io_tell(struct step_io *x, struct str step);

@@ -15,6 +15,8 @@ static void see_bytes(const struct flight *f, struct tries *t, const struct time
     if (line->attempt != number)
         return;
     t->has_bytes = true;
+    t->status = line->status;
+    t->ctype = line->ctype;
     t->bytes = (struct payload_source){ .id = f->source.id,
                                         .num = line->num,
                                         .size = line->size,

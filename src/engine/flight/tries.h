@@ -16,7 +16,9 @@ struct tries {
     int64_t count;    /* failed tries */
     int64_t first_us; /* when the first of them began; 0: there was none */
     bool has_bytes;
-    struct payload_source bytes; /* what it made */
+    struct payload_source bytes; /* what it made ... */
+    int64_t status;              /* ... of an answer with this status, or 0 */
+    struct str ctype;            /* of the same; a view into the timeline */
 };
 
 struct tries tries_of(const struct flight *f, struct str step, int64_t number);

@@ -312,7 +312,7 @@ static void build_route(struct builder *b, const struct config_route *c, struct 
     if (!read_handling(b, c->node, grammar_route, &r->handling, &err))
         r->broken = plan_broken(b, c->place, &err);
     else
-        plan_steps(b, c->steps, r);
+        plan_steps(b, c->steps, r->name, r);
     r->keeps_stages = str_is(yaml_text(yaml_get(c->node, "keep")), "stages");
 }
 
@@ -325,7 +325,7 @@ static bool plan_build_routes(struct builder *b, struct err *err)
     for (size_t i = 0; i < c->route_count; i++)
         build_route(b, &c->routes[i], &p->routes[i], i);
     p->route_count = c->route_count;
-    return WORDS_OF(b, NAME_ROUTE, p->routes, p->route_count, err) &&
+    return WORDS_OF(b, NAME_ROUTE, p->routes, p->route_count, err) && plan_name_answers(b, err) &&
            router_build(c, &p->router, err);
 }
 

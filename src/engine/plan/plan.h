@@ -61,9 +61,10 @@ struct plan_answer {
     struct plan_answer *next;
     struct str name; /* of the endpoint or step: in facts and alerts */
     int64_t word;
-    struct str type;           /* ptr NULL: none */
-    struct extractor *extract; /* NULL: none */
-    int64_t most, within_us;   /* bytes; 0: nobody waits for a later answer */
+    struct str type;                  /* ptr NULL: none */
+    struct extractor *extract;        /* NULL: none */
+    int64_t most, within_us;          /* bytes; 0: nobody waits for a later answer */
+    const struct plan_system *system; /* of a step: who answers; NULL: nobody says */
 };
 
 struct plan_endpoint {
@@ -107,9 +108,11 @@ struct plan_step {
     int64_t time_us;                        /* of these: processor time of one document */
     const struct plan_endpoint **endpoints; /* DELIVER */
     size_t endpoint_count;
-    struct extractor *extractor;    /* ROUTE; SERVICE: of its parts, or of its key, NULL: none */
-    struct str set;                 /* SERVICE that is keyed; empty: the document's type */
-    struct retry_rule retry;        /* SERVICE that may fail for now (service_failure.later) */
+    struct extractor *extractor; /* ROUTE; SERVICE: of its parts, or of its key, NULL: none */
+    struct str set;              /* SERVICE that is keyed; empty: the document's type */
+    struct retry_rule retry;     /* SERVICE that may fail for now (service_failure.later) */
+    const struct plan_answer
+        *answer;                    /* SERVICE that asks: its answer is a document as well; NULL */
     struct str reason;              /* DROP; may be empty */
     const struct plan_batch *batch; /* BATCH */
     const struct template *by;      /* splits the batch by value; NULL: not split */

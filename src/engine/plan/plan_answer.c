@@ -26,6 +26,31 @@ bool plan_read_answer(struct builder *b, const struct settings *of, struct str n
     return true;
 }
 
+bool plan_read_step_answer(struct builder *b, const struct settings *of,
+                           const struct plan_answer **ret, struct err *err)
+{
+    struct plan_answer *a;
+    struct str system;
+
+    if (!plan_read_answer(b, of, b->step, &a, err))
+        return false;
+    *ret = a;
+    if (a == NULL || !settings_has(of, "system"))
+        return true;
+    if (!settings_text(of, "system", &system, err))
+        return false;
+    a->system = plan_system_named(b->plan, system);
+    return true;
+}
+
+bool plan_name_answers(struct builder *b, struct err *err)
+{
+    for (struct plan_answer *a = b->plan->answers; a != NULL; a = a->next)
+        if (a->word == 0 && !WORDS_OF(b, NAME_ROUTE, a, 1, err))
+            return false;
+    return true;
+}
+
 const struct plan_answer *plan_answer_find(const struct plan *p, struct str name)
 {
     const struct plan_answer *a = p->answers;

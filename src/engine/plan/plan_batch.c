@@ -97,7 +97,8 @@ static void build_batch(struct builder *b, const struct yaml_node *node, struct 
     struct err err = { 0 }, times = { 0 };
 
     to->name = to->chain.name = node->key->text;
-    plan_steps(b, yaml_get(node, "do"), &to->chain);
+    plan_steps(b, yaml_get(node, "do"),
+               str_of(arena_printf(&b->plan->arena, "batch %.*s", STR_ARG(to->name))), &to->chain);
     if (!read_join(&s, to, &err) || !read_policies(b, &s, to, &err))
         to->chain.broken = plan_broken(b, yaml_position(node), &err);
     if (!read_schedule(b, &s, to, &times))

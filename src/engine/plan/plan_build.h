@@ -14,6 +14,7 @@ struct builder {
     struct problem_list *problems; /* NULL: parts that cannot be used become broken */
     bool apart;                    /* plan_build_apart(): nothing is stored */
     bool bad;                      /* a problem was added */
+    struct str step;               /* the one that is built: CHAIN:N */
 };
 
 struct settings plan_settings(struct builder *b, const struct yaml_node *node,
@@ -46,4 +47,6 @@ const struct plan_endpoint *plan_endpoint_named(const struct plan *p, struct str
 /* An extractor that finds the value of this expression, or list of them, as PLAN_KEY. */
 bool plan_compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err);
 
-void plan_steps(struct builder *b, const struct yaml_node *list, struct plan_route *r);
+/* `id`: of the chain, in the names of its steps. */
+void plan_steps(struct builder *b, const struct yaml_node *list, struct str id,
+                struct plan_route *r);

@@ -1,6 +1,7 @@
 /* plan_steps.c - the steps of a chain. */
 #include "cage/cage.h"
 #include "core/service_call.h"
+#include "engine/plan/plan_answer.h"
 #include "engine/plan/plan_batch.h"
 #include "engine/plan/plan_build.h"
 #include "engine/plan/plan_cage.h"
@@ -108,6 +109,8 @@ static bool build_service(struct builder *b, const struct yaml_node *map,
         step->service = step->service->as(step->self);
     if (!plan_build_keyed(&s, map, step, err))
         return false;
+    if (step->service->http != NULL && !plan_read_step_answer(b, &s, &step->answer, err))
+        return false;
     return !step->service->describes || compile_parts(map, &step->extractor, err);
 }
 
@@ -149,14 +152,17 @@ static bool build_steps_of(struct builder *b, const struct yaml_node *node, stru
            plan_call_split(b, node, step, &steps[(*count)++], err);
 }
 
-void plan_steps(struct builder *b, const struct yaml_node *list, struct plan_route *r)
+void plan_steps(struct builder *b, const struct yaml_node *list, struct str id,
+                struct plan_route *r)
 {
     struct arena *a = &b->plan->arena;
     struct plan_step *steps = ARENA_ARRAY(a, struct plan_step, 2 * list->count + 1);
     struct err err = { 0 };
+    size_t number = 0;
 
     r->steps = steps;
     for (const struct yaml_node *n = list->first; n != NULL; n = n->next) {
+        b->step = str_of(arena_printf(a, "%.*s:%zu", STR_ARG(id), ++number));
         if (build_steps_of(b, n, steps, &r->step_count, &err))
             continue;
         if (err.kind == ERR_LIMIT) /* planned, and reported in a warning already */

@@ -94,6 +94,7 @@ static void carry_on(struct flight *f, const struct task *t)
                                     .type = was->type,
                                     .route = was->route,
                                     .end = SETTLE_DELIVERIES };
+    f->answers = NULL; /* of its steps: the first settlement has what came of them */
     f->was_born = false;
     f->began_us = clock_mono_us();
     f->next = NULL;

@@ -48,8 +48,8 @@ enum { TRANSFER_DROP_MOST = 1 << 20 };
 
 /* Takes the answers 2xx that are larger than VERDICT_ANSWER_MOST, whole, piece by piece on threads
  * of the pool, one at a time; nothing more is put when put() has failed.  What is larger than
- * `most` is cut, and so is an answer that has not ended when the time-out has passed since it
- * began: UNCLEAR. */
+ * `most` is cut, and so is an answer of any size that has not ended when the time-out has passed
+ * since it began: UNCLEAR. */
 struct answer_sink {
     int64_t most;
     bool (*put)(void *arg, struct str piece, struct err *err);

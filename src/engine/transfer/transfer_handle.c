@@ -169,17 +169,25 @@ static void begin_drain(struct handle *handle)
 /* 0: cut; CURL_WRITEFUNC_PAUSE: the bytes come again. */
 static size_t transfer_handle_drain_body(struct handle *handle, struct str bytes)
 {
-    const struct http_out_options *o = &handle->profile->own;
-
     if (handle->drain == NULL)
         begin_drain(handle);
     handle->too_large = handle->drain->came + (int64_t)bytes.len > handle->drain->sink->most;
-    handle->endless = clock_mono_us() - handle->answer_us > o->timeout_us;
-    if (handle->too_large || handle->endless)
+    if (handle->too_large)
         return 0;
     if (drain_take(handle->drain, bytes))
         return bytes.len;
     return handle->drain->paused ? CURL_WRITEFUNC_PAUSE : 0;
+}
+
+/* An answer that somebody wants has to end, also one that comes in drops and is small so far. */
+static bool answer_is_late(struct handle *handle)
+{
+    int64_t now = clock_mono_us();
+
+    if (handle->answer_us == 0)
+        handle->answer_us = now;
+    handle->endless = now - handle->answer_us > handle->profile->own.timeout_us;
+    return handle->endless;
 }
 
 static size_t transfer_handle_on_body(char *bytes, size_t size, size_t count, void *arg)
@@ -187,8 +195,8 @@ static size_t transfer_handle_on_body(char *bytes, size_t size, size_t count, vo
     struct handle *handle = handle_of(arg);
     size_t room = VERDICT_ANSWER_MOST - handle->body.len;
 
-    if (handle->answer_us == 0)
-        handle->answer_us = clock_mono_us();
+    if (handle->transfer->sink != NULL && answer_is_late(handle))
+        return 0;
     if (handle->drain != NULL ||
         (handle->transfer->sink != NULL && count > room && is_success(handle)))
         return transfer_handle_drain_body(handle, str_mem(bytes, count));
@@ -527,9 +535,7 @@ static enum http_out_reach reach_of(const struct handle *handle, CURLcode rc, lo
 /* Why an answer was cut off; NULL: it was not. */
 static const char *cut_of(struct handle *handle)
 {
-    if (handle->drain == NULL)
-        return NULL;
-    if (handle->drain->failed)
+    if (handle->drain != NULL && handle->drain->failed)
         return handle->drain->err.text;
     if (handle->too_large)
         (void)snprintf(handle->failure, sizeof handle->failure,
@@ -582,7 +588,7 @@ void handle_answer(struct handle *handle, CURLcode rc)
     a->came =
         handle->drain != NULL ? handle->drain->came : (int64_t)(handle->body.len + handle->dropped);
     a->is_drained = handle->drain != NULL;
-    a->is_too_large = handle->too_large;
+    a->is_too_large = handle->too_large && all_was_sent(handle);
     (void)curl_easy_getinfo(handle->easy, CURLINFO_CONTENT_TYPE, &ctype);
     if (ctype != NULL)
         a->ctype = str_of(ctype);

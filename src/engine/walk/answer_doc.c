@@ -72,23 +72,30 @@ void answer_doc_store(struct leg *p)
                       "the receiver took it, and its answer could not be stored: %s", err.text);
 }
 
-static void note_too_large(struct flight *f, const struct leg *p)
+/* What was answered: a delivery, or the request of a step. */
+struct asked {
+    const struct plan_answer *rule;
+    struct str id;
+    int64_t system; /* who answers; 0: nobody says */
+};
+
+static void note_too_large(struct flight *f, const struct asked *q)
 {
-    const struct plan_answer *rule = p->endpoint->answer;
+    const struct plan_answer *rule = q->rule;
 
     (void)snprintf(f->message, sizeof f->message,
                    "the answer is larger than %lld bytes, or was cut: no document is made of it; "
                    "`most` of `answer` is the limit",
                    (long long)rule->most);
     flight_note(f, TIMELINE_DOCUMENT, TIMELINE_FAILED, rule->name, -1, f->message);
-    log_event(LOG_WARN, "answer.drop", kv_z("document", f->id), kv_str("delivery", p->row.id),
+    log_event(LOG_WARN, "answer.drop", kv_z("document", f->id), kv_str("delivery", q->id),
               kv_z("why", f->message));
-    answer_await(f, rule, p->row.id, p->row.system, road_now_us(f->road));
+    answer_await(f, rule, q->id, q->system, road_now_us(f->road));
 }
 
-static void note_none(struct flight *f, const struct leg *p, const char *what)
+static void note_none(struct flight *f, const struct asked *q, const char *what)
 {
-    const struct plan_answer *rule = p->endpoint->answer;
+    const struct plan_answer *rule = q->rule;
     char until[CLOCK_TEXT];
 
     if (rule->within_us > 0)
@@ -99,32 +106,47 @@ static void note_none(struct flight *f, const struct leg *p, const char *what)
     flight_note(f, TIMELINE_DOCUMENT, rule->within_us > 0 ? TIMELINE_WAITS : TIMELINE_NOTED,
                 rule->name, -1, f->message);
     if (rule->within_us > 0)
-        answer_await(f, rule, p->row.id, p->row.system, road_now_us(f->road) + rule->within_us);
+        answer_await(f, rule, q->id, q->system, road_now_us(f->road) + rule->within_us);
+}
+
+static void note_asked(struct flight *f, const struct asked *q, enum answer_came came)
+{
+    switch (came) {
+    case ANSWER_NOT_ASKED: /* nobody answers a file, and of a send in doubt the answer is lost */
+        if (q->rule->within_us > 0)
+            note_none(f, q, "nothing was answered");
+        return;
+    case ANSWER_EMPTY:
+        note_none(f, q, "the answer is empty");
+        return;
+    case ANSWER_LATER:
+        note_none(f, q, "it was accepted (202)");
+        return;
+    case ANSWER_TOO_LARGE:
+        note_too_large(f, q);
+        return;
+    case ANSWER_CAME:
+        break;
+    }
+    flight_note(f, TIMELINE_DOCUMENT, TIMELINE_NOTED, q->rule->name, -1,
+                "the answer is a document of its own");
 }
 
 void answer_doc_note(struct flight *f, struct leg *p)
 {
     if (p->row.state != DELIVERY_DELIVERED || p->endpoint == NULL || p->endpoint->answer == NULL)
         return;
-    switch ((enum answer_came)p->answer_came) {
-    case ANSWER_NOT_ASKED: /* nobody answers a file, and of a send in doubt the answer is lost */
-        if (p->endpoint->answer->within_us > 0)
-            note_none(f, p, "nothing was answered");
-        return;
-    case ANSWER_EMPTY:
-        note_none(f, p, "the answer is empty");
-        return;
-    case ANSWER_LATER:
-        note_none(f, p, "it was accepted (202)");
-        return;
-    case ANSWER_TOO_LARGE:
-        note_too_large(f, p);
-        return;
-    case ANSWER_CAME:
-        break;
-    }
-    flight_note(f, TIMELINE_DOCUMENT, TIMELINE_NOTED, p->endpoint->answer->name, -1,
-                "the answer is a document of its own");
+    note_asked(f, &(struct asked){ p->endpoint->answer, p->row.id, p->row.system },
+               (enum answer_came)p->answer_came);
+}
+
+static void note_step_answers(struct flight *f)
+{
+    for (const struct answer_doc *d = f->answers; d != NULL; d = d->next)
+        note_asked(
+            f,
+            &(struct asked){ d->rule, d->key, d->rule->system != NULL ? d->rule->system->word : 0 },
+            d->came);
 }
 
 /* ---- the settlement ---- */
@@ -188,15 +210,17 @@ void answer_doc_fill(struct flight *f)
     f->answer_count = 0;
     if (!makes_answers(f))
         return;
+    note_step_answers(f);
     for (const struct answer_doc *d = f->answers; d != NULL; d = d->next)
-        most++;
+        most += d->came == ANSWER_CAME;
     for (size_t i = 0; i < f->leg_count; i++)
         most += f->legs[i]->document != NULL;
     if (most == 0)
         return;
     f->answer_parts = ARENA_ARRAY(&f->arena, struct offspring_part, most);
     for (const struct answer_doc *d = f->answers; d != NULL; d = d->next)
-        add_answer_part(f, d);
+        if (d->came == ANSWER_CAME)
+            add_answer_part(f, d);
     for (size_t i = 0; i < f->leg_count; i++)
         if (f->legs[i]->document != NULL)
             add_answer_part(f, f->legs[i]->document);

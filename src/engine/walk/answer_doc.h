@@ -7,7 +7,7 @@
  *     answer_upload_init(&u, store, rule);   transfer.sink = &u.sink; ... done():
  *     came = answer_take(rule, &t->answer, &u, arena, &doc);
  *     answer_upload_end(&u, ...)             on a thread that may block, if answer_upload_is_open()
- *     answer_doc_add(f, doc)                 a step; legs have theirs in leg.document
+ *     answer_doc_add(f, doc)                 a step (answer_step.h); legs have it in leg.document
  *
  * The document is from the system that answered, for the sender of the one that it answers, and of
  * the type in `answer`; `extract` overrides these when it is walked (answer_doc_extract()), so a
@@ -35,11 +35,15 @@ struct extract_source;
 /* The attribute that names the rule, which no configuration can name. */
 #define ANSWER_FROM STR("answer from")
 
-/* A document of a step, for the settlement of the flight.  It must live as long as the flight. */
+/* What a step was answered, for the settlement of the flight, behind those before it.  It must live
+ * as long as the flight. */
 static inline void answer_doc_add(struct flight *f, struct answer_doc *doc)
 {
-    doc->next = f->answers;
-    f->answers = doc;
+    struct answer_doc **at = &f->answers;
+
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = doc;
 }
 
 /* ---- legs ---- */

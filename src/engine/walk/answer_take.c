@@ -50,17 +50,25 @@ bool answer_upload_end(struct answer_upload *u, bool keep, struct err *err)
 
 /* ---- what came ---- */
 
+enum answer_came answer_came(const struct plan_answer *rule, int64_t status, int64_t size)
+{
+    if (size == 0)
+        return ANSWER_EMPTY;
+    if (status == ACCEPTED && rule->within_us > 0)
+        return ANSWER_LATER;
+    return size > rule->most ? ANSWER_TOO_LARGE : ANSWER_CAME;
+}
+
 enum answer_came answer_take(const struct plan_answer *rule, const struct http_out_answer *a,
                              struct answer_upload *u, struct arena *arena, struct answer_doc **ret)
 {
     bool drained = a->is_drained && u != NULL;
+    enum answer_came came = answer_came(rule, a->status, a->came);
 
-    if (a->came == 0)
-        return ANSWER_EMPTY;
-    if (a->status == ACCEPTED && rule->within_us > 0)
-        return ANSWER_LATER;
-    if (a->is_too_large || a->came > rule->most || (!drained && a->came > (int64_t)a->body.len))
-        return ANSWER_TOO_LARGE;
+    if (came == ANSWER_CAME && (a->is_too_large || (!drained && a->came > (int64_t)a->body.len)))
+        came = ANSWER_TOO_LARGE;
+    if (came != ANSWER_CAME)
+        return came;
     struct answer_doc *doc = ARENA_NEW(arena, struct answer_doc);
 
     *doc = (struct answer_doc){

@@ -46,6 +46,11 @@ struct answer_doc {
     struct answer_upload *upload; /* NULL: all of it is in `bytes` */
     int64_t status;
     struct str ctype;
+
+    /* Of a step: what came, and under which key it was asked.  Without ANSWER_CAME nothing is made,
+     * and the settlement says why. */
+    enum answer_came came;
+    struct str key;
 };
 
 void answer_upload_init(struct answer_upload *u, struct store *s, const struct plan_answer *rule);
@@ -53,6 +58,9 @@ void answer_upload_init(struct answer_upload *u, struct store *s, const struct p
 bool answer_upload_is_open(const struct answer_upload *u);
 /* Blocks.  keep: it is on stable storage when this returns true; else it is given up. */
 bool answer_upload_end(struct answer_upload *u, bool keep, struct err *err);
+
+/* What an answer of this status and size is worth, if all of it is there. */
+enum answer_came answer_came(const struct plan_answer *rule, int64_t status, int64_t size);
 
 /* Judges an answer that counts as success.  ANSWER_CAME: *ret, on the arena, with a copy of what is
  * in memory; the caller fills in config and system. */

@@ -8,6 +8,7 @@
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
 #include "extract/extract.h"
+#include "store/road/awaited.h"
 #include "store/search/document.h"
 #include "store/store.h"
 
@@ -67,25 +68,45 @@ static enum finding judge_found(struct flight *f, const struct document *d, stru
     return d->is == DOCUMENT_RECEIVED || d->is == DOCUMENT_ACTIVE ? FINDING_EARLY : FINDING_NONE;
 }
 
-static void take_found(struct flight *f, int64_t doc, struct str delivery)
+static struct answered answered_of(struct flight *f, const struct document *d, struct str delivery)
 {
     int64_t system = 0;
 
     (void)name_find(f->road->store, NAME_SYSTEM, f->facts.sender, &system);
-    f->settle.answers = (struct answered){ .doc = doc,
-                                           .system = system,
-                                           .delivery = arena_copy(&f->arena, delivery) };
+    return (struct answered){ .doc = d->source.num, .system = system, .delivery = delivery };
+}
+
+/* The timeline has no line of what a step asked: then the wait says that it was asked there. */
+static bool judge_document(struct flight *f, const struct document *d, struct str delivery,
+                           enum finding *ret, struct err *err)
+{
+    struct answered q = answered_of(f, d, delivery);
+    bool awaited = false;
+
+    *ret = judge_found(f, d, delivery);
+    if (*ret != FINDING_FOUND && q.system != 0 && !awaited_has(f->road->store, &q, &awaited, err))
+        return false;
+    if (awaited)
+        *ret = FINDING_FOUND;
+    if (*ret != FINDING_FOUND)
+        return true;
+    f->settle.answers = q;
+    f->settle.answers.delivery = arena_copy(&f->arena, delivery);
+    return true;
 }
 
 /* ---- by id ---- */
 
-/* The id in front: all of it, or up to the dot of a delivery's id. */
+/* The id in front: all of it, or up to the dot of a delivery's id, or the colon of what a step asks
+ * under. */
 static bool read_id(struct str value, struct id *ret, struct str *ret_delivery)
 {
-    const char *dot = memchr(value.ptr, '.', value.len);
+    size_t len = 0;
 
-    *ret_delivery = dot != NULL ? value : STR("");
-    return id_parse(dot != NULL ? str_mem(value.ptr, (size_t)(dot - value.ptr)) : value, ret);
+    while (len < value.len && value.ptr[len] != '.' && value.ptr[len] != ':')
+        len++;
+    *ret_delivery = len < value.len ? value : STR("");
+    return id_parse(str_mem(value.ptr, len), ret);
 }
 
 static bool find_by_id(struct flight *f, const struct id *id, struct str delivery,
@@ -99,10 +120,7 @@ static bool find_by_id(struct flight *f, const struct id *id, struct str deliver
         return err->kind == ERR_NONE;
     if (d.source.num == f->source.num)
         return true;
-    *ret = judge_found(f, &d, delivery);
-    if (*ret == FINDING_FOUND)
-        take_found(f, d.source.num, delivery);
-    return true;
+    return judge_document(f, &d, delivery, ret, err);
 }
 
 /* ---- by attribute ---- */
@@ -117,10 +135,10 @@ static bool look_at_one(struct flight *f, int64_t num, enum finding *ret, struct
         return true;
     if (!document_numbered(f->road->store, num, &a, &d, &there, err))
         return false;
-    enum finding one = there ? judge_found(f, &d, STR("")) : FINDING_NONE;
+    enum finding one = FINDING_NONE;
 
-    if (one == FINDING_FOUND)
-        take_found(f, num, STR(""));
+    if (there && !judge_document(f, &d, STR(""), &one, err))
+        return false;
     if (one > *ret)
         *ret = one;
     return true;

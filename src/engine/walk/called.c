@@ -12,6 +12,7 @@
 #include "engine/flight/tries.h"
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
+#include "engine/walk/answer_step.h"
 #include "store/payload/payload.h"
 #include "store/store.h"
 
@@ -116,6 +117,21 @@ static enum way begin_called(struct flight *f, const struct plan_step *s, const 
     return WAY_WAITS;
 }
 
+/* ---- the answer ---- */
+
+/* The step has made `made` of the answer. */
+static enum way go_on_with(struct flight *f, const struct plan_step *s, struct variant *made,
+                           int64_t from_us, const struct step_answer *a)
+{
+    if (s->answer != NULL && made->is_kept) { /* for the run that takes it from there */
+        made->status = a->status;
+        made->ctype = a->ctype;
+    }
+    enum way way = step_go_on(f, s, made, from_us);
+
+    return way == WAY_ON && !answer_step_take(f, s, a) ? WAY_DEAD : way;
+}
+
 /* ---- what was kept ---- */
 
 /* The store is read on a thread that may block. */
@@ -128,6 +144,8 @@ static enum way use_kept(struct flight *f, const struct plan_step *s, const stru
         f->walk.need = WALK_NEEDS_THREAD;
         return WAY_WAITS;
     }
+    struct step_answer answer = { call_key(f, s), past->status, past->bytes.size, past->ctype };
+
     f->step_count++;
     struct variant *v = variant_of_past(f, s->name, &past->bytes);
 
@@ -137,7 +155,7 @@ static enum way use_kept(struct flight *f, const struct plan_step *s, const stru
     }
     flight_note(f, TIMELINE_STEP, TIMELINE_NOTED, s->name, -1,
                 "not asked again: its answer was kept");
-    return step_go_on(f, s, v, from);
+    return go_on_with(f, s, v, from, &answer);
 }
 
 static enum way ask_nobody(struct flight *f, const struct plan_step *s)
@@ -176,15 +194,28 @@ static enum way join_answer(struct flight *f, const struct plan_step *s, struct 
     return step_go_on(f, s, made, c->from_us);
 }
 
+static enum way use_none(struct flight *f, const struct plan_step *s, const struct called *c,
+                         const struct step_answer *a)
+{
+    enum way way = step_none(f, s, c->from_us);
+
+    return answer_step_take(f, s, a) ? way : WAY_DEAD;
+}
+
 /* Also an answer that is the same as the document is kept. */
 static enum way use_answer(struct flight *f, const struct plan_step *s, struct called *c)
 {
+    struct step_answer answer = { c->sending.delivery, c->verdict.status, c->io.size, c->ctype };
     struct variant *made;
 
     if (s->service->http->join != NULL)
         return join_answer(f, s, c);
     if (c->verdict.status == 204)
-        return step_none(f, s, c->from_us);
+        return use_none(f, s, c, &answer);
+    if (answer_step_needs_thread(f, s, c->io.size)) {
+        f->walk.need = WALK_NEEDS_THREAD;
+        return WAY_WAITS;
+    }
     f->step_count++;
     if (c->io.upload == NULL) {
         made = flight_add_made(f, s->name, &c->io.out);
@@ -194,7 +225,7 @@ static enum way use_answer(struct flight *f, const struct plan_step *s, struct c
         return WAY_DEAD;
     }
     made->is_kept = made != f->walk.bytes;
-    return step_go_on(f, s, made, c->from_us);
+    return go_on_with(f, s, made, c->from_us, &answer);
 }
 
 /* By the rules of deliveries. */
@@ -320,7 +351,8 @@ enum way called_run(struct flight *f, const struct plan_step *s)
     if (f->called != NULL) {
         enum way way = end_called(f, s);
 
-        called_drop(f);
+        if (way != WAY_WAITS)
+            called_drop(f);
         return way;
     }
     struct tries past = tries_of(f, s->name, f->step_count + 1);

@@ -89,20 +89,21 @@ static bool copies_not_written(struct step_io *x)
     return false;
 }
 
+static bool put_copy(void *upload, struct str piece, struct err *err)
+{
+    return upload_add(upload, piece, err);
+}
+
 static bool copy_bytes(struct step_io *x, struct upload *u)
 {
-    struct service_failure failure;
-    struct str piece;
+    struct err err = { 0 };
 
-    if (!x->io.rewind(&x->io, &failure))
+    if (step_io_each(x, put_copy, u, &err))
+        return true;
+    if (err.kind == ERR_NONE)
         return false;
-    do {
-        if (!x->io.next(&x->io, &piece, &failure))
-            return false;
-        if (piece.len > 0 && !upload_add(u, piece, &x->err))
-            return copies_not_written(x);
-    } while (piece.len > 0);
-    return true;
+    x->err = err;
+    return copies_not_written(x);
 }
 
 /* False, x->err: the bytes could not be read or written. */

@@ -164,6 +164,15 @@ static bool land(struct parts *p, struct err *err)
     return ok;
 }
 
+/* The next run could get another answer: its parts would not fit to these. */
+static bool is_of_unstored_answer(const struct flight *f)
+{
+    for (size_t i = 0; i < f->made_count; i++)
+        if (f->made[i]->is_kept && !f->made[i]->is_stored)
+            return true;
+    return false;
+}
+
 static bool take_off(struct parts *p, struct err *err)
 {
     struct chunk *c = p->now;
@@ -420,6 +429,9 @@ bool parts_begin(struct service_io *io, const struct service_part *head,
                             "more than %d parts of it, or %d bytes of parts, and its run keeps a "
                             "record: both are one commit; split it first",
                             OFFSPRING_PARTS_MOST, OFFSPRING_BYTES_MOST);
+    x->wants_kept = chunk_is_full(p->now) && is_of_unstored_answer(x->flight);
+    if (x->wants_kept)
+        return service_fail(ret_failure, DEAD_SERVICE_FAILED, "what was answered is stored first");
     if (chunk_is_full(p->now) && !take_off(p, &x->err))
         return parts_failed(x, ret_failure);
     part_open(p, head);
@@ -446,10 +458,11 @@ int64_t parts_count(const struct flight *f)
  * copies have the same. */
 void parts_copy(struct flight *f, const struct parts_copies *c)
 {
-    struct facts facts = part_copy_facts(&f->facts, c->receivers[0]);
     struct settle_op named = { 0 };
 
     parts_make(f);
+    struct facts facts = part_copy_facts(&f->parts->now->arena, &f->facts, c->receivers[0]);
+
     f->parts->same = c->bytes;
     naming_fill(f->road, &facts, NULL, &f->parts->now->arena, &named);
     for (size_t i = 0; i < c->count; i++) {

@@ -61,6 +61,16 @@ static int64_t stream_most(const struct flight *f)
                                      : (int64_t)most;
 }
 
+/* The settlement of this run stores what a service answered; the next run goes on from there.  It
+ * is no attempt. */
+static enum way keep_first(struct flight *f)
+{
+    (void)snprintf(f->message, sizeof f->message,
+                   "what was answered is stored before documents are made of it");
+    outcome_delayed(f, road_now_us(f->road));
+    return WAY_DEAD;
+}
+
 /* The step did not end well: it waits for another thread, the store failed, or it is the step. */
 static enum way stream_failed(struct step_io *x, const struct plan_step *s,
                               const struct service_failure *failure, int64_t took_us)
@@ -72,6 +82,8 @@ static enum way stream_failed(struct step_io *x, const struct plan_step *s,
         f->walk.need = WALK_NEEDS_THREAD;
         return WAY_WAITS;
     }
+    if (x->wants_kept)
+        return keep_first(f);
     if (x->is_too_large)
         (void)err_set(&x->err, ERR_TRANSIENT, 0,
                       "what the step %.*s makes is too large to be made again here",

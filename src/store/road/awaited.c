@@ -52,6 +52,19 @@ bool awaited_settled(struct writer *w, struct settle_op **ops, size_t count, str
 
 /* ---- looks ---- */
 
+bool awaited_has(struct store *s, const struct answered *q, bool *ret, struct err *err)
+{
+    int64_t count = 0;
+    size_t rows;
+
+    if (!store_ints(s, SQL_AWAITED_HAS,
+                    DB_ARGS(db_int(q->doc), db_int(q->system), db_text(q->delivery)), &count, 1,
+                    &rows, err))
+        return false;
+    *ret = count > 0;
+    return true;
+}
+
 static void awaited_read_late(struct db_rows *row, struct arena *a, void *to)
 {
     struct awaited_late *l = to;

@@ -47,6 +47,9 @@ struct answered {
  * In an open transaction. */
 bool awaited_settled(struct writer *w, struct settle_op **ops, size_t count, struct err *err);
 
+/* Whether an answer of the system is awaited: `q` as it would be settled. */
+bool awaited_has(struct store *s, const struct answered *q, bool *ret, struct err *err);
+
 struct awaited_late {
     int64_t count;       /* up to AWAITED_COUNT_MOST */
     int64_t oldest_us;   /* when the first one was due */

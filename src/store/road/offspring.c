@@ -349,7 +349,7 @@ static bool offspring_goes_on(const struct offspring_op *o)
 static bool offspring_begin(struct writer *w, struct offspring_op *o, bool *ret_ours,
                             struct err *err)
 {
-    require(o->count <= OFFSPRING_PARTS_MOST + SETTLE_DELIVERIES_MOST &&
+    require(o->count <= OFFSPRING_PARTS_MOST + OFFSPRING_ANSWERS_MOST &&
             (o->count > 0 || o->end != NULL));
     o->result = OFFSPRING_LOST;
     o->progress = (struct offspring_progress){ 0 };

@@ -33,14 +33,16 @@
 #include "store/kernel/writer.h"
 #include "store/payload/payload.h"
 #include "store/road/link.h"
+#include "store/road/order.h"
 #include "store/road/task.h"
 
 struct settle_op;
 
 enum {
-    OFFSPRING_PARTS_MOST = 1000,    /* of a chunk */
-    OFFSPRING_BYTES_MOST = 4 << 20, /* of a chunk, in memory */
-    OFFSPRING_TOTAL_MOST = 1 << 20  /* parts of an ordered document, if `total` is not known */
+    OFFSPRING_PARTS_MOST = 1000,                    /* of a chunk */
+    OFFSPRING_ANSWERS_MOST = ORDER_DELIVERIES + 64, /* beside these: of deliveries, of steps */
+    OFFSPRING_BYTES_MOST = 4 << 20,                 /* of a chunk, in memory */
+    OFFSPRING_TOTAL_MOST = 1 << 20 /* parts of an ordered document, if `total` is not known */
 };
 
 /* A new document. */

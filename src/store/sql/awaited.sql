@@ -11,6 +11,11 @@ ON CONFLICT(doc, delivery) DO UPDATE SET due_us = excluded.due_us;
 -- The system has answered the document, or this delivery of it.
 DELETE FROM awaited WHERE doc = $1 AND system = $2 AND ($3 = '' OR delivery = $3);
 
+-- name: awaited_has
+-- in:  $1 doc int, $2 system int, $3 delivery text
+-- An answer of the system is awaited: to this, or to anything of the document.
+SELECT count(*) FROM awaited WHERE doc = $1 AND system = $2 AND ($3 = '' OR delivery = $3);
+
 -- name: awaited_link
 -- in:  $1 parent int, $2 child int
 -- Kind 4 is LINK_ANSWER (road/link.h).  A document that runs again has its link already.

@@ -42,8 +42,30 @@ TEST(part_has_from_its_parent_what_it_does_not_say)
     CHECK(part_facts(&a, &f, &head, 1, 1).generation == 2);
 }
 
+/* How the parent came to be is nothing that a part or a copy has: an answer is read by the rule of
+ * its endpoint, and what is made of it is not. */
+TEST(nothing_is_made_of_how_the_parent_came_to_be)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    static struct fact all[] = { { STR("po"), STR("1") },
+                                 { STR("answer from"), STR("hub-api") },
+                                 { STR("region"), STR("north") } };
+    struct facts parent = { .attributes = all, .attribute_count = 3 };
+    struct fact own = { STR("answer from"), STR("orders:1") };
+    struct facts part = part_facts(&a, &parent, &(struct service_part){ 0 }, 1, 1);
+    struct facts copy = part_copy_facts(&a, &parent, STR("hub"));
+    struct facts answer = answer_facts(&a, &parent, STR("hub"), STR("reply"), own);
+
+    CHECK(facts_attribute(&part, STR("answer from")).ptr == NULL && part.attribute_count == 4);
+    CHECK(facts_attribute(&copy, STR("answer from")).ptr == NULL && copy.attribute_count == 2);
+    CHECK(str_is(facts_attribute(&copy, STR("region")), "north"));
+    CHECK(str_is(facts_attribute(&answer, STR("answer from")), "orders:1"));
+    CHECK(answer.attribute_count == 3);
+}
+
 TEST(a_copy_is_its_original_for_another_receiver)
 {
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
     struct facts original = { .sender = STR("acme"),
                               .receiver = STR("ZZ"),
                               .type = STR("article"),
@@ -56,7 +78,7 @@ TEST(a_copy_is_its_original_for_another_receiver)
                               .attribute_count = 4 };
 
     facts_keep_begin(&original);
-    struct facts f = part_copy_facts(&original, STR("hub"));
+    struct facts f = part_copy_facts(&a, &original, STR("hub"));
 
     CHECK(str_is(f.sender, "acme") && str_is(f.type, "article") && f.type_unknown);
     CHECK(str_is(f.receiver, "hub") && !f.receiver_unknown);

@@ -31,12 +31,11 @@ static bool say_large(struct receiver_conn *c, int status, size_t size)
     return ok;
 }
 
-/* Much at first, then a byte now and then: nothing that counts as silence. */
-static bool say_drops(struct receiver_conn *c)
+/* Much at first, or not; then a byte now and then: nothing that counts as silence. */
+static bool say_drops(struct receiver_conn *c, size_t first)
 {
     static char bytes[100000];
-    bool ok =
-        receiver_say(c, "HTTP/1.1 200 OK\r\n\r\n") && receiver_say_bytes(c, bytes, sizeof bytes);
+    bool ok = receiver_say(c, "HTTP/1.1 200 OK\r\n\r\n") && receiver_say_bytes(c, bytes, first);
 
     while (ok) {
         clock_sleep_us(20 * CLOCK_MS);
@@ -57,12 +56,16 @@ static bool say_half(struct receiver_conn *c)
 
 static bool receiver_serve(struct receiver_conn *c, const char *path)
 {
+    if (strcmp(path, "/early") == 0) /* it has not seen what it was sent */
+        return say_large(c, 200, LARGE) && false;
     if (!receiver_read_body(c))
         return false;
     if (strcmp(path, "/half") == 0)
         return say_half(c);
     if (strcmp(path, "/drops") == 0)
-        return say_drops(c);
+        return say_drops(c, 100000);
+    if (strcmp(path, "/trickle") == 0)
+        return say_drops(c, 1);
     return say_large(c, strcmp(path, "/500") == 0 ? 500 : 200,
                      strcmp(path, "/small") == 0 ? 100 : LARGE);
 }
@@ -242,23 +245,44 @@ static bool give_large(void *arg, struct str *ret, struct err *err)
     return true;
 }
 
+/* Whoever answers at length before it has the document did not get it: too large is not all that
+ * is wrong with such an answer. */
+TEST(drain_cuts_an_answer_to_what_was_not_sent)
+{
+    struct scene s = scene_start();
+    int left = 256;
+    struct ask a = {
+        .sink.most = LARGE / 2,
+        .sending = { .size = 256 << 20, .next = give_large, .next_arg = &left },
+    };
+
+    ask(&s, &a, "/early", &patient);
+    CHECK(a.t.answer.reach != HTTP_OUT_ANSWERED && !a.t.answer.is_too_large);
+    buf_done(&a.taking.got);
+    scene_stop(&s);
+}
+
 /* Of a large document only silence counts, and there is none: the time of the answer does. */
 TEST(drain_cuts_an_answer_that_does_not_end)
 {
     static const struct http_out_options hasty = { .timeout_us = CLOCK_S,
                                                    .connect_timeout_us = 10 * CLOCK_S,
                                                    .verify = true };
+    static const char *const paths[] = { "/drops", "/trickle" };
     struct scene s = scene_start();
-    int left = 2;
-    struct ask a = {
-        .sink.most = LARGE,
-        .sending = { .size = 2 << 20, .next = give_large, .next_arg = &left },
-    };
 
-    ask(&s, &a, "/drops", &hasty);
-    CHECK(a.t.answer.reach == HTTP_OUT_UNCLEAR && !a.t.answer.is_too_large);
-    CHECK(strcmp(a.failure, "the answer did not end within 1000 ms") == 0);
-    buf_done(&a.taking.got);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        int left = 2;
+        struct ask a = {
+            .sink.most = LARGE,
+            .sending = { .size = 2 << 20, .next = give_large, .next_arg = &left },
+        };
+
+        ask(&s, &a, paths[i], &hasty);
+        CHECK(a.t.answer.reach == HTTP_OUT_UNCLEAR && !a.t.answer.is_too_large);
+        CHECK(strcmp(a.failure, "the answer did not end within 1000 ms") == 0);
+        buf_done(&a.taking.got);
+    }
     scene_stop(&s);
 }
 

@@ -2,9 +2,12 @@
  * node.  The service is played: transfers are noted, and answered by the test. */
 #include "engine/asking/calling.h"
 
+#include "base/auto.h"
 #include "core/timeline.h"
 #include "engine/flight/tries.h"
 #include "engine/run/work.h"
+#include "engine/walk/answer_doc.h"
+#include "store/road/offspring.h"
 #include "walk_scene.h"
 
 enum { MOST = 128, WAITING_FIRST = 64 };
@@ -44,15 +47,21 @@ static void note_back(void *arg, struct flight *f)
     put_back[back_count++] = f;
 }
 
-static void say_to(struct transfer *t, int64_t status, struct str body)
+static void say_typed(struct transfer *t, int64_t status, struct str body, struct str ctype)
 {
     t->answer = (struct http_out_answer){ .reach = HTTP_OUT_ANSWERED,
                                           .status = status,
                                           .body = body,
                                           .came = (int64_t)body.len,
+                                          .ctype = ctype,
                                           .now_us = clock_wall_us() };
     t->took_us = 1000;
     t->done(t);
+}
+
+static void say_to(struct transfer *t, int64_t status, struct str body)
+{
+    say_typed(t, status, body, STR(""));
 }
 
 static void say_nothing_to(struct transfer *t)
@@ -383,6 +392,117 @@ TEST(what_was_kept_is_not_asked_for_again)
     scene_end(f);
     scene_end(kept);
     buf_done(&past);
+    called_close(&c);
+}
+
+/* The number of documents that the settlement makes if the run ends so. */
+static size_t makes_at(struct flight *f, enum settle_outcome end)
+{
+    f->settle.end = end;
+    answer_doc_fill(f);
+    return f->answer_count;
+}
+
+TEST(the_answer_is_a_document_of_the_run_that_ends)
+{
+    struct called_scene c =
+        called_open(CALL(", answer: { most: 100 }") ", { bang: {} }, { deliver: out }");
+    struct flight *f = asked(&c);
+    char key[100];
+
+    (void)snprintf(key, sizeof key, "%s:call:1", f->id);
+    say_to(sent[0], 200, STR("answer"));
+    CHECK(walk(f) == WALK_SENDS && str_eq(scene_sent(f, 0), STR("answer!")));
+    CHECK(f->answers != NULL && f->answers->came == ANSWER_CAME && f->answers->next == NULL);
+    CHECK(str_is(f->answers->key, key) && str_eq(f->answers->rule->name, STR("notes:1")));
+    CHECK(makes_at(f, SETTLE_AGAIN) == 0 && makes_at(f, SETTLE_DEAD) == 0);
+    CHECK(makes_at(f, SETTLE_DELIVERIES) == 1);
+    CHECK(str_eq(f->answer_parts[0].bytes, STR("answer")) && f->settle.wait_count == 0);
+    CHECK(scene_says(f, "the answer is a document of its own"));
+    scene_end(f);
+    called_close(&c);
+}
+
+/* A later step has failed: the next run makes the document of what was kept. */
+TEST(what_was_kept_is_a_document_of_the_run_that_ends)
+{
+    struct called_scene c = called_open(CALL(", answer: {}") ", { deliver: out }");
+    struct flight *kept = scene_flight(&c.s, NULL, 2 << 20);
+    struct flight *f = asked(&c), *next = scene_flight(&c.s, "hi", 0);
+    struct buf past = BUF_INIT(TIMELINE_MOST);
+    struct err err = { 0 };
+
+    say_typed(sent[0], 201, STR("answer"), STR("text/x-kept"));
+    CHECK(walk(f) == WALK_SENDS && variants_seal(f, &err));
+    struct timeline_line line = f->made[0]->line; /* the store adds the place */
+
+    line.has_bytes = true;
+    line.size = kept->source.size;
+    line.sha256 = kept->source.sha256;
+    line.seg = kept->source.place.seg;
+    line.pos = kept->source.place.pos;
+    timeline_add(&past, &line);
+    next->past = buf_view(&past);
+    next->may_block = true;
+    CHECK(walk(next) == WALK_SENDS && sent_count == 1 && makes_at(next, SETTLE_DELIVERIES) == 1);
+    const struct offspring_part *made = &next->answer_parts[0];
+
+    CHECK(made->is_uploaded && made->size == kept->source.size);
+    CHECK(digest_same(&made->sha256, &kept->source.sha256));
+    CHECK(str_is(made->ctype, "text/x-kept") && next->answers->status == 201);
+    CHECK(answer_doc_has_uploads(next, false) && !answer_doc_has_uploads(next, true));
+    answer_doc_drop_uploads(next, false);
+    scene_end(next);
+    scene_end(f);
+    scene_end(kept);
+    buf_done(&past);
+    called_close(&c);
+}
+
+TEST(an_answer_that_is_no_document)
+{
+    static const struct {
+        int64_t status;
+        const char *body;
+        enum answer_came came;
+        size_t waits;
+    } cases[] = {
+        { 204, "", ANSWER_EMPTY, 1 },    { 200, "", ANSWER_EMPTY, 1 },
+        { 202, "abc", ANSWER_LATER, 1 }, { 200, "abcd", ANSWER_TOO_LARGE, 1 },
+        { 200, "abc", ANSWER_CAME, 0 },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct called_scene c = called_open(
+            CALL(", system: hub, answer: { most: 3, within: 1h }") ", { deliver: out }");
+        struct flight *f = asked(&c);
+
+        say_to(sent[0], cases[i].status, str_of(cases[i].body));
+        (void)walk(f);
+        CHECK(f->answers != NULL && f->answers->came == cases[i].came);
+        CHECK(makes_at(f, SETTLE_AGAIN) == 0 && f->settle.wait_count == 0);
+        CHECK(makes_at(f, SETTLE_OVER) == (cases[i].came == ANSWER_CAME));
+        CHECK(f->settle.wait_count == cases[i].waits);
+        CHECK(cases[i].waits == 0 || f->settle.waits[0].system != 0);
+        scene_end(f);
+        called_close(&c);
+    }
+}
+
+/* The next run could be answered otherwise, behind parts that exist. */
+TEST(what_was_answered_is_kept_before_the_first_parts_are_committed)
+{
+    struct called_scene c = called_open(CALL("") ", { cut: {} }");
+    AUTO(buf_done) struct buf lines = BUF_INIT(1 << 16);
+    struct flight *f = asked(&c);
+
+    for (int i = 0; i < 1001; i++)
+        buf_puts(&lines, "a\n");
+    say_to(sent[0], 200, buf_view(&lines));
+    f->may_block = true;
+    CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_AGAIN && f->delayed);
+    CHECK(f->settle.task.attempts == 0 && f->parts == NULL && f->made[0]->is_kept);
+    scene_end(f);
     called_close(&c);
 }
 
