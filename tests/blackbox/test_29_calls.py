@@ -442,6 +442,27 @@ def test_what_was_answered_is_not_asked_again(world):
     assert node.cli("docs", "payload", doc, "--stage", str(last)).stdout == "a-first/second"
 
 
+@pytest.mark.proves("PR4", "PR12")
+@BOTH
+def test_what_a_service_answered_belongs_to_the_record_it_was_asked_with(world, tmp_path):
+    """A run that was overtaken asks again with the record as it is now: the old answer is about another one."""
+    file = tmp_path / "now.csv"
+    file.write_text("id,v\nk,between\n")
+
+    def answer(request):
+        if request["nth"] == 1 and b'"previous":null' in request["body"]:
+            assert node.cli("records", "import", "order", str(file)).returncode == 0
+        return 200, request["body"]
+
+    node, service, receiver = world(answer, "      - store: { key: 'json:/id' }",
+                                    lambda s: call(s, "timeout: 5m"))
+    doc = node.accept("in", '{"id":"k"}')
+    node.await_state(doc, "delivered", look=look, seconds=SECONDS)
+    assert [r["body"] for r in receiver.requests("/in")] == ['{"previous":{"id":"k","v":"between"},"new":{"id":"k"}}']
+    keys = service.keys()
+    assert len(keys) == 2 and all(k.startswith(f"{doc}:call:2:") for k in keys), keys
+
+
 # ---- ends of the node ----
 
 @BOTH

@@ -66,6 +66,7 @@ struct variant {
     bool is_of_record; /* made of a record, so it cannot be made again: stored with the document */
     bool is_kept;      /* it cannot be made again: stored with whatever comes of the run */
     bool is_stored;    /* an earlier run has stored it: `source` */
+    struct str question; /* what it answers, if that may be another one next time (tries.h) */
     struct timeline_line line;
 };
 
