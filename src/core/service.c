@@ -154,6 +154,13 @@ static bool memory_keep(struct service_io *io, struct str value,
     return true;
 }
 
+static bool memory_stays(struct service_io *io, struct service_failure *ret_failure)
+{
+    (void)ret_failure;
+    container_of(io, struct service_memory, io)->is_same = true;
+    return true;
+}
+
 static void memory_note(struct service_io *io, struct str line)
 {
     struct service_memory *m = container_of(io, struct service_memory, io);
@@ -175,6 +182,7 @@ void service_memory_init(struct service_memory *m, const struct service_document
                 .none = memory_none,
                 .record = memory_record,
                 .keep = memory_keep,
+                .stays = memory_stays,
                 .note = memory_note },
         .in = in,
         .out = BUF_INIT(out_most),

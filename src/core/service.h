@@ -115,6 +115,10 @@ struct service_io {
     /* The record gets this value in the commit that settles the document.  If somebody else has
      * changed it since record(), nothing of that commit is done and the document runs again. */
     bool (*keep)(struct service_io *io, struct str value, struct service_failure *ret_failure);
+    /* The document brings the value that the record has: it stays as it is, but a document that
+     * stands before this one in the order of the gateway is late from here on (is_later).  Like
+     * keep() in all else. */
+    bool (*stays)(struct service_io *io, struct service_failure *ret_failure);
     /* A line for the timeline; what is over the limits is left out. */
     void (*note)(struct service_io *io, struct str line);
 };
@@ -191,6 +195,7 @@ struct service_memory {
     bool is_none;
     struct service_record record;         /* what record() gives */
     struct str kept;                      /* what keep() was given; ptr NULL: nothing */
+    bool is_same;                         /* stays() was called */
     struct str notes[SERVICE_NOTES_MOST]; /* on the arena */
     size_t note_count;
 };

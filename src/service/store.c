@@ -117,6 +117,8 @@ static bool store_unchanged(const struct storing *p, struct service_io *io,
                             struct service_failure *ret_failure)
 {
     store_tell(io, r, "unchanged");
+    if (!io->stays(io, ret_failure))
+        return false;
     return p->drops ? io->none(io, ret_failure) : store_put_pair(io, r->value, now, ret_failure);
 }
 
@@ -134,7 +136,7 @@ static bool store_value(const struct storing *p, struct service_io *io,
         return store_put_pair(io, r.before, now, ret_failure);
     }
     if (r.is_later) {
-        store_tell(io, &r, "a later document has changed it; this one is left out");
+        store_tell(io, &r, "a later document has set it; this one is left out");
         return io->none(io, ret_failure);
     }
     if (same)

@@ -460,6 +460,52 @@ def test_what_was_answered_is_not_asked_again(world):
     assert node.cli("docs", "payload", doc, "--stage", str(last)).stdout == "a-first/second"
 
 
+@pytest.mark.proves("PR4", "PR12")
+@BOTH
+def test_what_a_service_answered_belongs_to_the_record_it_was_asked_with(world, tmp_path):
+    """A run that was overtaken asks again with the record as it is now: the old answer is about another one."""
+    file = tmp_path / "now.csv"
+    file.write_text("id,v\nk,between\n")
+
+    def answer(request):
+        if request["nth"] == 1 and b'"previous":null' in request["body"]:
+            assert node.cli("records", "import", "order", str(file)).returncode == 0
+        return 200, request["body"]
+
+    node, service, receiver = world(answer, "      - store: { key: 'json:/id' }",
+                                    lambda s: call(s, "timeout: 5m"))
+    doc = node.accept("in", '{"id":"k"}')
+    node.await_state(doc, "delivered", look=look, seconds=SECONDS)
+    assert [r["body"] for r in receiver.requests("/in")] == ['{"previous":{"id":"k","v":"between"},"new":{"id":"k"}}']
+    keys = service.keys()
+    assert len(keys) == 2 and all(k.startswith(f"{doc}:call:2:") for k in keys), keys
+
+
+@BOTH
+def test_overtaken_on_its_way_from_batch_to_batch_it_is_no_loop(make_node):
+    """However often a document runs again: it came out of one batch only."""
+    def answer(request):
+        if len(asked := {r["headers"]["idempotency-key"] for r in service.seen}) <= 16:
+            node.graphql("mutation($v: String!) { recordsImport(set: \"things\", records: [{key: \"k\", value: $v}]) }",
+                         v=str(len(asked)))
+        return 200, request["body"]
+
+    with Service(answer) as service, Receiver() as receiver:
+        text = config(receiver, "      - batch: one").replace(
+            "do: [ { deliver: api } ]", f"""do: [ {{ store: {{ key: "json:/id", set: things }} }},
+    {{ call: {{ url: "{service.url}", timeout: 5m }} }}, {{ batch: two }} ]""") + """\
+batches:
+  one: { count: 1, join: each, do: [ { route: { type: "value:other" } } ] }
+  two: { count: 1, join: json, do: [ { deliver: api } ] }
+"""
+        node = make_node(config=text)
+        node.start()
+        node.accept("in", '{"id":"k"}')
+        receiver.wait_for(1, seconds=2 * SECONDS, path="/in")
+        assert [json.loads(r["body"]) for r in receiver.requests("/in")] == [[{"previous": 16, "new": {"id": "k"}}]]
+        node.stop()
+
+
 # ---- ends of the node ----
 
 @BOTH

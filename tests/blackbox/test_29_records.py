@@ -1,7 +1,10 @@
 """Records: the steps `store` and `enrich`, and `waybill records`."""
+import http.server
 import json
 import pathlib
+import threading
 import time
+import types
 
 import pytest
 
@@ -89,6 +92,35 @@ def chain(texts):
         found.append(json.loads(at))
     assert not follows, f"not in the chain: {follows}"
     return found
+
+
+@pytest.fixture
+def hold():
+    """A service that answers with the document, and with one that has `hold` only when `go` is set."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if b'"hold"' in body:
+                came.set()
+                go.wait(2 * SECONDS)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    came, go = threading.Event(), threading.Event()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield types.SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}/", came=came, go=go)
+    go.set()
+    server.shutdown()
+    server.server_close()
 
 
 # ---- store ----
@@ -205,6 +237,24 @@ def test_an_ordered_system_ends_with_what_came_last(make_node, receiver):
     assert values == sorted(values) and values[-1] == 59
     assert [pair["previous"] for pair in found] == [None] + [pair["new"] for pair in found[:-1]]
     assert json.loads(ok(node.cli("records", "get", "product", "a")))["v"] == 59
+
+
+@BOTH
+def test_in_order_also_an_unchanged_value_is_the_last_word(make_node, receiver, hold):
+    """The last document says what the record has already; the one before it, which is late, must not undo that."""
+    steps = (f'      - call: {{ url: "{hold.url}", timeout: 5m }}', STORE, DELIVER)
+    node = make_node(config=config(receiver, products=steps, order="receiver"))
+    node.start()
+    ends(node, node.accept("in", '{"id":"a","v":1}'), "delivered")
+    late = node.accept("in", '{"id":"a","v":2,"hold":true}')
+    assert hold.came.wait(SECONDS)
+    ends(node, node.accept("in", '{"id":"a","v":1}'), "done")
+    hold.go.set()
+    ends(node, late, "done")
+    assert any("a later document has set it" in m for m in messages(node, late)), lines(node, late)
+    assert bodies(receiver) == ['{"previous":null,"new":{"id":"a","v":1}}']
+    assert ok(node.cli("records", "get", "product", "a")) == '{"id":"a","v":1}\n'
+    assert node.cli("doctor").returncode == 0
 
 
 @pytest.mark.stores("postgres")

@@ -7,12 +7,16 @@ the checks (CHECKS) compare what was sent with what the store has: each part of 
 the bytes that it must have; and with what arrived: everything, always with the same bytes, and in
 order at the system that wants it so.
 
+Others keep a record (`store`), are copied for subscribers (`subscribe`), or both.  Of one key the pairs of
+previous and new value that arrived form one chain up to the record: a gap, a fork or a pair that nobody got
+is `broken`.  A document has one copy for each subscriber, all with its bytes, or it is `copies_wrong`.
+
 The control writes the progress of a parent behind the commit of its chunk, and must be found out.
 
 A step that makes documents in another way is another row of KINDS, what it promises another row of
 CHECKS; the numbers that a check gives are printed under their names.
 
-proves: PR2 PR13
+proves: PR2 PR4 PR5 PR13
 """
 
 import collections
@@ -28,15 +32,19 @@ from rig.receiver import Receiver
 SECONDS = 300
 PARENTS_PER_KILL = 6
 POINT_SECONDS = 15      # a point that is not reached by then is not on the way
-POINTS = ("parts.",)    # prefixes of the points to kill at
+POINTS = ("parts.", "settle.")  # prefixes of the points to kill at
 LARGE = 1_200_000       # a part that does not fit into a segment
 ENDED = ("done", "delivered", "dropped")
+KEYS = 3                # of the records of one kind
+SUBSCRIBERS = ("far", "hall", "near")
+LEFT_OUT = "a later document has set it"    # there is an ordered system: who is late does not set a record back
 SCRIPT = """local t = {}
 for w in doc.bytes:gmatch([[[^\\n]+]]) do t[#t + 1] = { bytes = w, receiver = 'shop', type = 'to-shop' } end
 return t"""
 
-# A kind of parent: its steps, how many parts it may have, and write(items) -> (body, bytes of each part).
-Kind = collections.namedtuple("Kind", "name steps sizes write to")
+# A kind of parent: its steps, how many parts it may have, write(items) -> (body, bytes of each part), where they
+# go, and what comes of it: parts, a pair, copies, or copies of a pair.
+Kind = collections.namedtuple("Kind", "name steps sizes write to makes", defaults=("parts",))
 # What is promised: the numbers that are printed, those of them that must be 0, and check(field) -> Counter.
 Check = collections.namedtuple("Check", "names bad check")
 Sent = collections.namedtuple("Sent", "kind body parts")
@@ -82,19 +90,47 @@ KINDS = (
 )
 
 
+def as_value(items):
+    """One of a few keys, and a value that no other document has."""
+    item = items[0].decode()
+    return json.dumps({"id": f"k{int(item[1:].split('.')[0]) % KEYS}", "item": item}).encode(), []
+
+
+def as_it_is(items):
+    return b"\n".join(items), []
+
+
+def as_large_as_it_gets(items):
+    return as_it_is([items[0] + b"x" * LARGE])
+
+
+SUBSCRIBE = "{ subscribe: all }"
+# These are small: there are several of each for every one of the others, so that chains are long.
+OFTEN = (
+    Kind("keyed", ["{ store: { key: 'json:/id' } }", "{ deliver: pairs }"], (1,), as_value, "pairs", "pair"),
+    Kind("told", ["{ store: { key: 'json:/id' } }", SUBSCRIBE], (1,), as_value, "near", "copies of a pair"),
+    Kind("copied", [SUBSCRIBE], (1, 3), as_it_is, "near", "copies"),
+)
+KINDS += (Kind("copied-large", [SUBSCRIBE], (1,), as_large_as_it_gets, "near", "copies"), *3 * OFTEN)
+
+
 def configuration(url):
     """`lane` is ordered; what is for `bin` ends there."""
     endpoints = "".join(f"  {name}: {{ kind: http, url: '{url}/in/{name}', system: {name}, timeout: 10s,"
                         " retry: { first: 100ms, most: 300ms, for: 1h }, breaker: { failures: 50, wait: 100ms } }\n"
-                        for name in ("shop", "lane"))
-    routes = "".join(f"  - {{ name: {k.name}, when: {{ type: {k.name} }}, do: [ {', '.join(k.steps)} ] }}\n"
-                     for k in KINDS)
-    return ("systems: { hub: {}, shop: { limits: { concurrency: 8 } }, lane: { order: receiver }, bin: {} }\n"
+                        for name in ("shop", "lane", "pairs", "near"))
+    routes = "".join(f"  - {{ name: {k.name}, when: {{ type: {k.name}, receiver: hub }},"
+                     f" do: [ {', '.join(k.steps)} ] }}\n" for k in {k.name: k for k in KINDS}.values())
+    return ("systems: { hub: {}, shop: { limits: { concurrency: 8 } }, lane: { order: receiver }, bin: {},"
+            " pairs: {}, near: {}, far: {}, hall: {} }\n"
+            f"subscriptions: {{ all: {{ to: [ {', '.join(SUBSCRIBERS)} ] }} }}\n"
             "types: { '*': {} }\n"
             f"endpoints:\n{endpoints}routes:\n{routes}"
             "  - { name: to-shop, when: { type: to-shop }, do: [ { deliver: shop } ] }\n"
             "  - { name: to-lane, when: { type: to-lane }, do: [ { deliver: lane } ] }\n"
-            "  - { name: to-bin, when: { type: to-bin }, do: [ { drop: {} } ] }\n")
+            "  - { name: to-bin, when: { type: to-bin }, do: [ { drop: {} } ] }\n"
+            "  - { name: to-near, when: { receiver: near }, do: [ { deliver: near } ] }\n"
+            "  - { name: to-others, when: { receiver: [ far, hall ] }, do: [ { drop: {} } ] }\n")
 
 
 class Services:
@@ -108,7 +144,7 @@ class Services:
         self.node = Node(rig.debug, rig.new_folder(scene), store=store, environment=environment,
                          more=configuration(self.receiver.url("")),
                          gateway={"extract": {"receiver": '"value:hub"', "type": '"header:x-kind"'}})
-        self.sent = [self._parent(n, kinds[n % len(kinds)]) for n in range(kills * PARENTS_PER_KILL)]
+        self.sent = [self._parent(n, kinds[n % len(kinds)]) for n in range(kills * max(PARENTS_PER_KILL, len(kinds)))]
         self.senders = None
         self.failures = []
         self.counts = collections.Counter()
@@ -189,10 +225,16 @@ def children(api, parent):
             return
 
 
+def of_kind(field, *makes):
+    """What was sent of these kinds, each with the id of its document."""
+    return [(sent, id) for sent, id in zip(field.sent, field.senders.acked) if sent.kind.makes in makes]
+
+
 def every_parent_has_its_parts(field):
-    counts = collections.Counter(parents=len(field.sent))
+    those = of_kind(field, "parts")
+    counts = collections.Counter(parents=len(those))
     api = Api(field.node, admin=True)
-    for sent, parent in zip(field.sent, field.senders.acked):
+    for sent, parent in those:
         wanted = {n: hashlib.sha256(part).hexdigest() for n, part in enumerate(sent.parts, 1)}
         found = collections.Counter()
         for number, digest, state in children(api, parent):
@@ -245,9 +287,84 @@ def in_order(places):
     return True
 
 
+def arrived(field, name):
+    """(first bytes, digest) of each delivery; one that came with other bytes the second time is two."""
+    return [came[1:] for came in {(r["headers"]["idempotency-key"], r["body"], r["sha256"])
+                                  for r in field.receiver.requests(f"/in/{name}") if r["whole"]}]
+
+
+def breaks_of(pairs, last):
+    """How often the pairs of one key are no chain from nothing to `last`, in which each is used once."""
+    follows, broken = {}, 0
+    for pair in pairs:
+        previous = pair["previous"] and pair["previous"]["item"]
+        broken += previous in follows
+        follows[previous] = pair["new"]["item"]
+    at = None
+    while at in follows:
+        at = follows.pop(at)
+    return broken + len(follows) + (at != last)
+
+
+def record_of(api, kind, key):
+    found = api.graphql("query($s: String!, $k: String!) { record(set: $s, key: $k) { value } }",
+                        {"s": kind, "k": key})["record"]
+    return found and json.loads(found["value"])["item"]
+
+
+def is_left_out(api, document):
+    lines = api.graphql("query($d: ID!) { document(id: $d) { timeline { message } } }", {"d": document})["document"]
+    return any(LEFT_OUT in (line["message"] or "") for line in lines["timeline"])
+
+
+def pairs_form_chains(field):
+    """Each document that was not left out is one pair of its key."""
+    counts = collections.Counter()
+    api = Api(field.node, admin=True)
+    for kind in {s.kind.name: s.kind for s, _ in of_kind(field, "pair", "copies of a pair")}.values():
+        told = [json.loads(body) for body, _ in arrived(field, kind.to) if body.startswith('{"previous":')]
+        told = [pair for pair in told if pair["new"]["item"].endswith(f" of {kind.name}")]
+        late = {json.loads(sent.body)["item"] for sent, id in of_kind(field, kind.makes) if is_left_out(api, id)}
+        wanted = {json.loads(sent.body)["item"] for sent, _ in of_kind(field, kind.makes)} - late
+        lost = wanted ^ {pair["new"]["item"] for pair in told}
+        broken = len(lost)
+        for key in {f"k{n}" for n in range(KEYS)}:
+            broken += breaks_of([p for p in told if p["new"]["id"] == key], record_of(api, kind.name, key))
+        counts.update(pairs=len(told), broken=broken)
+        if broken:
+            field.say(f"{kind.name}: {broken} breaks in {len(told)} pairs; too few or too many: {sorted(lost)[:5]}")
+    api.close()
+    return counts
+
+
+def copies_of(api, document):
+    """(receiver, digest) of each."""
+    made = api.graphql("query($d: ID!) { document(id: $d) { children(first: 200)"
+                       " { items { receiver sha256 state } } } }", {"d": document})["document"]["children"]
+    return [(c["receiver"], c["sha256"] if c["state"] in ENDED else c["state"]) for c in made["items"]]
+
+
+def each_subscriber_has_its_copy(field):
+    wrong = 0
+    api = Api(field.node, admin=True)
+    near = collections.Counter(digest for _, digest in arrived(field, "near"))
+    for sent, document in of_kind(field, "copies", "copies of a pair"):
+        found = copies_of(api, document)
+        digest = hashlib.sha256(sent.body).hexdigest() if sent.kind.makes == "copies" else dict(found).get("near")
+        wanted = [] if is_left_out(api, document) else [(name, digest) for name in SUBSCRIBERS]
+        if sorted(found, key=str) == wanted and (not wanted or near[digest] == 1):
+            continue
+        wrong += 1
+        field.say(f"{document}, a {sent.kind.name}, has the copies {found}; {near[digest]} arrived")
+    api.close()
+    return {"copies_wrong": wrong}
+
+
 CHECKS = (
     Check(("parents", "parts", "missing", "doubled"), ("missing", "doubled"), every_parent_has_its_parts),
     Check((), (), what_arrived_is_whole_and_in_order),
+    Check(("pairs", "broken"), ("broken",), pairs_form_chains),
+    Check(("copies_wrong",), ("copies_wrong",), each_subscriber_has_its_copy),
 )
 
 
@@ -259,7 +376,8 @@ def line(counts):
 
 def services(rig, count):
     total = collections.Counter()
-    points = [text.split()[0] for text in run([rig.debug, "fault-points"]).splitlines() if text.startswith(POINTS)]
+    names = [text.split()[0] for text in run([rig.debug, "fault-points"]).splitlines()]
+    points = [name for prefix in POINTS for name in names if name.startswith(prefix)]
     for database in ("sqlite", "postgres"):
         total.update(one(rig, database, points, max(1, count // 2)))
     control(rig)

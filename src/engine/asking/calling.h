@@ -43,6 +43,7 @@ struct called {
     struct transfer transfer;
     struct payload_reader *reader; /* of a document that is only in the store */
     struct err read_err;           /* why it could not be read */
+    struct str question;           /* its digest, if the next run may ask another one; else empty */
     int64_t from_us;               /* monotonic */
     int64_t attempt, first_us;     /* from 1; when the first one began, 0: this is the first */
 

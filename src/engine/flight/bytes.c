@@ -31,6 +31,13 @@ bool bytes_read_first(struct flight *f, size_t most, struct err *err)
     return read_all(f->stock->store, &f->source, &f->received.buf, most, err);
 }
 
+struct sha256 variant_sha256(const struct flight *f, const struct variant *v)
+{
+    return v == &f->received                    ? f->source.sha256
+           : v->settle.uploaded || v->is_stored ? v->settle.sha256
+                                                : digest_of(buf_view(&v->buf));
+}
+
 bool variant_peek(struct flight *f, struct variant *v, struct err *err)
 {
     if (v->source.size <= SEGMENT_PAYLOAD_MOST || v->buf.len > 0)
@@ -187,8 +194,13 @@ bool variant_rest(struct flight *f, struct variant *v, struct err *err)
     return true;
 }
 
-static struct timeline_line line_of_bytes(const struct flight *f, const struct variant *v)
+static struct timeline_line line_of_bytes(struct flight *f, const struct variant *v)
 {
+    struct str message = STR("the bytes from here on");
+
+    if (v->question.len > 0)
+        message = str_of(arena_printf(&f->arena, "%.*s; it was asked with %.*s", STR_ARG(message),
+                                      STR_ARG(v->question)));
     return (struct timeline_line){ .at_us = clock_wall_us(),
                                    .node = store_node(f->stock->store),
                                    .stage = TIMELINE_STEP,
@@ -197,7 +209,7 @@ static struct timeline_line line_of_bytes(const struct flight *f, const struct v
                                    .attempt = v->step_number,
                                    .status = v->status,
                                    .what = v->step,
-                                   .message = STR("the bytes from here on"),
+                                   .message = message,
                                    .came = variant_size(v),
                                    .ctype = v->ctype };
 }

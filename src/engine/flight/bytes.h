@@ -23,6 +23,8 @@ static inline bool variant_is_in_memory(const struct variant *v)
 
 /* Reads the first `most` bytes of the document into memory, for a dry flight, which keeps them. */
 bool bytes_read_first(struct flight *f, size_t most, struct err *err);
+/* The digest of its bytes, wherever they are. */
+struct sha256 variant_sha256(const struct flight *f, const struct variant *v);
 /* Brings the first EXTRACT_BYTES_MOST bytes of a variant into memory, until variant_unpeek(): of
  * one large document at a time.  Blocks if they are only in the store. */
 bool variant_peek(struct flight *f, struct variant *v, struct err *err);

@@ -69,6 +69,7 @@ struct variant {
     bool is_stored;    /* an earlier run has stored it: `source` */
     int64_t status;    /* of the answer that it is, for the line; 0: it is none ... */
     struct str ctype;  /* ... or nobody will ask for them */
+    struct str question; /* what it answers, if that may be another one next time (tries.h) */
     struct timeline_line line;
 };
 

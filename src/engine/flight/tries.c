@@ -7,12 +7,18 @@ static void note_failed_try(struct tries *t, const struct timeline_line *line)
     t->count = line->attempt > t->count ? line->attempt : t->count + 1;
 }
 
+static bool answers_question(struct str message, struct str question)
+{
+    return message.len >= question.len &&
+           str_eq(str_from(message, message.len - question.len), question);
+}
+
 static void see_bytes(const struct flight *f, struct tries *t, const struct timeline_line *line,
-                      int64_t number)
+                      int64_t number, struct str question)
 {
     if (line->attempt < number) /* of a step before this one: what failed since is this one's */
         t->count = t->first_us = 0;
-    if (line->attempt != number)
+    if (line->attempt != number || !answers_question(line->message, question))
         return;
     t->has_bytes = true;
     t->status = line->status;
@@ -24,7 +30,8 @@ static void see_bytes(const struct flight *f, struct tries *t, const struct time
                                         .place = { .seg = line->seg, .pos = line->pos } };
 }
 
-struct tries tries_of(const struct flight *f, struct str step, int64_t number)
+struct tries tries_asked(const struct flight *f, struct str step, int64_t number,
+                         struct str question)
 {
     struct timeline_reader r = timeline_read(f->past);
     struct timeline_line line;
@@ -37,9 +44,14 @@ struct tries tries_of(const struct flight *f, struct str step, int64_t number)
         if (line.stage != TIMELINE_STEP || !str_eq(line.what, step))
             continue;
         if (line.has_bytes && !line.is_answer)
-            see_bytes(f, &t, &line, number);
+            see_bytes(f, &t, &line, number, question);
         else if (line.outcome == TIMELINE_RETRY)
             note_failed_try(&t, &line);
     }
     return t;
+}
+
+struct tries tries_of(const struct flight *f, struct str step, int64_t number)
+{
+    return tries_asked(f, step, number, STR(""));
 }

@@ -5,6 +5,9 @@
  * step is known by its name and its number in the run; of two steps of one name the second is tried
  * only when something was kept of the first.
  *
+ * Bytes that answer a question (walk/called.h) are known by that as well, if the question may be
+ * another one in the next run: the message of their line ends with it.
+ *
  * Threads: the one that holds the flight.
  */
 #pragma once
@@ -22,3 +25,6 @@ struct tries {
 };
 
 struct tries tries_of(const struct flight *f, struct str step, int64_t number);
+/* The same, and only bytes that answer this question; empty: any. */
+struct tries tries_asked(const struct flight *f, struct str step, int64_t number,
+                         struct str question);

@@ -224,8 +224,8 @@ static bool take_copies(struct walking_way *x, size_t document, const struct fli
     for (size_t i = 0; i < f->copies.count; i++) {
         const struct trial_walked copy = { .parent = document,
                                            .is_copy = true,
-                                           .facts =
-                                               part_copy_facts(&f->facts, f->copies.receivers[i]),
+                                           .facts = part_copy_facts(&x->way->arena, &f->facts,
+                                                                    f->copies.receivers[i]),
                                            .name = f->name };
 
         if (!add_document(x, &copy, buf_view(&f->copies.bytes->buf), err))

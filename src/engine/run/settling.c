@@ -311,6 +311,8 @@ static void run_again(struct flight *f)
 
     s->overtaken = false;
     s->stage_count = 0;
+    if (s->end == SETTLE_JOIN)
+        join_undo(f);
     parts_drop(f);
     for (size_t i = 0; i < f->made_count; i++)
         f->made[i]->is_of_record = false; /* the next run makes another one */

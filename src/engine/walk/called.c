@@ -16,6 +16,8 @@
 #include "store/payload/payload.h"
 #include "store/store.h"
 
+enum { QUESTION_DIGITS = 32 };
+
 static const struct service_call *rule_of_call(const struct plan_step *s)
 {
     return s->service->http->call(s->self);
@@ -45,14 +47,28 @@ static bool put_answer(void *arg, struct str piece, struct err *err)
            err_set(err, ERR_TRANSIENT, 0, "%s", c->failure.message);
 }
 
-static struct str call_key(struct flight *f, const struct plan_step *s)
+/* What is asked is the same in every run, unless a record is part of it: then it is known by its
+ * digest. */
+static struct str call_question(struct flight *f)
+{
+    char text[SHA256_TEXT];
+
+    if (!f->reads_records)
+        return STR("");
+    struct sha256 sum = variant_sha256(f, f->walk.bytes);
+
+    return arena_copy(&f->arena, str_first(str_of(digest_text(&sum, text)), QUESTION_DIGITS));
+}
+
+static struct str call_key(struct flight *f, const struct plan_step *s, struct str question)
 {
     char again[32] = "";
 
     if (f->again > 0)
         (void)snprintf(again, sizeof again, ":again%lld", (long long)f->again);
-    return str_of(arena_printf(&f->arena, "%s:%.*s:%lld%s", f->id, STR_ARG(s->name),
-                               (long long)f->step_count + 1, again));
+    return str_of(arena_printf(&f->arena, "%s:%.*s:%lld%s%s%.*s", f->id, STR_ARG(s->name),
+                               (long long)f->step_count + 1, again, question.len > 0 ? ":" : "",
+                               STR_ARG(question)));
 }
 
 static void fill_request(struct flight *f, const struct plan_step *s, struct called *c)
@@ -60,7 +76,7 @@ static void fill_request(struct flight *f, const struct plan_step *s, struct cal
     struct variant *v = f->walk.bytes;
 
     c->sending = (struct sending){ .document = str_of(f->id),
-                                   .delivery = call_key(f, s),
+                                   .delivery = call_key(f, s, c->question),
                                    .facts = &f->facts,
                                    .name = f->name,
                                    .ctype = f->ctype,
@@ -92,7 +108,8 @@ static int64_t answer_most(const struct plan_step *s)
                                                                          : most;
 }
 
-static enum way begin_called(struct flight *f, const struct plan_step *s, const struct tries *past)
+static enum way begin_called(struct flight *f, const struct plan_step *s, const struct tries *past,
+                             struct str question)
 {
     struct called *c = ARENA_NEW(&f->arena, struct called);
     struct err err = { 0 };
@@ -104,6 +121,7 @@ static enum way begin_called(struct flight *f, const struct plan_step *s, const 
     c->from_us = clock_mono_us();
     c->attempt = past->count + 1;
     c->first_us = past->first_us;
+    c->question = question;
     step_io_init(&c->io, f, s, answer_most(s), NULL);
     fill_request(f, s, c);
     f->called = c;
@@ -135,7 +153,8 @@ static enum way go_on_with(struct flight *f, const struct plan_step *s, struct v
 /* ---- what was kept ---- */
 
 /* The store is read on a thread that may block. */
-static enum way use_kept(struct flight *f, const struct plan_step *s, const struct tries *past)
+static enum way use_kept(struct flight *f, const struct plan_step *s, const struct tries *past,
+                         struct str question)
 {
     int64_t from = clock_mono_us();
     struct err err = { 0 };
@@ -144,7 +163,8 @@ static enum way use_kept(struct flight *f, const struct plan_step *s, const stru
         f->walk.need = WALK_NEEDS_THREAD;
         return WAY_WAITS;
     }
-    struct step_answer answer = { call_key(f, s), past->status, past->bytes.size, past->ctype };
+    struct step_answer answer = { call_key(f, s, question), past->status, past->bytes.size,
+                                  past->ctype };
 
     f->step_count++;
     struct variant *v = variant_of_past(f, s->name, &past->bytes);
@@ -173,6 +193,12 @@ static enum way ask_nobody(struct flight *f, const struct plan_step *s)
 
 /* ---- the answer ---- */
 
+static void keep_answer(struct flight *f, struct variant *made, const struct called *c)
+{
+    made->is_kept = made != f->walk.bytes;
+    made->question = c->question;
+}
+
 static enum way join_answer(struct flight *f, const struct plan_step *s, struct called *c)
 {
     struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
@@ -190,7 +216,7 @@ static enum way join_answer(struct flight *f, const struct plan_step *s, struct 
     f->step_count++;
     struct variant *made = flight_add_made(f, s->name, &out);
 
-    made->is_kept = true;
+    keep_answer(f, made, c);
     return step_go_on(f, s, made, c->from_us);
 }
 
@@ -224,7 +250,7 @@ static enum way use_answer(struct flight *f, const struct plan_step *s, struct c
         outcome_read_failed(f, &c->io.err);
         return WAY_DEAD;
     }
-    made->is_kept = made != f->walk.bytes;
+    keep_answer(f, made, c);
     return go_on_with(f, s, made, c->from_us, &answer);
 }
 
@@ -322,13 +348,14 @@ static enum way take_foretold(struct flight *f, const struct plan_step *s,
 }
 
 /* The request is made as for a service that is asked. */
-static enum way use_foretold(struct flight *f, const struct plan_step *s, const struct tries *past)
+static enum way use_foretold(struct flight *f, const struct plan_step *s, const struct tries *past,
+                             struct str question)
 {
     struct foretold *t = f->foretold;
 
     if (t == NULL || t->asked++ >= t->count)
         return ask_nobody(f, s);
-    enum way way = begin_called(f, s, past);
+    enum way way = begin_called(f, s, past, question);
 
     if (way == WAY_WAITS) {
         way = take_foretold(f, s, &t->list[t->asked - 1]);
@@ -355,9 +382,10 @@ enum way called_run(struct flight *f, const struct plan_step *s)
             called_drop(f);
         return way;
     }
-    struct tries past = tries_of(f, s->name, f->step_count + 1);
+    struct str question = call_question(f);
+    struct tries past = tries_asked(f, s->name, f->step_count + 1, question);
 
     if (past.has_bytes)
-        return use_kept(f, s, &past);
-    return f->dry ? use_foretold(f, s, &past) : begin_called(f, s, &past);
+        return use_kept(f, s, &past, question);
+    return f->dry ? use_foretold(f, s, &past, question) : begin_called(f, s, &past, question);
 }

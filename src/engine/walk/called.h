@@ -7,6 +7,9 @@
  * The key of the request is the document's id, the step's name and its number in the run: the same
  * in every attempt, after a crash, and on other nodes.
  *
+ * With a record in it (keyed.h) the question may be another one in the next run.  Then its digest
+ * is part of the key, and what was kept answers that question only.
+ *
  * What a service answered is kept: the settlement of the run stores it whatever comes of it, and a
  * run that repeats the steps takes it from there.  So a failure behind the step does not ask again.
  * Only a crash before that settlement does, under the same key.

@@ -72,15 +72,6 @@ static size_t count_inline(const struct flight *f)
                : OFFSPRING_BYTES_MOST / (size_t)size;
 }
 
-static struct sha256 sha_of_copies(const struct flight *f)
-{
-    const struct variant *v = f->walk.bytes;
-
-    return v == &f->received    ? f->source.sha256
-           : v->settle.uploaded ? v->settle.sha256
-                                : digest_of(buf_view(&v->buf));
-}
-
 /* It is the store that failed, not the payload that is damaged: it is tried again. */
 static bool copies_not_written(struct step_io *x)
 {
@@ -161,7 +152,7 @@ static enum way make_copies(struct flight *f, const struct plan_step *s, int64_t
                               .count = f->copies.count,
                               .bytes = whole > 0 ? buf_view(&f->walk.bytes->buf) : STR(""),
                               .size = variant_size(f->walk.bytes),
-                              .sha256 = sha_of_copies(f) };
+                              .sha256 = variant_sha256(f, f->walk.bytes) };
     struct payload_ref *places = ARENA_ARRAY(&f->arena, struct payload_ref, uploads);
     struct err err = { 0 };
 

@@ -99,6 +99,13 @@ static bool was_changed(struct flight *f, const struct plan_batch *b, const stru
     return true;
 }
 
+/* The batch of which this is the document is not counted here, or each retry would count it again:
+ * batch_build.c counts it. */
+static bool came_out_of_one(const struct flight *f)
+{
+    return f->batch != NULL && f->batch->word != f->gateway;
+}
+
 bool join_batch(struct flight *f, const struct plan_step *s, struct variant *bytes)
 {
     const struct plan_batch *b = s->batch;
@@ -110,9 +117,7 @@ bool join_batch(struct flight *f, const struct plan_step *s, struct variant *byt
         return road_join_refuse(f, s, DEAD_SERVICE_FAILED);
     if (!find_leg(f, s, &part) || !is_good(f, s, bytes))
         return false;
-    /* Count the batch that a member came out of.  The batch of which this is the document is not
-     * counted here, or each retry would count it again: batch_build.c counts it. */
-    f->facts.batches += f->batch != NULL && f->batch->word != f->gateway;
+    f->facts.batches += came_out_of_one(f);
     f->into = b;
     f->joins = bytes;
     f->join = (struct batch_join){ .name = b->word,
@@ -127,6 +132,11 @@ bool join_batch(struct flight *f, const struct plan_step *s, struct variant *byt
     f->message[0] = '\0';
     f->settle.end = SETTLE_JOIN;
     return true;
+}
+
+void join_undo(struct flight *f)
+{
+    f->facts.batches -= came_out_of_one(f);
 }
 
 bool join_fill(struct flight *f, struct err *err)

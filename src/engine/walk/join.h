@@ -5,5 +5,7 @@
 
 /* The step `batch`.  False: the document is dead. */
 bool join_batch(struct flight *f, const struct plan_step *s, struct variant *bytes);
+/* The run that joined one is repeated: what the step changed in the facts is as it was. */
+void join_undo(struct flight *f);
 /* Prepares f->settle.join for the commit.  Blocks if the bytes are large. */
 bool join_fill(struct flight *f, struct err *err);

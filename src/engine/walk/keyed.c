@@ -182,17 +182,13 @@ static bool keyed_make_set(struct step_io *x, struct service_failure *ret_failur
                         STR_ARG(r->step->name), why);
 }
 
-static bool keyed_keep(struct service_io *io, struct str value, struct service_failure *ret_failure)
+/* One more record for the settlement. */
+static bool keyed_add(struct step_io *x, struct str value, bool stays,
+                      struct service_failure *ret_failure)
 {
-    struct step_io *x = container_of(io, struct step_io, io);
     struct step_record *r = &x->record;
     struct flight *f = x->flight;
 
-    if (f->dry)
-        return true;
-    if (kept_before(x) != NULL)
-        return keyed_fail(ret_failure, r->step,
-                          "an earlier step of this route has kept the same record already");
     if (f->settle.record_count == SET_RECORDS_MOST)
         return service_fail(ret_failure, DEAD_LIMIT, "%.*s: more than %d records of one document",
                             STR_ARG(r->step->name), SET_RECORDS_MOST);
@@ -209,10 +205,33 @@ static bool keyed_keep(struct service_io *io, struct str value, struct service_f
                             .key = r->key,
                             .value = arena_copy(&f->arena, value),
                             .version = r->was.version,
-                            .previous = r->was.version != 0 ? arena_copy(&f->arena, r->was.value)
-                                                            : (struct str){ 0 } };
+                            .previous = r->was.version != 0 && !stays
+                                            ? arena_copy(&f->arena, r->was.value)
+                                            : (struct str){ 0 },
+                            .stays = stays };
     f->settle.records = f->records;
     return true;
+}
+
+static bool keyed_keep(struct service_io *io, struct str value, struct service_failure *ret_failure)
+{
+    struct step_io *x = container_of(io, struct step_io, io);
+
+    if (x->flight->dry)
+        return true;
+    if (kept_before(x) != NULL)
+        return keyed_fail(ret_failure, x->record.step,
+                          "an earlier step of this route has kept the same record already");
+    return keyed_add(x, value, false, ret_failure);
+}
+
+/* Only where an order is asked for does it matter who said so last. */
+static bool keyed_stays(struct service_io *io, struct service_failure *ret_failure)
+{
+    struct step_io *x = container_of(io, struct step_io, io);
+
+    return x->flight->dry || x->flight->seq == 0 || kept_before(x) != NULL ||
+           keyed_add(x, x->record.was.value, true, ret_failure);
 }
 
 void keyed_open(struct step_io *x, const struct plan_step *s)
@@ -220,6 +239,7 @@ void keyed_open(struct step_io *x, const struct plan_step *s)
     x->io.describe = NULL; /* its expressions find a key */
     x->io.record = keyed_record;
     x->io.keep = s->service->keeps ? keyed_keep : NULL;
+    x->io.stays = s->service->keeps ? keyed_stays : NULL;
     x->record.step = s;
 }
 

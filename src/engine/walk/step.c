@@ -146,8 +146,10 @@ static enum way run_stream(struct flight *f, const struct plan_step *s)
     AUTO(step_io_done) struct step_io x;
 
     step_io_init(&x, f, s, stream_most(f), parts_begin);
-    if (s->service->keyed)
+    if (s->service->keyed) {
+        step_hold_large(f); /* it gathers what it reads */
         keyed_open(&x, s);
+    }
     if (!s->service->stream(s->self, &x.io, &failure))
         return stream_failed(&x, s, &failure, clock_mono_us() - from);
     return stream_done(&x, s, from);

@@ -59,11 +59,16 @@ struct service_document step_document(const struct flight *f)
 }
 
 /* Whoever walks without effect holds the lock already. */
+void step_hold_large(struct flight *f)
+{
+    if (variant_size(f->walk.bytes) <= SEGMENT_PAYLOAD_MOST || f->dry || f->holds_large)
+        return;
+    (void)pthread_mutex_lock(&f->stock->large);
+    f->holds_large = true;
+}
+
 bool step_load(struct flight *f, struct err *err)
 {
-    if (variant_size(f->walk.bytes) > SEGMENT_PAYLOAD_MOST && !f->dry && !f->holds_large) {
-        (void)pthread_mutex_lock(&f->stock->large);
-        f->holds_large = true;
-    }
+    step_hold_large(f);
     return variant_load(f, f->walk.bytes, err);
 }

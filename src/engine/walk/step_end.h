@@ -25,6 +25,9 @@ enum way step_go_on(struct flight *f, const struct plan_step *s, struct variant 
 /* The step has made no document: done. */
 enum way step_none(struct flight *f, const struct plan_step *s, int64_t from_us);
 
+/* A step takes all of what it reads into memory: of large documents one at a time, until the walk
+ * ends or waits.  Blocks. */
+void step_hold_large(struct flight *f);
 /* Brings what the step reads into memory, of one large document at a time. */
 bool step_load(struct flight *f, struct err *err);
 /* What a service is told of the document. */

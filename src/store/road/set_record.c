@@ -48,6 +48,24 @@ static bool compare_versions(struct writer *w, const struct settle_op *o, bool *
     return true;
 }
 
+static bool put_record(struct writer *w, const struct settle_op *o, const struct set_write *r,
+                       int64_t version, int64_t *ret_changed, struct err *err)
+{
+    struct db_value gateway = db_int(o->seq != 0 ? o->gateway : 0);
+
+    if (r->stays)
+        return db_run(w->db, SQL_SET_RECORD_STAYS,
+                      DB_ARGS(db_int(r->set), db_bytes(r->key), db_int(version), db_int(r->version),
+                              gateway, db_int(o->seq), db_int(o->child)),
+                      ret_changed, err);
+    return db_run(w->db, SQL_SET_RECORD_PUT,
+                  DB_ARGS(db_int(r->set), db_bytes(r->key), db_bytes(r->value), db_int(version),
+                          db_int(o->doc), db_int(r->version),
+                          r->previous.ptr != NULL ? db_bytes(r->previous) : db_null(), gateway,
+                          db_int(o->seq), db_int(o->child)),
+                  ret_changed, err);
+}
+
 /* PostgreSQL: a record that did not exist may have come from another node since it was compared;
  * the group is run again and finds it. */
 static bool write_record(struct writer *w, const struct settle_op *o, const struct set_write *r,
@@ -56,13 +74,7 @@ static bool write_record(struct writer *w, const struct settle_op *o, const stru
     int64_t version, changed;
 
     require(r->key.len <= SET_RECORD_KEY_MOST && r->value.len <= SET_RECORD_VALUE_MOST);
-    if (!writer_number(w, &version, err) ||
-        !db_run(w->db, SQL_SET_RECORD_PUT,
-                DB_ARGS(db_int(r->set), db_bytes(r->key), db_bytes(r->value), db_int(version),
-                        db_int(o->doc), db_int(r->version),
-                        r->previous.ptr != NULL ? db_bytes(r->previous) : db_null(),
-                        db_int(o->seq != 0 ? o->gateway : 0), db_int(o->seq), db_int(o->child)),
-                &changed, err))
+    if (!writer_number(w, &version, err) || !put_record(w, o, r, version, &changed, err))
         return false;
     return changed == 1 || err_set(err, ERR_TRANSIENT, DB_AGAIN,
                                    "a record was written by another node at the same time");

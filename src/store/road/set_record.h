@@ -42,6 +42,7 @@ struct set_write {
     struct str key, value;
     int64_t version;     /* the one that was read; 0: there was none ... */
     struct str previous; /* ... and its value; ptr NULL: none */
+    bool stays;          /* the value is the same: only the place of the document is written */
 };
 
 /* version 0: there is none. */

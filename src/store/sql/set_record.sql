@@ -22,6 +22,13 @@ ON CONFLICT(set_id, key) DO UPDATE SET value = excluded.value, version = exclude
     seq = excluded.seq, child = excluded.child
 WHERE set_record.version = $6;
 
+-- name: set_record_stays
+-- in:  $1 set int, $2 key bytes, $3 version int, $4 before int, $5 gateway int, $6 seq int, $7 child int
+-- The value came once more, with a document that stands there now; whose it is stays.  Nothing when another value came in
+-- between.
+UPDATE set_record SET version = $3, gateway = $5, seq = $6, child = $7
+WHERE set_id = $1 AND key = $2 AND version = $4;
+
 -- name: set_record_import
 -- in:  $1 set int, $2 key bytes, $3 value bytes, $4 version int
 -- Whatever the record was; nothing when it has this value already.

@@ -116,6 +116,39 @@ TEST(a_record_knows_what_it_was_and_whose_it_is)
     store_close(s);
 }
 
+/* A document that brings the value which is there takes its place in the order, and nothing else.
+ */
+TEST(a_record_that_stays_knows_who_said_so_last)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(2 << 20);
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op docs[3];
+    struct set_write w;
+    struct settle_op o;
+
+    CHECK(open_set(s) && born_docs(s, docs, 3));
+    w = write_of("a", "one", 0);
+    o = end_with(&docs[0], &w, 1);
+    CHECK(commit(s, &o, 1) && o.ours);
+    struct set_record before = get(s, "a", &a);
+
+    w = write_of("a", "one", before.version);
+    w.stays = true;
+    o = end_with(&docs[1], &w, 1);
+    o.gateway = 7;
+    o.seq = 4;
+    CHECK(commit(s, &o, 1) && o.ours);
+    struct set_record r = get(s, "a", &a);
+
+    CHECK(r.version > before.version && r.gateway == 7 && r.seq == 4 && r.child == 0);
+    CHECK(str_is(r.value, "one") && r.previous.ptr == NULL && r.doc == docs[0].num);
+    CHECK(r.updated_us == before.updated_us);
+    o = end_with(&docs[2], &w, 1); /* it has read what was before */
+    CHECK(commit(s, &o, 1) && !o.ours && o.overtaken && all_is_well(s));
+    store_close(s);
+}
+
 /* Of two that read the same value one goes on, the other one runs again, in one group or in two. */
 TEST(who_was_overtaken_runs_again)
 {

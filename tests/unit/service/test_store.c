@@ -84,11 +84,13 @@ TEST(what_has_not_changed_ends_or_goes_on)
 
     store_on(&drop, " {\"a\":1.0}\n", "{\"a\":1.0}");
     CHECK(store_go(&drop) && drop.m.is_none && drop.m.out.len == 0 && drop.m.kept.ptr == NULL);
+    CHECK(drop.m.is_same);
     store_on(&drop, "{\"a\":1}", "{\"a\":1.0}"); /* other bytes are another value */
     CHECK(store_go(&drop) && !drop.m.is_none && drop.m.kept.ptr != NULL);
+    CHECK(!drop.m.is_same);
     store_on(&pass, "{\"a\":1}", "{\"a\":1}");
     CHECK(store_go(&pass) && came(&pass, "{\"previous\":{\"a\":1},\"new\":{\"a\":1}}"));
-    CHECK(pass.m.kept.ptr == NULL);
+    CHECK(pass.m.kept.ptr == NULL && pass.m.is_same);
 }
 
 /* A document that runs again gives the bytes that it gave; nothing is written.  Rule PR4. */
@@ -116,7 +118,7 @@ TEST(what_came_before_does_not_set_a_record_back)
 
     store_on(&s, "{\"v\":1}", "{\"v\":2}");
     s.m.record.is_later = true;
-    CHECK(store_go(&s) && s.m.is_none && s.m.kept.ptr == NULL);
+    CHECK(store_go(&s) && s.m.is_none && s.m.kept.ptr == NULL && !s.m.is_same);
 }
 
 TEST(what_cannot_be_a_record_is_refused)

@@ -3,7 +3,9 @@
 #include "engine/asking/calling.h"
 
 #include "base/auto.h"
+#include "base/digest.h"
 #include "core/timeline.h"
+#include "engine/flight/bytes.h"
 #include "engine/flight/tries.h"
 #include "engine/run/work.h"
 #include "engine/walk/answer_doc.h"
@@ -343,8 +345,34 @@ TEST(tries_are_counted_from_the_last_start_on)
     CHECK(t.count == 1 && t.first_us == 495 && !t.has_bytes);
     t = tries_of(f, STR("call"), 1);
     CHECK(t.has_bytes && t.bytes.size == 12 && t.bytes.place.seg == 3 && t.bytes.place.pos == 4);
+    CHECK(!tries_asked(f, STR("call"), 1, STR("0f3a")).has_bytes); /* it answers something else */
+    timeline_add(&past, &(struct timeline_line){ .stage = TIMELINE_STEP,
+                                                 .attempt = 1,
+                                                 .what = STR("call"),
+                                                 .message = STR("asked with 0f3a"),
+                                                 .has_bytes = true,
+                                                 .size = 13 });
+    f->past = buf_view(&past);
+    CHECK(tries_asked(f, STR("call"), 1, STR("0f3a")).bytes.size == 13);
+    CHECK(!tries_asked(f, STR("call"), 1, STR("0f3b")).has_bytes);
     scene_end(f);
     buf_done(&past);
+    scene_close(&s);
+}
+
+/* Bytes of an earlier run that are only in the store have the digest that they were stored with. */
+TEST(the_digest_of_what_was_kept)
+{
+    struct scene s = scene_open("{ deliver: out }");
+    struct flight *f = scene_flight(&s, "hi", 0);
+    struct payload_source stored = { .size = 2 << 20, .sha256 = digest_of(STR("large")) };
+    struct sha256 want = stored.sha256;
+
+    f->step_count = 1;
+    struct sha256 got = variant_sha256(f, variant_of_past(f, STR("call"), &stored));
+
+    CHECK(memcmp(&got, &want, sizeof want) == 0);
+    scene_end(f);
     scene_close(&s);
 }
 

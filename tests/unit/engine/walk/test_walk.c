@@ -58,6 +58,22 @@ TEST(a_large_document_streams_while_another_one_is_in_memory)
     scene_close(&s);
 }
 
+/* It streams, and has the whole document in memory all the same. */
+TEST(a_record_is_added_to_one_large_document_at_a_time)
+{
+    struct scene s =
+        scene_open("{ enrich: { set: none, key: \"value:k\", missing: pass } }, { deliver: out }");
+    struct flight *f = scene_flight(&s, NULL, LARGE);
+
+    CHECK(walk(f) == WALK_WAITS && f->walk.need == WALK_NEEDS_THREAD && !f->holds_large);
+    f->may_block = true;
+    CHECK(walk(f) == WALK_SENDS && f->made_count == 0 && f->holds_large);
+    (void)pthread_mutex_unlock(&f->stock->large);
+    f->holds_large = false;
+    scene_end(f);
+    scene_close(&s);
+}
+
 TEST(what_a_stream_makes_of_a_large_document_is_in_the_store)
 {
     struct scene s = scene_open("{ bang: {} }, { say: {} }, { copy: {} }, { deliver: out }");

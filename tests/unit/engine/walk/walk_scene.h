@@ -3,7 +3,7 @@
  * Its services: bang (run: puts "!" behind), wide (stream: its bytes a hundred times), copy
  * (stream: as they are), none (stream: no result), say (stream: as they are, and a line in the
  * timeline), caged (in a process: by the function that scene_open_with() is given),
- * cut (stream: each line is a part), and the service `call`.
+ * cut (stream: each line is a part), and the services `call` and `enrich`.
  */
 #pragma once
 
@@ -152,8 +152,8 @@ static const struct service_type scene_caged =
     SCENE_SERVICE("caged", .caged = true, .stream = copy_stream);
 static const struct service_type scene_cut = SCENE_SERVICE("cut", .stream = cut_stream);
 static const struct service_type *const scene_services[] = {
-    &scene_bang,  &scene_wide, &scene_copy,   &scene_none, &scene_say,
-    &scene_caged, &scene_cut,  &service_call, NULL
+    &scene_bang,  &scene_wide, &scene_copy,   &scene_none,     &scene_say,
+    &scene_caged, &scene_cut,  &service_call, &service_enrich, NULL
 };
 
 /* ---- a road ---- */
