@@ -249,7 +249,9 @@ TEST(answers_are_made_with_the_last_parts_or_alone)
         struct flight *f = flight_of_doc(&s, &a, body);
         struct arena arena = ARENA_INIT(64 << 20);
         struct plan_answer rule = { .name = STR("orders:1"), .type = STR("reply") };
-        struct answer_doc doc = { .rule = &rule, .config = 1, .bytes = STR("yes, certainly") };
+        struct answer_doc doc = {
+            .rule = &rule, .config = 1, .came = ANSWER_CAME, .bytes = STR("yes, certainly")
+        };
         struct document last = { 0 };
 
         CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_OVER);
@@ -272,7 +274,7 @@ TEST(a_dead_document_makes_no_answers)
     struct flight *f = flight_of_doc(&s, &a, body);
     struct arena arena = ARENA_INIT(64 << 20);
     struct plan_answer rule = { .name = STR("orders:1") };
-    struct answer_doc doc = { .rule = &rule, .bytes = STR("yes") };
+    struct answer_doc doc = { .rule = &rule, .came = ANSWER_CAME, .bytes = STR("yes") };
     struct document last = { 0 };
 
     road_use(s.road, s.plan); /* asked whether it has an answer for a dead letter */
