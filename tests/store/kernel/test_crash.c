@@ -198,7 +198,8 @@ static bool is_passed_here(const char *point)
     static const char *const others[] = { "ack.send", "settle.",  "road.",   "send.",    "file.",
                                           "intent.",  "pace.",    "retain.", "archive.", "compact.",
                                           "backup.",  "restore.", "move.",   "batch.",   "edit.",
-                                          "recover.", "parts.",   NULL };
+                                          "recover.", "parts.",   "call.",   "answer.",  "answers.",
+                                          NULL };
 
     return !is_in(point, others) && !is_in(point, on_sqlite() ? postgres : sqlite);
 }

@@ -1,4 +1,4 @@
--- 0041_awaited - answers that are awaited (store/road/awaited.h).
+-- 0040_awaited - answers that are awaited (store/road/awaited.h).
 
 -- A delivery that is done, whose system has yet to answer it until due_us.  delivery: its id.  endpoint, system: name
 -- ids; endpoint: what waits, an endpoint or a step.  The row goes with the answer, or with the document.
