@@ -1,7 +1,6 @@
 #include "core/service_call.h"
 
 #include "core/settings.h"
-#include "core/units.h"
 
 bool service_call_read_retry(const struct settings *s, struct retry_rule *ret_retry,
                              struct breaker_rule *ret_breaker, struct err *err)
@@ -16,29 +15,11 @@ bool service_call_read_retry(const struct settings *s, struct retry_rule *ret_re
            settings_duration(&breaker, "wait", &ret_breaker->wait_us, err);
 }
 
-static bool read_asking_rate(const struct settings *limits, struct service_call *ret,
-                             struct err *err)
-{
-    struct units_rate rate;
-    struct str text;
-    int64_t burst = 0;
-
-    if (!settings_has(limits, "rate"))
-        return true;
-    if (!settings_text(limits, "rate", &text, err) || !units_rate(text, &rate, err) ||
-        !settings_int(limits, "burst", &burst, err))
-        return false;
-    ret->rate = rate.count;
-    ret->rate_per_us = rate.per_us;
-    ret->burst = burst > 0 ? (uint64_t)burst : units_rate_burst(rate);
-    return true;
-}
-
 bool service_call_read(const struct settings *s, struct service_call *ret, struct err *err)
 {
     struct settings limits = settings_below(s, "limits");
 
     return service_call_read_retry(s, &ret->retry, &ret->breaker, err) &&
            settings_int(&limits, "concurrency", &ret->concurrency, err) &&
-           read_asking_rate(&limits, ret, err);
+           settings_rate(&limits, &ret->rate, &ret->burst, err);
 }

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "core/retry.h"
+#include "core/units.h"
 
 struct settings;
 
@@ -18,8 +19,8 @@ struct service_call {
     struct retry_rule retry;
     struct breaker_rule breaker;
     int64_t concurrency;
-    uint64_t rate, burst; /* rate 0: no limit */
-    int64_t rate_per_us;
+    struct units_rate rate;
+    uint64_t burst;
     int64_t answer_most; /* bytes */
 };
 

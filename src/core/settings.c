@@ -8,7 +8,6 @@
 #include "base/safe_path.h"
 #include "core/config.h"
 #include "core/config_files.h"
-#include "core/units.h"
 
 /* The most bytes of an expanded value: several files of config_expand(); and the room for one that
  * was written in base64, which is decoded in groups of three. */
@@ -276,6 +275,21 @@ bool settings_duration(const struct settings *s, const char *key, int64_t *ret_u
     if (!settings_text(s, key, &text, err))
         return false;
     return text.ptr == NULL || units_duration(text, ret_us, err) || err_context(err, "`%s`", key);
+}
+
+bool settings_rate(const struct settings *s, struct units_rate *ret, uint64_t *ret_burst,
+                   struct err *err)
+{
+    struct str text;
+    int64_t burst = 0;
+
+    if (!settings_has(s, "rate"))
+        return true;
+    if (!settings_text(s, "rate", &text, err) || !units_rate(text, ret, err) ||
+        !settings_int(s, "burst", &burst, err))
+        return false;
+    *ret_burst = burst > 0 ? (uint64_t)burst : units_rate_burst(*ret);
+    return true;
 }
 
 bool settings_path(const struct settings *s, const char *key, struct str *ret, struct err *err)

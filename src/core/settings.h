@@ -20,6 +20,7 @@
 #include "base/known_folder.h"
 #include "base/str.h"
 #include "core/option.h"
+#include "core/units.h"
 #include "core/yaml.h"
 
 /* Finds the value of a secret; ERR_CONFIG: no secret has that name. */
@@ -56,6 +57,9 @@ bool settings_text(const struct settings *s, const char *key, struct str *ret, s
 bool settings_int(const struct settings *s, const char *key, int64_t *ret, struct err *err);
 bool settings_bool(const struct settings *s, const char *key, bool *ret, struct err *err);
 bool settings_duration(const struct settings *s, const char *key, int64_t *ret_us, struct err *err);
+/* `rate` and `burst`, which is a second's worth of the rate when it is left out. */
+bool settings_rate(const struct settings *s, struct units_rate *ret, uint64_t *ret_burst,
+                   struct err *err);
 /* As a path: relative ones start in the folder of the configuration file; a PEM text
  * (config_is_pem) stays as it is. */
 bool settings_path(const struct settings *s, const char *key, struct str *ret, struct err *err);

@@ -213,14 +213,14 @@ static bool has_rate(struct callee *e, const struct service_call *call, const st
                      struct calling_away *ret)
 {
     int64_t wait_us = 0, now = clock_mono_us();
-    int64_t each = call->rate > 0 ? call->rate_per_us / (int64_t)call->rate : 0;
+    const struct units_rate *r = &call->rate;
 
-    if (call->rate == 0)
+    if (r->count == 0)
         return true;
     if (!is_overtaking(e, f) &&
-        rate_pass(&e->rate, call->rate, call->rate_per_us, call->burst, now, &wait_us))
+        rate_pass(&e->rate, r->count, r->per_us, call->burst, now, &wait_us))
         return true;
-    return go_away_for_a_turn(e, now + wait_us, each, RATE_LEAST_US, ret);
+    return go_away_for_a_turn(e, now + wait_us, r->per_us / (int64_t)r->count, RATE_LEAST_US, ret);
 }
 
 /* It has a slot from here on. */

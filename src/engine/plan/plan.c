@@ -174,16 +174,13 @@ static void build_windows(struct builder *b, struct window_maker *windows,
 
 static bool plan_read_rate(const struct settings *limits, struct rate_rule *ret, struct err *err)
 {
-    struct str text;
-    struct units_rate rate;
-    int64_t burst = 0;
+    struct units_rate rate = { 0 };
+    uint64_t burst = 0;
 
-    if (!settings_has(limits, "rate"))
-        return true;
-    if (!settings_text(limits, "rate", &text, err) || !units_rate(text, &rate, err) ||
-        !settings_int(limits, "burst", &burst, err))
+    if (!settings_rate(limits, &rate, &burst, err))
         return false;
-    *ret = rate_rule(rate.count, rate.per_us, burst > 0 ? (uint64_t)burst : units_rate_burst(rate));
+    if (rate.count > 0)
+        *ret = rate_rule(rate.count, rate.per_us, burst);
     return true;
 }
 

@@ -43,14 +43,14 @@ TEST(call_has_the_rules_of_an_endpoint)
     CHECK(str_is(r->service, "http://a.example/x") && r->answer_most == 64 << 20);
     CHECK(r->retry.first_us == CLOCK_S && r->retry.most_us == INT64_C(600) * CLOCK_S);
     CHECK(r->retry.for_us == INT64_C(3) * 86400 * CLOCK_S && r->breaker.failures == 5);
-    CHECK(r->concurrency == 16 && r->rate == 0);
+    CHECK(r->concurrency == 16 && r->rate.count == 0);
     CHECK(service_call.http->options(m.self)->timeout_us == INT64_C(30) * CLOCK_S);
     CHECK(service_call.http->options(m.self)->verify);
     unmake(&m);
     make(&m, "c: { url: 'http://a.example/x', limits: { concurrency: 3, rate: 90/m }, most: 1KiB, "
              "retry: { for: 1h }, breaker: { failures: 9, wait: 3s }, timeout: 2s }");
     r = service_call.http->call(m.self);
-    CHECK(r->concurrency == 3 && r->rate == 90 && r->rate_per_us == INT64_C(60) * CLOCK_S);
+    CHECK(r->concurrency == 3 && r->rate.count == 90 && r->rate.per_us == INT64_C(60) * CLOCK_S);
     CHECK(r->burst == 1 && r->answer_most == 1024 && r->breaker.wait_us == 3 * CLOCK_S);
     CHECK(r->retry.for_us == INT64_C(3600) * CLOCK_S);
     unmake(&m);
