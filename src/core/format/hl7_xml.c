@@ -73,7 +73,7 @@ static void xml_leaf(struct to_xml *t, const struct edi_marks *m, const struct h
         xml_open(t, name, " as=\"hex\"");
         outlet_hex(&t->out, text);
     } else {
-        decoded = plain || edi_decode(EDI_HL7, m, text, &t->value);
+        decoded = plain || (edi_decode(EDI_HL7, m, text, &t->value) && is_xml(buf_view(&t->value)));
         xml_open(t, name, decoded ? "" : " as=\"raw\"");
         outlet_xml(&t->out, decoded && !plain ? buf_view(&t->value) : text);
     }

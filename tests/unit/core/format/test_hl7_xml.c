@@ -34,6 +34,7 @@ TEST(hl7_xml_gives_the_same_bytes_back)
         STR("MSH\x01\x02\x03\x04\x05\x01"
             "a\x02"
             "b\r"),
+        STR("MSH#:;!\x11%#a!T!b\r"), /* escapes of what XML cannot hold */
         STR("FHS|^~\\&|1\rBHS$:;!%$2\rMSH|^\rPID|a~b&c\rBTS|1\r"),
     };
 
