@@ -15,6 +15,9 @@ OFFLINE = {
     "app/cmd_migrate": {"move_run"},
     "app/cmd_restore": {"restore_files_check", "restore_files_run"},
 }
+# Verbs that try a configuration without a node, on a store of their own that they throw away.
+TRYING = {"app/scratch": {"secret_put"}, "app/scratch_records": {"record_set_id", "records_import"}}
+TRYING_VERBS = {"app/cmd_try", "app/cmd_test"}
 NODE = {"app/cmd_serve", "app/front", "app/confine_node", "app/reach"}
 
 
@@ -60,9 +63,9 @@ def test_who_calls_the_database():
     files = sorted(t for t in set(defines.values()) if t.startswith("app/"))
     assert len(files) > 30 and set(OFFLINE) | NODE <= set(files)
     callers = {f: {s for s in needs[f] if is_database(s, defines)} for f in files}
-    assert {f: s for f, s in callers.items() if s and f not in NODE} == OFFLINE
+    assert {f: s for f, s in callers.items() if s and f not in NODE} == OFFLINE | TRYING
     for f in files:
-        if f in OFFLINE or f in NODE:
+        if f in OFFLINE or f in NODE or f in TRYING or f in TRYING_VERBS:
             continue
         for there, by in reached(f, defines, needs).items():
             bad = sorted(s for s in needs[there] if is_database(s, defines))

@@ -33,7 +33,7 @@ const steps = {
 
   async "a stage that was not stored is computed again, and says so"() {
     await page.goto(`${URL_OF_NODE}/documents/${process.env.DONE}`);
-    const stages = page.getByLabel("Stage");
+    const stages = page.getByLabel("Stage", { exact: true });
     await stages.selectOption({ index: 2 });
     await page.getByText("\u2019s own").or(page.locator("pre.text", { hasText: "bbnbnb" })).first().waitFor();
     if ((await page.getByText("computed again").count()) > 0) throw new Error("a stored stage is marked");

@@ -78,7 +78,7 @@ const steps = {
     await page.locator("pre.text .t", { hasText: "Order" }).first().waitFor();
     await page.getByRole("tab", { name: "Hex" }).click();
     await text("00000000").waitFor();
-    await page.getByLabel("Stage").selectOption({ index: 1 });
+    await page.getByLabel("Stage", { exact: true }).selectOption({ index: 1 });
     await page.getByRole("tab", { name: "Changes" }).click();
     await page.locator(".diff .add").first().waitFor();
     await page.goBack();

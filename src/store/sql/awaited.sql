@@ -44,5 +44,6 @@ DELETE FROM awaited WHERE doc = ANY ($1::bigint[]);
 -- name: awaited_docs
 -- in:  $1 above int, $2 most int
 -- Documents with waits that are not live.
-SELECT DISTINCT doc FROM awaited WHERE doc > $1 AND NOT EXISTS (SELECT 1 FROM doc d WHERE d.num = awaited.doc)
+SELECT DISTINCT doc FROM awaited
+WHERE doc > $1 AND CASE WHEN EXISTS (SELECT 1 FROM doc d WHERE d.num = @KEY(awaited.doc)@) THEN 0 ELSE 1 END = 1
 ORDER BY doc LIMIT $2;

@@ -19,7 +19,7 @@ SELECT @doc@, updated_us,
        (SELECT v.message FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL AND v.state NOT IN (5, 7)
         ORDER BY v.state = 6 DESC, v.num LIMIT 1), seq, child,
        (SELECT coalesce(t.error, '') FROM task_later t INDEXED BY task_later_run
-        WHERE t.id = d.num AND t.kind = 1 AND t.attempts > 0)
+        WHERE -t.id = -d.num AND t.kind = 1 AND t.attempts > 0)
 FROM doc d WHERE num = $1;
 
 -- name: doc_get
@@ -28,7 +28,7 @@ FROM doc d WHERE num = $1;
 SELECT @d.doc@, updated_us,
        (SELECT bit_or(1::bigint << v.state::int) FROM delivery v WHERE v.doc = d.num),
        t.code AS dead_code, t.message AS dead_message, w.code AS trouble_code, w.message AS trouble_message, seq, child,
-       (SELECT coalesce(r.error, '') FROM task_later r WHERE r.id = d.num AND r.kind = 1 AND r.attempts > 0) AS retry
+       (SELECT coalesce(r.error, '') FROM task_later r WHERE -r.id = -d.num AND r.kind = 1 AND r.attempts > 0) AS retry
 FROM doc d LEFT JOIN task_dead t ON t.id = d.num
 LEFT JOIN LATERAL (SELECT v.code, v.message FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL
     AND v.state NOT IN (5, 7) ORDER BY v.state = 6 DESC, v.num LIMIT 1) w ON true

@@ -199,13 +199,7 @@ SELECT doc AS num, 1 FROM delivery WHERE state = 3 AND -doc > -$1::bigint ORDER 
 -- out: @hit@
 -- Documents whose own run is tried again later; whether their code, `retry`, or the message is so, or the text is empty.
 SELECT id AS num, CASE WHEN $3 IN ('', 'retry') OR @FIND@(lower(error @ASCII@), lower($3 @ASCII@)) > 0 THEN 1 ELSE 0 END
-FROM task_later INDEXED BY task_later_run WHERE kind = 1 AND attempts > 0 AND id < $1 ORDER BY id DESC LIMIT $2;
-
--- name: retrying_runs
--- for: postgresql
--- in:  $1 below int, $2 limit int, $3 text text
-SELECT id AS num, CASE WHEN $3 IN ('', 'retry') OR @FIND@(lower(error @ASCII@), lower($3 @ASCII@)) > 0 THEN 1 ELSE 0 END
-FROM task_later WHERE kind = 1 AND attempts > 0 AND -id > -$1::bigint ORDER BY -id LIMIT $2;
+FROM task_later WHERE kind = 1 AND attempts > 0 AND -id > -CAST($1 AS BIGINT) ORDER BY -id LIMIT $2;
 
 -- name: trouble_dead
 -- in:  $1 below int, $2 limit int, $3 text text
@@ -227,7 +221,7 @@ SELECT b.state, b.num, CASE WHEN b.code = $1 OR @FIND@(lower(b.message @ASCII@),
                    THEN 1 ELSE 0 END
             FROM task_dead t WHERE t.id = b.doc)
     OR 1 = (SELECT CASE WHEN $1 = 'retry' OR @FIND@(lower(t.error @ASCII@), lower($1 @ASCII@)) > 0 THEN 1 ELSE 0 END
-            FROM task_later t WHERE t.id = b.doc AND t.kind = 1 AND t.attempts > 0)
+            FROM task_later t WHERE -t.id = -b.doc AND t.kind = 1 AND t.attempts > 0)
     THEN 1 ELSE 0 END
 FROM (SELECT state, num, doc, code, message FROM batch WHERE (state, num) > ($2, $3) AND (state, num) < (3, 0)
     ORDER BY state, num LIMIT $4) AS b
@@ -254,7 +248,7 @@ ORDER BY b.state, b.num;
 -- As trouble_batches; whether a delivery of their documents, or their run, is tried again later.
 SELECT b.state, b.num, CASE WHEN 1 = (SELECT max(CASE WHEN v.state = 3 THEN 1 ELSE 0 END)
     FROM delivery v WHERE v.doc = b.doc)
-    OR 1 = (SELECT 1 FROM task_later t WHERE t.id = b.doc AND t.kind = 1 AND t.attempts > 0) THEN 1 ELSE 0 END
+    OR 1 = (SELECT 1 FROM task_later t WHERE -t.id = -b.doc AND t.kind = 1 AND t.attempts > 0) THEN 1 ELSE 0 END
 FROM (SELECT state, num, doc FROM batch WHERE (state, num) > ($1, $2) AND (state, num) < (3, 0)
     ORDER BY state, num LIMIT $3) AS b
 ORDER BY b.state, b.num;
