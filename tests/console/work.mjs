@@ -153,7 +153,7 @@ const steps = {
     for (const id of process.env.LINES.split(" ")) {
       await page.goto(`${URL_OF_NODE}/documents/${id}`);
       await button("Edit and resubmit…").click();
-      const area = page.locator("textarea");
+      const area = page.locator("dialog textarea");
       await area.fill((await area.inputValue()).replace("4711", "4712"));
       await page.getByLabel("Extract sender").uncheck();
       await button("Resubmit").click();
