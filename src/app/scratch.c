@@ -10,7 +10,6 @@
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "app/registry.h"
-#include "app/temp_folder.h"
 #include "base/auto.h"
 #include "base/file.h"
 #include "core/config.h"
@@ -27,7 +26,8 @@ int scratch_open(struct scratch *s)
 {
     struct err err = { 0 };
 
-    if (!temp_folder_make("try", s->folder, &err) || !workbench_open(s->folder, &s->bench, &err))
+    if (!temp_folder_make_guarded("try", s->folder, &s->guard, &err) ||
+        !workbench_open(s->folder, &s->bench, &err))
         return print_fail(EXIT_IO, "%s", err.text);
     return EXIT_DONE;
 }
@@ -37,6 +37,7 @@ void scratch_close(struct scratch *s)
     plan_unref(s->plan);
     workbench_close(s->bench);
     temp_folder_remove(s->folder);
+    temp_guard_end(&s->guard);
     *s = (struct scratch){ 0 };
 }
 

@@ -2,12 +2,13 @@
  *
  * Loads a configuration with the files that it names and compiles its steps, as `waybill check`
  * does, and builds its plan on a workbench (engine/rehearse/workbench.h) in a folder that is
- * removed at the end.  Problems are printed with their places.
+ * removed at the end, also if somebody interrupts it.  Problems are printed with their places.
  */
 #pragma once
 
 #include <limits.h>
 
+#include "app/temp_folder.h"
 #include "base/arena.h"
 #include "base/str.h"
 
@@ -17,6 +18,7 @@ struct workbench;
 
 struct scratch {
     char folder[PATH_MAX]; /* empty: none yet */
+    struct temp_guard guard;
     struct workbench *bench;
     struct plan *plan; /* after scratch_plan() */
 };

@@ -248,10 +248,16 @@ static bool is_attempt(const struct timeline_line *line)
            line->outcome != TIMELINE_CANCELLED && line->outcome != TIMELINE_DEAD;
 }
 
+/* A step has a number in the run only where the next run goes by the line. */
+static bool is_for_next_run(const struct timeline_line *line)
+{
+    return line->stage == TIMELINE_STEP && line->outcome == TIMELINE_NOTED && line->attempt > 0;
+}
+
 /* A line that ended a delivery tells what became of it, long after its row is gone. */
 static enum trim_level level_of(const struct timeline_line *line)
 {
-    if (line->has_bytes)
+    if (line->has_bytes || is_for_next_run(line))
         return TRIM_ALL;
     if (is_attempt(line) || line->left_attempts + line->left_others > 0)
         return TRIM_ATTEMPTS;

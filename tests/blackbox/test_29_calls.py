@@ -38,6 +38,7 @@ routes:
     when: {{ type: order }}
     do:
 {steps}
+alerts: {{ receiver_failing: {{ after: 100ms }} }}
 """
 
 
@@ -382,6 +383,28 @@ def test_the_breaker_opens(world):
         node.await_state(doc, "delivered", look=look, seconds=SECONDS)
     node.wait_event("call.breaker", SECONDS, **{"is": "closed"})
     assert len(receiver.requests("/in")) >= len(held)
+
+
+@BOTH
+@pytest.mark.parametrize("status, code, says", [(500, "receiver_failing", "does not answer as it should"),
+                                                (422, "receiver_rejecting", "rejects everything")])
+def test_an_open_breaker_is_an_alert(world, status, code, says):
+    """Of the step, as that of an endpoint; it ends when the service takes documents again."""
+    well = threading.Event()
+    node, _, _ = world(lambda r: shout(r) if well.is_set() else (status, b"not today"),
+                       lambda s: call(s, SOON, "breaker: { failures: 2, rejections: 2, wait: 300ms }"))
+
+    def told():
+        return {(a["code"], a["object"]): a["message"]
+                for a in node.graphql("{ alerts { code object message } }")["alerts"]}.get((code, "orders:1"))
+
+    for text in "abc":
+        node.accept("in", text)
+    message = wait_for(told, node)
+    assert says in message and "not today" in message and "one probes now and then" in message, message
+    well.set()
+    node.await_state(node.accept("in", "d"), "delivered", look=look, seconds=SECONDS)
+    wait_for(lambda: told() is None, node)
 
 
 def test_concurrency(world):

@@ -1,7 +1,10 @@
 """Records: the steps `store` and `enrich`, and `waybill records`."""
+import contextlib
+import http.client
 import http.server
 import json
 import pathlib
+import sqlite3
 import threading
 import time
 import types
@@ -19,7 +22,7 @@ CONFIG = """\
 systems:
   mdm: {{}}
   hub: {{ order: {order} }}
-types: {{ product: {{}}, order: {{}} }}
+types: {{ product: {{}}, order: {{}}, item: {{}} }}
 gateways:
   in: {{ kind: http, auth: none, extract: {{ sender: "value:mdm", receiver: "value:hub", type: "value:product" }} }}
   orders: {{ kind: http, auth: none, extract: {{ sender: "value:mdm", receiver: "value:hub", type: "value:order" }} }}
@@ -34,6 +37,10 @@ routes:
     when: {{ type: order }}
     do:
 {orders}
+  - name: items
+    when: {{ type: item }}
+    do:
+      - deliver: api
 """
 STORE = '      - store: { key: ["json:/id", "xml:/p/@id"] }'
 DELIVER = "      - deliver: api"
@@ -299,6 +306,55 @@ def test_killed_in_between_record_and_message_belong_together(make_node, receive
     assert node.cli("doctor").returncode == 0
 
 
+def killed_between_parts(node, body, change):
+    """The document's node dies when 1000 of its parts are committed; records change before it starts again."""
+    with contextlib.suppress(http.client.HTTPException, OSError):  # it may die before it has answered
+        node.post("orders", body)
+    node.ended(SECONDS)
+    with contextlib.closing(sqlite3.connect(node.data / "waybill.db", timeout=60)) as db, db:
+        assert db.execute(change).rowcount == 1, change
+    node.environment.clear()
+    node.start()
+
+
+SPLIT = '      - split: { json: %s, type: "value:item" }'
+ITEMS = json.dumps(list(range(2500)))
+REPLACE = "UPDATE set_record SET %s = CAST(replace(CAST(%s AS TEXT), '%s', '%s') AS BLOB)"
+
+
+@pytest.mark.proves("PR16")
+@pytest.mark.parametrize("imported, change, want", [
+    ("4711,old", REPLACE % ("value", "value", "old", "new"), '{"id":"4711","name":"old"}'),
+    ("4712,new", REPLACE % ("key", "key", "4712", "4711"), None),
+    ("4711,old", "DELETE FROM set_record", '{"id":"4711","name":"old"}')], ids=["changed", "came", "gone"])
+def test_parts_of_several_commits_have_one_record(make_node, receiver, tmp_path, imported, change, want):
+    """Before the first commit of parts what was read is stored, or that nothing was there."""
+    node = make_node(config=config(receiver, orders=[
+        ENRICH % (f"/items/{at}", ", missing: pass") for at in (0, 2400)] + [SPLIT % "/items"]),
+        environment={"WAYBILL_FAULT": "parts.committed:kill:1"})
+    node.start()
+    (tmp_path / "c.csv").write_text(f"id,name\n{imported}\n", encoding="utf-8")
+    ok(node.cli("records", "import", "customers", str(tmp_path / "c.csv")))
+    killed_between_parts(node, '{"by":"4711","items":%s}' % ITEMS, change)
+    receiver.wait_for(2500, path="/in", seconds=2 * SECONDS)
+    parts = [str(n) for n in range(2500)]
+    parts[0], parts[2400] = want or "0", want or "2400"
+    assert sorted(bodies(receiver)) == sorted(parts)
+
+
+def test_parts_of_several_commits_are_of_one_pair(make_node, receiver):
+    """The record has changed when the run is repeated: it goes on with the pair of which it made parts."""
+    body = '{"id":"a","items":%s}' % ITEMS
+    node = make_node(config=config(receiver, orders=(
+        STORE.replace("key:", "set: product, unchanged: pass, key:"), SPLIT % "/new/items")),
+        environment={"WAYBILL_FAULT": "parts.committed:kill:1"})
+    node.start()
+    ends(node, node.accept("in", body), "delivered")
+    killed_between_parts(node, body, REPLACE % ("value", "value", "[0, ", "[7, "))
+    receiver.wait_for(2501, path="/in", seconds=2 * SECONDS)
+    assert sorted(bodies(receiver)[1:]) == sorted(str(n) for n in range(2500))
+
+
 @BOTH
 def test_dry_walks_read_and_write_nothing(make_node, receiver, tmp_path):
     node = make_node(config=config(receiver))
@@ -341,6 +397,20 @@ def test_a_reference_table_is_added(make_node, receiver, customers):
         '<o by="4712"><n/><customer><id>4712</id><name>He said &quot;hi&quot;</name><city>Köln</city></customer></o>',
         '{"by":"9","o":{}}']
     assert any("no record 9" in m for m in messages(node, unknown)), lines(node, unknown)
+
+
+def test_an_xml_record_keeps_its_namespaces(make_node, receiver):
+    """In a document with a default namespace, and with a prefix of its own; one with a prefix of nobody is refused."""
+    node = make_node(config=config(receiver, orders=(
+        '      - enrich: { set: product, key: "xml:/o/@of", into: /o/of }', DELIVER)))
+    node.start()
+    for value in ('<p id="a"><n/></p>', '<c:p xmlns:c="urn:c" id="b"/>', '<c:p id="c"/>'):
+        ends(node, node.accept("in", value), "delivered")
+    for key, inner in (("a", '<p xmlns="" id="a"><n/></p>'), ("b", '<c:p xmlns="" xmlns:c="urn:c" id="b"/>')):
+        ends(node, node.accept("orders", f'<o xmlns="urn:o" of="{key}"/>'), "delivered")
+        assert bodies(receiver)[-1] == f'<o xmlns="urn:o" of="{key}"><of>{inner}</of></o>'
+    error = ends(node, node.accept("orders", '<o xmlns:c="urn:other" of="c"/>'), "dead")["error"]
+    assert error["code"] == "service_failed" and "prefix is not declared" in error["message"], error
 
 
 @BOTH

@@ -341,3 +341,9 @@ def test_a_copy_is_for_those_who_see_its_systems(begin):
     ask = "query($p: ID!) { documents(filter: { parent: $p }) { items { id } } }"
     assert hub.data(ask, p=doc)["documents"]["items"] == []
     assert north.data(ask, p=doc)["documents"]["items"] == []
+
+
+def test_the_map_has_a_way_to_each_subscriber(begin):
+    edges = {(e["from"], e["to"]) for e in begin().graphql("{ flow { from to } }")["flow"]}
+    assert {("route:hub", "system:shop"), ("route:hub", "system:north"), ("route:hub", "system:south"),
+            ("route:echo", "system:hub")} <= edges

@@ -1,10 +1,14 @@
 """`waybill try` and `waybill test`: steps and routes without a node."""
 import json
+import os
 import shutil
+import signal
+import subprocess
 
 import pytest
 
-from running_node import ROOT, clean_environment, run_program
+from running_node import BINARY, ROOT, clean_environment, run_program
+from wire import wait_until
 
 EXAMPLES = ROOT / "examples"
 CONFIG = """
@@ -41,6 +45,25 @@ def test_a_step_is_tried(folder):
     assert (got.returncode, got.stdout) == (0, '[{"n":1.1},{"n":"x"}]'), got.stderr
     assert "of memory" in got.stderr and "21 B" in got.stderr
     assert not list(folder.glob("waybill-try-*"))  # its own folder is gone
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
+@pytest.mark.parametrize("words", [("try", "lua: { file: endless.lua, limits: { time: 60s } }", "order.in.json"),
+                                   ("test", ".", "-c", "endless.yaml")], ids=["try", "test"])
+def test_who_is_interrupted_leaves_no_folder_behind(folder, words, how):
+    (folder / "endless.lua").write_text("while true do end\n")
+    (folder / "endless.yaml").write_text(CONFIG.replace(
+        "[ tidy, { jq: { file: lines.jq } },", "[ { lua: { file: endless.lua, limits: { time: 60s } } },"))
+    with subprocess.Popen([str(BINARY), *words], cwd=folder, env=dict(clean_environment(), TMPDIR=str(folder)),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as running:
+        wait_until(lambda: list(folder.glob("waybill-try-*/*.db")), seconds=60, what="its folder")
+        if how == signal.SIGKILL:
+            running.kill()
+        else:
+            os.killpg(running.pid, how)  # as a terminal does
+        assert running.wait(60) == -how, running.stderr.read()
+        wait_until(lambda: not list(folder.glob("waybill-try-*")), seconds=60, what="the removal")
 
 
 def test_parts_are_listed_and_printed(folder):

@@ -33,6 +33,16 @@ const steps = {
     check((await page.locator("button.more").count()) === 0, "there are no others");
   },
 
+  async "the trace leads to a part by the keyboard"() {
+    const mark = page.locator(".trace .mark[aria-label^='part 2 of 25, article']");
+    await mark.focus();
+    await page.keyboard.press("Enter");
+    await fact("Part of").locator(`a[href='/documents/${LIST}']`).waitFor();
+    check((await page.locator("dt:text-is('Part') + dd").textContent()) === "2 of 25", "it is the second");
+    await page.goBack();
+    await mark.waitFor();
+  },
+
   async "the trace leads to a part"() {
     await page.locator(".trace .mark[aria-label^='part 3 of 25, article']").dispatchEvent("click"); // marks of one moment overlap
     await fact("Part of").locator(`a[href='/documents/${LIST}']`).waitFor();
@@ -55,6 +65,15 @@ const steps = {
     await page.goto(`${URL_OF_NODE}/documents/${ANSWER}`);
     await fact("Answer to").locator(`a[href='/documents/${ANSWERED}']`).click();
     await until(async () => (await relatives("answer").count()) === 1, "the answer is shown");
+  },
+
+  async "the map shows who has subscribed, and leads there by the keyboard"() {
+    await page.goto(`${URL_OF_NODE}/map`);
+    for (const who of ["north", "south"])
+      await page.locator(".map .way title", { hasText: `route:articles to system:${who}` }).waitFor({ state: "attached" });
+    await page.locator(".map .box.system", { hasText: "north" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "north" }).first().waitFor();
   },
 
   async "the search takes a parent"() {

@@ -24,6 +24,16 @@ static void check_pair(const struct record_text *a, const struct record_text *b)
     require(str_eq(again.text, buf_view(&pair)));
 }
 
+/* Behind the name of an element a declaration may have come in. */
+static struct str without_name(const struct record_text *value)
+{
+    size_t name = 0;
+
+    while (value->form == RECORD_XML && strchr(" \t\r\n/>", value->text.ptr[name]) == NULL)
+        name++;
+    return str_from(value->text, name);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
@@ -44,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (!graft(document, &path, &value, &out, &err))
         return 0;
     require(record_text_read(buf_view(&out), &after, &err) && after.form == before.form);
-    require(value.form != after.form ||
-            memmem(out.ptr, out.len, value.text.ptr, value.text.len) != NULL);
+    struct str rest = without_name(&value);
+
+    require(value.form != after.form || memmem(out.ptr, out.len, rest.ptr, rest.len) != NULL);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "admin/api/parts.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "core/route_when.h"
 #include "core/state.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"
@@ -90,6 +91,21 @@ static bool find_route(const struct plan *p, int64_t word, struct node *ret)
 
 /* ---- what the configuration says ---- */
 
+/* Copies go to the subscribers by way of the router: that they get them is what the map shows. */
+static void api_flow_add_subscribers(struct flow *f, struct node from, const struct plan_step *s)
+{
+    for (size_t i = 0; i < s->subscription_count; i++) {
+        const struct yaml_node *to = s->subscriptions[i]->to, *n;
+
+        for (n = route_value_first(to); n != NULL; n = route_value_next(to, n)) {
+            const struct plan_system *system = plan_system_named(f->plan, n->text);
+
+            if (system != NULL)
+                api_flow_add(f, from, (struct node){ NODE_SYSTEM, system->word }, 0);
+        }
+    }
+}
+
 static void add_steps(struct flow *f, struct node from, const struct plan_route *r)
 {
     for (size_t i = 0; i < r->step_count; i++) {
@@ -99,6 +115,8 @@ static void add_steps(struct flow *f, struct node from, const struct plan_route 
             api_flow_add(f, from, (struct node){ NODE_ENDPOINT, s->endpoints[k]->word }, 0);
         if (s->kind == STEP_BATCH && s->batch != NULL)
             api_flow_add(f, from, (struct node){ NODE_BATCH, s->batch->word }, 0);
+        if (s->kind == STEP_SUBSCRIBE)
+            api_flow_add_subscribers(f, from, s);
     }
 }
 

@@ -69,17 +69,17 @@ bool graft_path_of_name(struct str name, struct arena *a, struct graft_path *ret
 
 /* ---- the document ---- */
 
-static bool graft_put_value(const struct record_text *document, const struct record_text *value,
-                            struct outlet *o, struct err *err)
+static bool graft_put_value(const struct record_text *document, const struct graft_place *at,
+                            const struct record_text *value, struct outlet *o, struct err *err)
 {
-    if (value->form == document->form) {
-        outlet_put(o, value->text);
-        return true;
-    }
+    if (document->form == RECORD_XML)
+        return value->form == RECORD_XML ? graft_put_element(value->text, at, o, err)
+                                         : graft_elements(value->text, o, err);
     if (value->form == RECORD_XML)
         return err_set(err, ERR_PERMANENT, 0,
                        "the document is JSON, and what is added is XML: it does not go into it");
-    return graft_elements(value->text, o, err);
+    outlet_put(o, value->text);
+    return true;
 }
 
 static bool graft_at(struct str document, const struct graft_place *at,
@@ -91,7 +91,7 @@ static bool graft_at(struct str document, const struct graft_place *at,
     outlet_init(&o, to, to->cap);
     outlet_put(&o, str_mem(document.ptr, at->from));
     outlet_put(&o, buf_view(&at->before));
-    bool ok = graft_put_value(form, value, &o, err);
+    bool ok = graft_put_value(form, at, value, &o, err);
 
     outlet_put(&o, buf_view(&at->after));
     outlet_put(&o, str_from(document, at->to));

@@ -8,7 +8,11 @@
  * One path serves both.  What it names is replaced if it is there and added if not; what it stands
  * in must be there.  All other bytes of the document stay as they are.
  *
- * Into XML goes an element as it is; JSON becomes elements if it is an object of plain values
+ * Into XML goes an element as it is, and its names mean what they meant: where the document has a
+ * default namespace it gets `xmlns=""`, unless it declares one itself, and one with a prefix that
+ * it does not declare is refused.  An element that is added has the namespace that its name has at
+ * that place; a prefix that is not declared there is refused as well.  JSON becomes elements if it
+ * is an object of plain values
  * (`{"name":"Acme"}` is `<name>Acme</name>`) and text if it is a plain value.  XML does not go into
  * JSON.
  *
@@ -49,9 +53,12 @@ bool graft(struct str document, const struct graft_path *path, const struct reco
 
 /* ---- for graft.c ---- */
 
+struct outlet;
+
 /* Where in the text a value goes: bytes [from, to) give way to `before`, the value, and `after`. */
 struct graft_place {
     size_t from, to;
+    bool has_default; /* XML: names without a prefix are in a namespace there */
     struct buf before, after;
 };
 
@@ -59,6 +66,8 @@ bool graft_find_json(struct str document, const struct graft_path *path, struct 
                      struct err *err);
 bool graft_find_xml(struct str document, const struct graft_path *path, struct graft_place *ret,
                     struct err *err);
+/* An element of another document, so that it means the same at this place. */
+bool graft_put_element(struct str element, const struct graft_place *at, struct outlet *o,
+                       struct err *err);
 /* A JSON value as the content of an element. */
-struct outlet;
 bool graft_elements(struct str json, struct outlet *o, struct err *err);

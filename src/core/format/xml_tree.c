@@ -134,3 +134,49 @@ bool xml_tree_is_name(struct str name)
 
     return xml_tree_read(str_mem(text, (size_t)n), &visit, &err) && found.len == name.len;
 }
+
+/* ---- namespaces ---- */
+
+struct xml_spaces {
+    bool has_begun;   /* its outermost tag was read ... */
+    bool own_default; /* ... and declares a default, or takes one back */
+};
+
+static void spaces_on_declaration(void *user, const char *prefix, const char *uri)
+{
+    struct xml_spaces *s = user;
+
+    (void)uri;
+    s->own_default = s->own_default || (prefix == NULL && !s->has_begun);
+}
+
+static void spaces_on_start(void *user, const char *name, const char **attributes)
+{
+    struct xml_spaces *s = user;
+
+    (void)name, (void)attributes;
+    s->has_begun = true;
+}
+
+/* expat knows which prefixes are in force. */
+bool xml_tree_stands_alone(struct str element, bool *ret_own_default, struct err *err)
+{
+    struct xml_spaces s = { 0 };
+    XML_Parser parser = XML_ParserCreateNS(NULL, '\n');
+
+    require(parser != NULL && element.len <= INT_MAX);
+    XML_SetUserData(parser, &s);
+    XML_SetStartElementHandler(parser, spaces_on_start);
+    XML_SetStartNamespaceDeclHandler(parser, spaces_on_declaration);
+    bool ok = XML_Parse(parser, element.ptr, (int)element.len, 1) == XML_STATUS_OK;
+    enum XML_Error why = XML_GetErrorCode(parser);
+
+    if (!ok)
+        (void)err_set(err, ERR_PERMANENT, 0, "%s, at byte %lld of it",
+                      why == XML_ERROR_UNBOUND_PREFIX ? "a namespace prefix is not declared in it"
+                                                      : XML_ErrorString(why),
+                      (long long)XML_GetCurrentByteIndex(parser));
+    XML_ParserFree(parser);
+    *ret_own_default = s.own_default;
+    return ok;
+}

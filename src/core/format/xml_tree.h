@@ -33,5 +33,10 @@ struct xml_visit {
 /* Whether an element can have this name, of at most XML_TREE_NAME bytes. */
 bool xml_tree_is_name(struct str name);
 
+/* Whether an element, that of a document of its own, means the same in another document.
+ * ERR_PERMANENT: no, it has a prefix that it does not declare.  *ret_own_default: it says itself
+ * what names without a prefix mean. */
+bool xml_tree_stands_alone(struct str element, bool *ret_own_default, struct err *err);
+
 /* ERR_PERMANENT: it is not XML as above; the text says what and where. */
 bool xml_tree_read(struct str document, const struct xml_visit *visit, struct err *err);

@@ -23,7 +23,8 @@ enum {
     SMOOTH = 8,               /* a new time counts for so much of the estimate */
     TURN_LEAST_US = 1 * CLOCK_S,
     TURN_MOST_S = 900,
-    RATE_LEAST_US = 50 * CLOCK_MS
+    RATE_LEAST_US = 50 * CLOCK_MS,
+    CALM_S = 300 /* documents that wait for an open breaker come back long before */
 };
 
 /* One service.  Only `service` is read without the lock. */
@@ -39,6 +40,7 @@ struct callee {
     struct flight *first, **end;
     int64_t each_us;      /* what an answer takes; 0: not known yet */
     int64_t sent_back_us; /* monotonic: the turn of who was sent away last */
+    char why[CALLEE_WHY]; /* what opened the breaker */
 };
 
 struct calling {
@@ -371,6 +373,8 @@ static struct calling_next calling_ended(struct calling *c, struct flight *f, bo
                                  d->probe, now, chance_u64());
     bool open = breaker_is_open(&e->breaker);
 
+    if (changed && open)
+        (void)snprintf(e->why, sizeof e->why, "%.*s", CALLEE_WHY - 1, d->verdict.message);
     e->active--;
     c->count--;
     learn_each(e, d->transfer.took_us);
@@ -429,6 +433,25 @@ bool calling_put(struct calling *c, struct flight *f, struct calling_away *ret)
     if (now != CALLING_BEGIN)
         return now == CALLING_WAIT;
     return calling_begin(c, f) || go_away(ret, 0, false, "the node stops");
+}
+
+struct callee_look calling_look(struct calling *c, struct str service)
+{
+    int64_t calm = clock_wall_us() - CALM_S * (int64_t)CLOCK_S;
+    struct callee_look look = { 0 };
+
+    (void)pthread_mutex_lock(&c->mutex);
+    const struct callee *e = c->callees;
+
+    while (e != NULL && !str_eq(e->service, service))
+        e = e->next;
+    if (e != NULL && breaker_is_open(&e->breaker) &&
+        (e->active > 0 || e->breaker.until_us > calm)) {
+        look = (struct callee_look){ .open = true, .rejecting = e->breaker.rejecting };
+        (void)snprintf(look.why, sizeof look.why, "%s", e->why);
+    }
+    (void)pthread_mutex_unlock(&c->mutex);
+    return look;
 }
 
 struct flight *calling_close(struct calling *c)

@@ -75,12 +75,22 @@ struct calling_options {
     void *arg;
 };
 
+/* What people are told of a service. */
+enum { CALLEE_WHY = 160 };
+struct callee_look {
+    bool open;            /* its breaker; false also if nobody asks it any more */
+    bool rejecting;       /* open, because it rejects everything */
+    char why[CALLEE_WHY]; /* what opened it */
+};
+
 struct calling *calling_new(const struct calling_options *options);
 void calling_free(struct calling *c); /* when the transfer thread has ended; NULL is fine */
 
 /* The flight, whose `called` is prepared, asks its service, or waits here.  False: neither, *ret
  * says when it may. */
 bool calling_put(struct calling *c, struct flight *f, struct calling_away *ret);
+
+struct callee_look calling_look(struct calling *c, struct str service);
 
 /* The node stops: nobody waits any more, and who is asking and gets no answer is put back.  Returns
  * those that waited, a chain. */

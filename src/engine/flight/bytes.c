@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/require.h"
+#include "engine/flight/tries.h"
 #include "extract/extract.h"
 #include "store/payload/payload.h"
 #include "store/store.h"
@@ -135,6 +136,22 @@ void variants_drop_unkept(struct flight *f)
             drop_upload(f, f->made[i]);
 }
 
+bool variants_may_differ(const struct flight *f)
+{
+    for (size_t i = 0; i < f->made_count; i++)
+        if ((f->made[i]->is_kept || f->made[i]->is_of_record) && !f->made[i]->is_stored)
+            return true;
+    return f->passed != NULL;
+}
+
+void variants_keep(struct flight *f)
+{
+    for (size_t i = 0; i < f->made_count; i++)
+        f->made[i]->is_kept = f->made[i]->is_kept || f->made[i]->is_of_record;
+    for (const struct passed_step *p = f->passed; p != NULL; p = p->before)
+        flight_note_passed(f, p);
+}
+
 /* It has its line in the timeline: nothing of it is stored again (variants_seal). */
 struct variant *variant_of_past(struct flight *f, struct str step,
                                 const struct payload_source *stored)
@@ -198,6 +215,9 @@ static struct timeline_line line_of_bytes(struct flight *f, const struct variant
 {
     struct str message = STR("the bytes from here on");
 
+    if (v->is_of_record && v->is_kept)
+        message = str_of(
+            arena_printf(&f->arena, "%.*s, %.*s", STR_ARG(message), STR_ARG(TRIES_NEXT_RUN)));
     if (v->question.len > 0)
         message = str_of(arena_printf(&f->arena, "%.*s; it was asked with %.*s", STR_ARG(message),
                                       STR_ARG(v->question)));

@@ -48,6 +48,12 @@ bool variants_have_uploads(const struct flight *f);
 void variants_drop_uploads(struct flight *f);
 /* The same before the settlement, but for what it will store in any case. */
 void variants_drop_unkept(struct flight *f);
+/* The next run could be answered, or find in a record, something else than these bytes are made of,
+ * and they are not stored. */
+bool variants_may_differ(const struct flight *f);
+/* So the settlement stores them, whatever comes of the run, and the next run takes them from there
+ * (tries.h). */
+void variants_keep(struct flight *f);
 /* What an earlier run has stored takes the place of what the step that ran last would make. */
 struct variant *variant_of_past(struct flight *f, struct str step,
                                 const struct payload_source *stored);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "engine/flight/tries.h"
 #include "engine/tally/ways.h"
 #include "store/payload/payload.h"
 #include "store/search/document.h"
@@ -251,6 +252,19 @@ void flight_note_try(struct flight *f, struct str step, int64_t attempt, int64_t
                                                 .what = step,
                                                 .message = str_of(message) });
     say_stage(f, TIMELINE_STEP, step, timeline_outcomes[TIMELINE_RETRY], status, took_us);
+}
+
+void flight_note_passed(struct flight *f, const struct passed_step *p)
+{
+    flight_add_line(f, &(struct timeline_line){
+                           .at_us = clock_wall_us(),
+                           .stage = TIMELINE_STEP,
+                           .outcome = TIMELINE_NOTED,
+                           .took_us = -1,
+                           .attempt = p->number,
+                           .what = p->step,
+                           .message = str_of(arena_printf(&f->arena, "it goes on as it was, %.*s",
+                                                          STR_ARG(TRIES_NEXT_RUN))) });
 }
 
 /* Notes id and system of the delivery, which has no row once the document has ended.  What is as

@@ -73,6 +73,13 @@ struct variant {
     struct timeline_line line;
 };
 
+/* A step that read a record and left the bytes as they were, which the next run may not. */
+struct passed_step {
+    const struct passed_step *before;
+    struct str step;
+    int64_t number; /* which one of the run, from 1 */
+};
+
 /* What a receiver answered, to be stored with the settlement (answers.c). */
 struct leg_answer {
     struct settle_bytes settle;
@@ -205,6 +212,8 @@ struct flight {
     struct set_write *records; /* those that the settlement writes, on the arena; NULL: none */
     struct turn *turn;         /* at a record; NULL: it has none */
     struct str turn_set, turn_key; /* the record at which it has the turn, or waits for it */
+    /* Steps that read one and changed nothing; on the arena, the latest first. */
+    const struct passed_step *passed;
 
     struct leg **legs;
     size_t leg_count, part_room;
@@ -273,6 +282,8 @@ void flight_note(struct flight *f, enum timeline_stage stage, enum timeline_outc
 /* A step was tried, and is tried again later. */
 void flight_note_try(struct flight *f, struct str step, int64_t attempt, int64_t status,
                      int64_t took_us, const char *message);
+/* The step leaves the bytes as they are in the next run too (tries.h). */
+void flight_note_passed(struct flight *f, const struct passed_step *p);
 void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcome outcome,
                      int64_t took_us, const char *message);
 

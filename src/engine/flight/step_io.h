@@ -41,8 +41,8 @@ struct step_io {
     /* What came of it. */
     bool is_none;
     bool wants_thread;
-    bool wants_kept; /* it makes more documents than one commit has, of an answer that is not stored
-                      */
+    bool wants_kept; /* it makes more documents than one commit has, of what the next run could find
+                        otherwise */
     bool is_too_large; /* of a dry flight: it is not known what the step would make */
     struct err err;    /* the store failed, not the step; kind ERR_NONE: it did not */
 

@@ -30,6 +30,13 @@ static void see_bytes(const struct flight *f, struct tries *t, const struct time
                                         .place = { .seg = line->seg, .pos = line->pos } };
 }
 
+/* Services have something to say as well, but no number (step_io_tell). */
+static bool is_passed_line(const struct timeline_line *line, int64_t number)
+{
+    return line->outcome == TIMELINE_NOTED && line->attempt == number &&
+           answers_question(line->message, TRIES_NEXT_RUN);
+}
+
 struct tries tries_asked(const struct flight *f, struct str step, int64_t number,
                          struct str question)
 {
@@ -45,6 +52,8 @@ struct tries tries_asked(const struct flight *f, struct str step, int64_t number
             continue;
         if (line.has_bytes && !line.is_answer)
             see_bytes(f, &t, &line, number, question);
+        else if (is_passed_line(&line, number))
+            t.is_passed = true;
         else if (line.outcome == TIMELINE_RETRY)
             note_failed_try(&t, &line);
     }

@@ -323,7 +323,7 @@ static bool plan_build_routes(struct builder *b, struct err *err)
         build_route(b, &c->routes[i], &p->routes[i], i);
     p->route_count = c->route_count;
     return WORDS_OF(b, NAME_ROUTE, p->routes, p->route_count, err) && plan_name_answers(b, err) &&
-           router_build(c, &p->router, err);
+           plan_name_asking(b, err) && router_build(c, &p->router, err);
 }
 
 /* ---- gateways ---- */

@@ -67,6 +67,14 @@ struct plan_answer {
     const struct plan_system *system; /* of a step: who answers; NULL: nobody says */
 };
 
+/* A step that asks a service. */
+struct plan_asking {
+    struct plan_asking *next;
+    struct str name; /* ROUTE:N, in alerts */
+    int64_t word;
+    struct str service; /* by which callees are told apart (asking/calling.h) */
+};
+
 struct plan_endpoint {
     struct str name;
     int64_t word;
@@ -192,8 +200,10 @@ struct plan {
     struct plan_type *types; /* sorted by name; empty when no type is handled or searched */
     struct plan_batch *batches;
     struct plan_answer *answers; /* all of them */
-    struct str *attributes;      /* by which a document is found that is answered; NULL: no gateway
-                                  * asks */
+    struct plan_asking *asking;  /* the same */
+    size_t asking_count;
+    struct str *attributes; /* by which a document is found that is answered; NULL: no gateway
+                             * asks */
     size_t attribute_count;
     size_t batch_count;
     struct plan_subscription *subscriptions; /* sorted by name */
@@ -242,3 +252,4 @@ const struct plan_gateway *plan_gateway_find(const struct plan *p, int64_t word)
 const struct plan_batch *plan_batch_find(const struct plan *p, int64_t word);
 /* By its name; NULL: none. */
 const struct plan_answer *plan_answer_find(const struct plan *p, struct str name);
+const struct plan_asking *plan_asking_find(const struct plan *p, struct str name);

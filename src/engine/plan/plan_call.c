@@ -1,5 +1,40 @@
 #include "engine/plan/plan_call.h"
 
+#include "core/service_call.h"
+
+/* ---- the list ---- */
+
+void plan_add_asking(struct builder *b, const struct plan_step *step)
+{
+    struct plan *p = b->plan;
+    struct plan_asking *a = ARENA_NEW(&p->arena, struct plan_asking);
+
+    *a = (struct plan_asking){ .next = p->asking,
+                               .name = b->step,
+                               .service = step->service->http->call(step->self)->service };
+    p->asking = a;
+    p->asking_count++;
+}
+
+bool plan_name_asking(struct builder *b, struct err *err)
+{
+    for (struct plan_asking *a = b->plan->asking; a != NULL; a = a->next)
+        if (a->word == 0 && !WORDS_OF(b, NAME_ROUTE, a, 1, err))
+            return false;
+    return true;
+}
+
+const struct plan_asking *plan_asking_find(const struct plan *p, struct str name)
+{
+    const struct plan_asking *a = p->asking;
+
+    while (a != NULL && !str_eq(a->name, name))
+        a = a->next;
+    return a;
+}
+
+/* ---- parts ---- */
+
 struct str plan_call_parts(const struct yaml_node *step)
 {
     const struct yaml_node *value = step->first;

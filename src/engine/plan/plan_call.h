@@ -1,7 +1,14 @@
-/* plan_call.h - `parts` of a step that asks a service: what it answers is cut by a step `split`. */
+/* plan_call.h - steps that ask a service: their list, and `parts`, by which what it answers is cut
+ * by a step `split`.
+ */
 #pragma once
 
 #include "engine/plan/plan_build.h"
+
+/* One more in the list of the plan. */
+void plan_add_asking(struct builder *b, const struct plan_step *step);
+/* Their name ids. */
+bool plan_name_asking(struct builder *b, struct err *err);
 
 /* The text of `parts` of a step as written; ptr NULL: it has none. */
 struct str plan_call_parts(const struct yaml_node *step);

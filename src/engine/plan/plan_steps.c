@@ -111,6 +111,8 @@ static bool build_service(struct builder *b, const struct yaml_node *map,
         return false;
     if (step->service->http != NULL && !plan_read_step_answer(b, &s, &step->answer, err))
         return false;
+    if (step->service->http != NULL)
+        plan_add_asking(b, step);
     return !step->service->describes || compile_parts(map, &step->extractor, err);
 }
 

@@ -80,6 +80,11 @@ struct dispatch *road_dispatch(struct road *r)
     return r->dispatch;
 }
 
+struct calling *road_calling(struct road *r)
+{
+    return r->calling;
+}
+
 struct flight_stock *road_stock(struct road *r)
 {
     return r->stock;

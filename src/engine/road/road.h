@@ -64,6 +64,7 @@ struct plan *road_plan_of(struct road *r, int64_t version, struct err *err);
 /* The clock of the store (govern.h), for times that are stored and compared by other nodes. */
 int64_t road_now_us(const struct road *r);
 struct dispatch *road_dispatch(struct road *r);
+struct calling *road_calling(struct road *r);
 /* The stock of flights, also for dry ones (walk.h). */
 struct flight_stock *road_stock(struct road *r);
 /* An HTTP request that is not a delivery.  False: the node stops, and done() is not called. */

@@ -152,30 +152,16 @@ static enum way go_on_with(struct flight *f, const struct plan_step *s, struct v
 
 /* ---- what was kept ---- */
 
-/* The store is read on a thread that may block. */
 static enum way use_kept(struct flight *f, const struct plan_step *s, const struct tries *past,
                          struct str question)
 {
     int64_t from = clock_mono_us();
-    struct err err = { 0 };
-
-    if (!f->may_block && !f->dry) {
-        f->walk.need = WALK_NEEDS_THREAD;
-        return WAY_WAITS;
-    }
     struct step_answer answer = { call_key(f, s, question), past->status, past->bytes.size,
                                   past->ctype };
+    struct variant *v;
+    enum way way = step_take_kept(f, s, &past->bytes, "not asked again: its answer was kept", &v);
 
-    f->step_count++;
-    struct variant *v = variant_of_past(f, s->name, &past->bytes);
-
-    if ((f->dry || past->bytes.size <= SEGMENT_PAYLOAD_MOST) && !variant_load(f, v, &err)) {
-        outcome_read_failed(f, &err);
-        return WAY_DEAD;
-    }
-    flight_note(f, TIMELINE_STEP, TIMELINE_NOTED, s->name, -1,
-                "not asked again: its answer was kept");
-    return go_on_with(f, s, v, from, &answer);
+    return way == WAY_ON ? go_on_with(f, s, v, from, &answer) : way;
 }
 
 static enum way ask_nobody(struct flight *f, const struct plan_step *s)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/chance.h"
+#include "base/clock.h"
 #include "base/container_of.h"
 #include "engine/flight/bytes.h"
 #include "engine/flight/tries.h"
@@ -246,6 +247,43 @@ void keyed_open(struct step_io *x, const struct plan_step *s)
 void keyed_drop(struct flight *f)
 {
     f->settle.record_count = 0;
+}
+
+void keyed_made(struct flight *f, const struct plan_step *s, struct variant *made)
+{
+    if (made != f->walk.bytes) {
+        made->is_of_record = true;
+        return;
+    }
+    struct passed_step *p = ARENA_NEW(&f->arena, struct passed_step);
+
+    *p = (struct passed_step){ f->passed, s->name, f->step_count };
+    f->passed = p;
+}
+
+/* ---- what was kept ---- */
+
+/* What is asked of a service behind it is the same as in the run before (called.h). */
+bool keyed_use_kept(struct flight *f, const struct plan_step *s, enum way *ret)
+{
+    struct tries past = tries_asked(f, s->name, f->step_count + 1, TRIES_NEXT_RUN);
+    struct variant *made = f->walk.bytes;
+    int64_t from = clock_mono_us();
+
+    if (!past.has_bytes && !past.is_passed)
+        return false;
+    f->reads_records = true;
+    if (past.has_bytes) {
+        *ret = step_take_kept(f, s, &past.bytes, "not read again: what it made was kept", &made);
+        if (*ret != WAY_ON)
+            return true;
+    } else {
+        f->step_count++;
+        flight_note(f, TIMELINE_STEP, TIMELINE_NOTED, s->name, -1,
+                    "not read again: it goes on as it was");
+    }
+    *ret = step_go_on(f, s, made, from);
+    return true;
 }
 
 /* ---- later ---- */

@@ -7,6 +7,7 @@
 #include "base/container_of.h"
 #include "base/digest.h"
 #include "core/part.h"
+#include "engine/flight/bytes.h"
 #include "engine/flight/caught.h"
 #include "engine/flight/step_io.h"
 #include "engine/road/naming.h"
@@ -162,15 +163,6 @@ static bool land(struct parts *p, struct err *err)
         chunk_drop_uploads(c);
     chunk_clear(c);
     return ok;
-}
-
-/* The next run could get another answer: its parts would not fit to these. */
-static bool is_of_unstored_answer(const struct flight *f)
-{
-    for (size_t i = 0; i < f->made_count; i++)
-        if (f->made[i]->is_kept && !f->made[i]->is_stored)
-            return true;
-    return false;
 }
 
 static bool take_off(struct parts *p, struct err *err)
@@ -352,7 +344,7 @@ static void part_open(struct parts *p, const struct service_part *head)
 
 /* ---- the parts of a flight ---- */
 
-/* What an earlier run has committed must be from the same version. */
+/* What an earlier run has committed must be from the same version, and of the same bytes. */
 static bool ask_progress(struct parts *p, struct step_io *x, struct service_failure *ret_failure)
 {
     struct flight *f = p->flight;
@@ -363,6 +355,11 @@ static bool ask_progress(struct parts *p, struct step_io *x, struct service_fail
     if (!offspring_get(f->road->store, f->source.num, &now, &x->err))
         return parts_failed(x, ret_failure);
     p->had = p->committed = now.made;
+    if (now.made > 0 && variants_may_differ(f)) /* it was started again in between */
+        return service_fail(ret_failure, DEAD_SERVICE_FAILED,
+                            "%lld parts of it exist, made of what was answered or read before; "
+                            "`docs retry ID --again` makes all of them anew",
+                            (long long)now.made);
     return now.made == 0 || now.config == f->config ||
            service_fail(ret_failure, DEAD_SERVICE_FAILED,
                         "version %lld has made %lld parts of it, and the others are not made with "
@@ -429,9 +426,10 @@ bool parts_begin(struct service_io *io, const struct service_part *head,
                             "more than %d parts of it, or %d bytes of parts, and its run keeps a "
                             "record: both are one commit; split it first",
                             OFFSPRING_PARTS_MOST, OFFSPRING_BYTES_MOST);
-    x->wants_kept = chunk_is_full(p->now) && is_of_unstored_answer(x->flight);
+    /* The parts that the next run makes have to fit to these. */
+    x->wants_kept = chunk_is_full(p->now) && variants_may_differ(x->flight);
     if (x->wants_kept)
-        return service_fail(ret_failure, DEAD_SERVICE_FAILED, "what was answered is stored first");
+        return service_fail(ret_failure, DEAD_SERVICE_FAILED, "what it is made of is stored first");
     if (chunk_is_full(p->now) && !take_off(p, &x->err))
         return parts_failed(x, ret_failure);
     part_open(p, head);

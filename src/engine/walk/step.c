@@ -61,12 +61,13 @@ static int64_t stream_most(const struct flight *f)
                                      : (int64_t)most;
 }
 
-/* The settlement of this run stores what a service answered; the next run goes on from there.  It
- * is no attempt. */
+/* The settlement of this run stores what a service answered and what was made of records; the next
+ * run goes on from there.  It is no attempt. */
 static enum way keep_first(struct flight *f)
 {
+    variants_keep(f);
     (void)snprintf(f->message, sizeof f->message,
-                   "what was answered is stored before documents are made of it");
+                   "what was answered or read is stored before documents are made of it");
     outcome_delayed(f, road_now_us(f->road));
     return WAY_DEAD;
 }
@@ -133,8 +134,8 @@ static enum way stream_done(struct step_io *x, const struct plan_step *s, int64_
         f->step_count--;
         return stream_failed(x, s, &none, -1);
     }
-    if (s->service->keyed && made != f->walk.bytes)
-        made->is_of_record = true;
+    if (s->service->keyed)
+        keyed_made(f, s, made);
     step_io_tell(x, s->name);
     return step_go_on(f, s, made, from_us);
 }
@@ -266,7 +267,11 @@ enum way step_run(struct flight *f, const struct plan_step *s)
     if (s->service->http != NULL)
         return called_run(f, s);
     if (s->service->keyed) {
-        enum way way = keyed_enter(f, s);
+        enum way way;
+
+        if (keyed_use_kept(f, s, &way))
+            return way;
+        way = keyed_enter(f, s);
 
         if (way != WAY_ON)
             return way;

@@ -40,6 +40,25 @@ enum way step_go_on(struct flight *f, const struct plan_step *s, struct variant 
     return WAY_ON;
 }
 
+enum way step_take_kept(struct flight *f, const struct plan_step *s,
+                        const struct payload_source *stored, const char *note, struct variant **ret)
+{
+    struct err err = { 0 };
+
+    if (!f->may_block && !f->dry) {
+        f->walk.need = WALK_NEEDS_THREAD;
+        return WAY_WAITS;
+    }
+    f->step_count++;
+    *ret = variant_of_past(f, s->name, stored);
+    if ((f->dry || stored->size <= SEGMENT_PAYLOAD_MOST) && !variant_load(f, *ret, &err)) {
+        outcome_read_failed(f, &err);
+        return WAY_DEAD;
+    }
+    flight_note(f, TIMELINE_STEP, TIMELINE_NOTED, s->name, -1, note);
+    return WAY_ON;
+}
+
 enum way step_none(struct flight *f, const struct plan_step *s, int64_t from_us)
 {
     f->step_count++;

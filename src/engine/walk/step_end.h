@@ -22,6 +22,11 @@ void step_note_done(struct flight *f, const struct plan_step *s, int64_t from_us
 /* What the step made is what the next one reads; f->walk.bytes: nothing has changed. */
 enum way step_go_on(struct flight *f, const struct plan_step *s, struct variant *made,
                     int64_t from_us);
+/* What an earlier run has stored stands for what the step makes: *ret, and a line says so.  The
+ * store is read on a thread that may block. */
+enum way step_take_kept(struct flight *f, const struct plan_step *s,
+                        const struct payload_source *stored, const char *note,
+                        struct variant **ret);
 /* The step has made no document: done. */
 enum way step_none(struct flight *f, const struct plan_step *s, int64_t from_us);
 

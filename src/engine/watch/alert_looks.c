@@ -48,6 +48,7 @@ void alert_looks_init(struct alert_looks *l, const struct alerts_options *o)
 void alert_looks_done(struct alert_looks *l)
 {
     free(l->silences);
+    callee_looks_done(&l->callees);
 }
 
 /* ---- receivers ---- */
@@ -67,6 +68,19 @@ static bool read_reports(struct store *s, struct arena *a, struct reports *ret, 
     return failing_list(s, a, ret->list, &ret->count, err) && areas_served(s, &ret->served, err);
 }
 
+/* NULL: no node complains. */
+static const struct failing *report_of(const struct reports *r, int64_t word,
+                                       char text[static WHY_MOST])
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->list[i].word == word) {
+            (void)snprintf(text, WHY_MOST, "node on %.*s: %.*s", STR_ARG(r->list[i].host),
+                           STR_ARG(r->list[i].message));
+            return &r->list[i];
+        }
+    return NULL;
+}
+
 /* Why a node, or every node, cannot run it; false: nobody complains. */
 static bool is_reported(const struct reports *r, int64_t word, enum config_area area,
                         char text[static WHY_MOST])
@@ -74,15 +88,10 @@ static bool is_reported(const struct reports *r, int64_t word, enum config_area 
     char room[AREAS_TEXT];
     const char *unserved = areas_why(r->served, area, room);
 
-    if (unserved != NULL)
-        (void)snprintf(text, WHY_MOST, "%s", unserved);
-    for (size_t i = 0; unserved == NULL && i < r->count; i++)
-        if (r->list[i].word == word) {
-            (void)snprintf(text, WHY_MOST, "node on %.*s: %.*s", STR_ARG(r->list[i].host),
-                           STR_ARG(r->list[i].message));
-            return true;
-        }
-    return unserved != NULL;
+    if (unserved == NULL)
+        return report_of(r, word, text) != NULL;
+    (void)snprintf(text, WHY_MOST, "%s", unserved);
+    return true;
 }
 
 /* Its own alert, because the remedy is another one: the receiver is there, and its dead letters are
@@ -123,6 +132,19 @@ static void look_at_endpoints(struct alerts *a, struct road *r, const struct pla
     }
 }
 
+/* A step that asks a service is told of as an endpoint is. */
+static void look_at_callees(struct alerts *a, const struct plan *p, const struct reports *all)
+{
+    for (const struct plan_asking *one = p->asking; one != NULL; one = one->next) {
+        char text[WHY_MOST] = "";
+        const struct failing *f = report_of(all, one->word, text);
+        bool rejecting = f != NULL && callee_looks_is_rejecting(f->message);
+
+        alerts_see_if(a, ALERT_RECEIVER_REJECTING, one->name, rejecting, text);
+        alerts_see_if(a, ALERT_RECEIVER_FAILING, one->name, f != NULL && !rejecting, text);
+    }
+}
+
 static void look_at_gateways(struct alerts *a, const struct plan *p, const struct reports *all)
 {
     for (size_t i = 0; i < p->gateway_count; i++) {
@@ -144,6 +166,7 @@ static bool look_at_reports(struct alerts *a, const struct alerts_options *o, co
         return false;
     look_at_endpoints(a, o->road, p, &all);
     look_at_gateways(a, p, &all);
+    look_at_callees(a, p, &all);
     return true;
 }
 
@@ -316,6 +339,8 @@ bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alert
 
     look_at_servers(a, o->store);
     look_at_threads(a, o);
+    if (ok && p != NULL)
+        ok = callee_looks_report(&l->callees, o->store, o->road, p, err);
     if (ok && p != NULL && turn && now >= l->silence_due_us) {
         ok = look_at_silences(l, a, o->store, p, road_now_us(o->road), err);
         l->silence_due_us = next_look_us(now, LOOK_SHARE);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/watch/alerts.h"
+#include "engine/watch/callee_looks.h"
 
 /* Cache for one `silence` of the plan: whether that version demanded it; 0: nothing read yet. */
 struct silence_known {
@@ -17,6 +18,7 @@ struct alert_looks {
     size_t silence_count;
     int64_t silences_of; /* ... of this version */
     char own[200];       /* alerts_own_name() */
+    struct callee_looks callees;
 };
 
 void alert_looks_init(struct alert_looks *l, const struct alerts_options *o);

@@ -376,7 +376,7 @@ static bool is_configured(const struct plan *p, const struct watch *w)
     if (w->code == ALERT_GATEWAY_FAILING)
         return config_gateway_find(p->config, object) != NULL;
     if (w->code == ALERT_RECEIVER_FAILING || w->code == ALERT_RECEIVER_REJECTING)
-        return is_endpoint(p, object);
+        return is_endpoint(p, object) || plan_asking_find(p, object) != NULL;
     if (w->code == ALERT_UNANSWERED)
         return plan_answer_find(p, object) != NULL;
     return true;

@@ -1,5 +1,6 @@
 /* failing.h - what a node cannot run now: gateways whose looks fail there, endpoints that are held
- * there for a reason of its own (a folder that is not mounted).
+ * there for a reason of its own (a folder that is not mounted), steps that ask a service whose
+ * breaker is open there.
  *
  * Each node writes its own rows, when a trouble begins, changes or ends.  Rows of nodes that do not
  * run any more do not count.
@@ -19,7 +20,7 @@
 struct store;
 
 struct failing {
-    int64_t word; /* name id of the gateway or endpoint */
+    int64_t word; /* name id of the gateway, endpoint or step */
     int64_t node, since_us;
     struct str message, host; /* host: of the node */
 };

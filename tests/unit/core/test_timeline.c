@@ -252,6 +252,25 @@ TEST(trail_leaves_attempts_out_first)
     CHECK(delivered == 1 && people == 1);
 }
 
+/* The next run goes by a line of a step that has a number; other notes are told to people. */
+TEST(trail_keeps_what_the_next_run_needs)
+{
+    AUTO(buf_done) struct buf b = BUF_INIT(TIMELINE_MOST);
+    struct timeline_line note = { .stage = TIMELINE_STEP, .outcome = TIMELINE_NOTED }, line;
+    size_t kept = 0;
+    bool damaged;
+
+    for (int i = 0; i < 9000; i++) {
+        note.attempt = i == 700;
+        note.message = STR("a line of a script, long enough");
+        timeline_add(&b, &note);
+    }
+    for (struct timeline_reader r = timeline_read(buf_view(&b));
+         timeline_next(&r, &line, &damaged);)
+        kept += line.attempt == 1;
+    CHECK(kept == 1);
+}
+
 /* Bytes that cannot be read are not touched, and nothing is written behind them. */
 TEST(trail_that_is_damaged_stays)
 {

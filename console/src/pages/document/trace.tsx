@@ -113,7 +113,7 @@ function MarkShape({ mark, x, from, y, chosen, onChoose }: MarkProps) {
     act();
   };
   return (
-    <g class={`mark ${meaningOf(mark.word)}${chosen ? " chosen" : ""}`} tabIndex={0} role="button" aria-label={mark.title} onClick={act} onKeyDown={onKey}>
+    <g class={`mark ${meaningOf(mark.word)}${chosen ? " chosen" : ""}`} tabindex={0} role="button" aria-label={mark.title} onClick={act} onKeyDown={onKey}>
       <title>{mark.title}</title>
       <rect class="reach" x={x - 10} y={y - 12} width={20} height={24} rx={4} />
       {x - from > 2 && <rect class="span" x={from} y={y - 3} width={x - from} height={6} rx={3} />}

@@ -113,7 +113,7 @@ function BoxShape({ box, bad, onNear }: { box: Box; bad: boolean; onNear: (id: s
       class={`box ${box.kind}${bad ? " bad" : ""}`}
       transform={`translate(${box.x} ${box.y})`}
       role="link"
-      tabIndex={0}
+      tabindex={0}
       onClick={() => go(href)}
       onKeyDown={onKey}
       onPointerEnter={() => onNear(box.id)}

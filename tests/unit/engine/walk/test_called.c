@@ -250,12 +250,19 @@ TEST(an_open_breaker_sends_them_away)
     struct calling_away away;
 
     f[0] = asked(&c);
+    struct str service = c.s.plan->asking->service;
+
     say_to(sent[0], 500, STR(""));
+    CHECK(!calling_look(c.own, service).open);
     f[1] = asked(&c);
     f[2] = asked(&c); /* waits for the slot */
     CHECK(sent_count == 2);
     say_to(sent[1], 500, STR(""));
     CHECK(sent_count == 2 && on_count == 3 && f[2]->called->is_away);
+    struct callee_look look = calling_look(c.own, service);
+
+    CHECK(look.open && !look.rejecting && strstr(look.why, "500") != NULL);
+    CHECK(!calling_look(c.own, STR("http://127.0.0.1/another")).open);
     f[3] = asking(&c);
     CHECK(!calling_put(c.own, f[3], &away) && away.failing && away.wait_us > 60 * CLOCK_S);
     CHECK(walk(f[2]) == WALK_ENDS && f[2]->settle.end == SETTLE_AGAIN);

@@ -4,9 +4,11 @@
 
 #include <dirent.h>
 
+#include "base/auto.h"
 #include "core/part.h"
 #include "engine/run/send.h"
 #include "engine/run/settling.h"
+#include "store/govern/record_table.h"
 #include "store/road/accept.h"
 #include "store/road/offspring.h"
 #include "store/search/document.h"
@@ -145,6 +147,120 @@ TEST(a_second_run_leaves_out_what_is_committed)
     CHECK(children(&s, a.num, &last, &arena) == LINES);
     arena_done(&arena);
     buf_done(&text);
+    scene_close(&s);
+}
+
+static void import_record(struct scene *s, const char *key, const char *value)
+{
+    const struct record_put one = { str_of(key), str_of(value) };
+    struct err err = { 0 };
+    int64_t set, changed;
+
+    require(record_set_id(s->store, STR("codes"), &set, &err) &&
+            records_import(s->store, set, &one, 1, &changed, &err) && changed == 1);
+}
+
+#define ENRICH "{ enrich: { set: codes, key: \"json:/by\", into: /code, missing: pass } }"
+
+/* One line more than a commit has. */
+static void put_long_document(struct buf *to)
+{
+    buf_puts(to, "{\"by\":\"a\",\"all\":[");
+    for (int i = 0; i < OFFSPRING_PARTS_MOST; i++)
+        buf_puts(to, "1,\n");
+    buf_puts(to, "1]}");
+}
+
+/* The next run could read another record, and make other parts than those that exist.
+ * proves: PR16 */
+TEST(what_was_read_is_kept_before_the_first_parts_are_committed)
+{
+    struct scene s = scene_open(ENRICH ", { cut: {} }");
+    AUTO(buf_done) struct buf text = BUF_INIT(1 << 20);
+
+    put_long_document(&text);
+    import_record(&s, "a", "\"old\"");
+    struct accept_op a = accepted(&s, buf_view(&text), true);
+    struct flight *f = flight_of_doc(&s, &a, buf_view(&text));
+    struct err err = { 0 };
+
+    CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_AGAIN && f->delayed && f->parts == NULL);
+    CHECK(f->made_count == 1 && f->made[0]->is_of_record && f->made[0]->is_kept);
+    CHECK(progress(&s, a.num).made == 0);
+    CHECK(variants_seal(f, &err));
+    CHECK(str_is(f->made[0]->line.message, "the bytes from here on, in the next run too"));
+    scene_end(f);
+    (void)atomic_fetch_sub(&s.road->flights, 1);
+    scene_close(&s);
+}
+
+/* proves: PR16 */
+TEST(what_was_not_there_is_not_looked_for_again)
+{
+    struct scene s = scene_open(ENRICH ", { cut: {} }");
+    AUTO(buf_done) struct buf text = BUF_INIT(1 << 20);
+
+    put_long_document(&text);
+    struct accept_op a = accepted(&s, buf_view(&text), true);
+    struct flight *f = flight_of_doc(&s, &a, buf_view(&text));
+
+    CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_AGAIN && f->parts == NULL);
+    CHECK(progress(&s, a.num).made == 0);
+    import_record(&s, "a", "\"new\"");
+    struct flight *next = flight_of_doc(&s, &a, buf_view(&text));
+
+    next->past = buf_view(&f->timeline);
+    CHECK(walk(next) == WALK_ENDS && next->settle.end == SETTLE_OVER && next->made_count == 0);
+    CHECK(scene_says(next, "not read again") && next->reads_records);
+    CHECK(parts_count(next) == OFFSPRING_PARTS_MOST + 1);
+    (void)atomic_fetch_sub(&s.road->flights, 1); /* the first one */
+    CHECK(settles(&s, next) && progress(&s, a.num).made == OFFSPRING_PARTS_MOST + 1);
+    scene_end(f);
+    scene_close(&s);
+}
+
+/* A person has started it again, so nothing that was kept counts: the others would not fit. */
+TEST(parts_of_another_record_are_not_mixed)
+{
+    struct scene s = scene_open(ENRICH ", { cut: {} }");
+    AUTO(buf_done) struct buf text = BUF_INIT(1 << 20);
+    struct arena arena = ARENA_INIT(64 << 20);
+    struct document last;
+
+    put_long_document(&text);
+    struct accept_op a = accepted(&s, buf_view(&text), true);
+    struct flight *f = flight_of_doc(&s, &a, buf_view(&text)), *next;
+
+    CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_AGAIN);
+    next = flight_of_doc(&s, &a, buf_view(&text));
+    next->past = buf_view(&f->timeline);
+    CHECK(walk(next) == WALK_ENDS && progress(&s, a.num).made == OFFSPRING_PARTS_MOST);
+    parts_drop(next);
+    scene_end(next);
+    import_record(&s, "a", "\"new\"");
+    next = flight_of_doc(&s, &a, buf_view(&text)); /* without its past */
+    CHECK(walk(next) == WALK_ENDS && next->dead == DEAD_SERVICE_FAILED);
+    CHECK(strstr(next->message, "1000 parts of it exist") != NULL);
+    CHECK(children(&s, a.num, &last, &arena) == OFFSPRING_PARTS_MOST);
+    scene_end(next);
+    scene_end(f);
+    (void)atomic_fetch_sub(&s.road->flights, 3);
+    arena_done(&arena);
+    scene_close(&s);
+}
+
+/* One commit has all of them: nothing has to be kept for it. */
+TEST(parts_of_one_commit_are_made_at_once)
+{
+    struct scene s = scene_open(ENRICH ", { cut: {} }");
+    struct str body = STR("{\"by\":\"a\",\n\"all\":[\n1]}");
+
+    import_record(&s, "a", "\"old\"");
+    struct accept_op a = accepted(&s, body, true);
+    struct flight *f = flight_of_doc(&s, &a, body);
+
+    CHECK(walk(f) == WALK_ENDS && f->settle.end == SETTLE_OVER && parts_count(f) == 3);
+    CHECK(!f->made[0]->is_kept && settles(&s, f));
     scene_close(&s);
 }
 
