@@ -12,6 +12,9 @@
  *   3. The documents are written as accept does it: bytes first, then the rows.
  *   4. The progress, then the settlement: it closes the parent's number (order.h), and the
  *      numbers of its children must be open by then.
+ *   5. Children that are wanted so come claimed, as in accept.c.
+ * Small operations share a group (offspring_few_verb): steps 1 to 3 and the progress for each of
+ * them, then one settlement of all.
  *
  * Invariants
  *   (1) A part of a document exists once: its number, `from` and its index, is committed with the
@@ -27,7 +30,8 @@
  * next run goes on there; bytes without a row are dead space or swept.  After it: the run
  * that begins again finds the progress.  An entry in a segment has no record (store/recover.h): if
  * the database loses the commit, the parent is there again with its task, or is itself taken in
- * again, and makes its children anew.
+ * again, and makes its children anew.  A child that came claimed is not lost with its node, as a
+ * document of accept is not.
  *
  * Races, on PostgreSQL.  A node that was declared dead fails at the fence; a lease that was taken
  * over is not held.  Two runs of one parent never hold its lease at the same time.
