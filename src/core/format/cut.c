@@ -2,7 +2,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/require.h"
 
@@ -177,6 +179,90 @@ bool cut_part(struct cut *c, struct str name, const struct str *slices, size_t c
     return !c->gives || give_part(c, &head, slices, count);
 }
 
+/* ---- marks ---- */
+
+enum { TEXT_MOST = 1 << 20, ROOM_FIRST = 64 };
+
+/* A part of the document, and where in it the text stands. */
+struct mark {
+    int64_t from;
+    uint32_t size, at;
+};
+
+/* All parts of a document, if they fit. */
+struct cut_marks {
+    struct mark *list;
+    size_t count, room;
+    struct buf text;
+};
+
+static void marks_done(struct cut_marks *m)
+{
+    free(m->list);
+    buf_done(&m->text);
+}
+
+/* A part with another text than the first one is not marked; then the marks are not all. */
+static void mark_add(struct cut_marks *m, int64_t from, size_t size, struct str text, size_t at)
+{
+    if (m->count == CUT_MARKS_MOST || text.len > TEXT_MOST)
+        return;
+    if (m->count == 0)
+        buf_put(&m->text, text);
+    if (!str_eq(buf_view(&m->text), text))
+        return;
+    if (m->count == m->room) {
+        m->room = m->room == 0 ? ROOM_FIRST : 2 * m->room;
+        m->list = xrealloc(m->list, m->room * sizeof *m->list);
+    }
+    m->list[m->count++] = (struct mark){ from, (uint32_t)size, (uint32_t)at };
+}
+
+bool cut_slice(struct cut *c, int64_t from, int64_t to, struct str text, size_t at)
+{
+    struct str bytes = cut_view(c, from, to);
+    struct str slices[] = { str_first(bytes, at), text, str_from(bytes, at) };
+
+    if (!c->gives && bytes.len <= CUT_PART_MOST)
+        mark_add(c->marks, from, bytes.len, text, at);
+    return text.len == 0 ? cut_part(c, (struct str){ 0 }, &bytes, 1, from)
+                         : cut_part(c, (struct str){ 0 }, slices, 3, from);
+}
+
+/* Reads on until the bytes [from, to) are there. */
+static bool read_to(struct cut *c, int64_t from, int64_t to)
+{
+    struct str more;
+
+    while (cut_end(c) < to) {
+        if (!cut_next(c, from < cut_end(c) ? from : cut_end(c), &more))
+            return false;
+        if (more.len == 0)
+            return cut_fail(c, DEAD_SERVICE_FAILED, cut_end(c), "it has become shorter");
+    }
+    return true;
+}
+
+/* The second pass over a document whose parts are all marked.  It reads what is behind them as
+ * well, because at the end the bytes are compared with their digest. */
+static bool cut_marked(struct cut *c)
+{
+    const struct cut_marks *m = c->marks;
+    struct str more;
+
+    for (size_t i = 0; i < m->count; i++) {
+        int64_t from = m->list[i].from, to = from + (int64_t)m->list[i].size;
+
+        if (!read_to(c, from, to) || !cut_slice(c, from, to, buf_view(&m->text), m->list[i].at))
+            return false;
+    }
+    do {
+        if (!cut_next(c, cut_end(c), &more))
+            return false;
+    } while (more.len > 0);
+    return true;
+}
+
 /* ---- passes ---- */
 
 static void cut_done(struct cut *c)
@@ -186,7 +272,7 @@ static void cut_done(struct cut *c)
 }
 
 /* *io_total: how many parts there are; 0 in the first pass, which finds it. */
-static bool cut_pass(const struct cut_rule *rule, struct service_io *io,
+static bool cut_pass(const struct cut_rule *rule, struct service_io *io, struct cut_marks *marks,
                      struct service_failure *ret_failure, int64_t *io_total)
 {
     AUTO(cut_done)
@@ -196,11 +282,14 @@ static bool cut_pass(const struct cut_rule *rule, struct service_io *io,
         .failure = ret_failure,
         .gives = *io_total > 0,
         .total = *io_total,
+        .marks = marks,
         .window = BUF_INIT((size_t)CUT_PART_MOST + BLOCK + BLOCK),
         .joined = BUF_INIT((size_t)CUT_PART_MOST + 1),
     };
 
-    if (!rule->cutter->run(rule, &c))
+    bool marked = c.gives && (int64_t)marks->count == c.total;
+
+    if (marked ? !cut_marked(&c) : !rule->cutter->run(rule, &c))
         return false;
     *io_total = c.parts;
     return true;
@@ -209,11 +298,12 @@ static bool cut_pass(const struct cut_rule *rule, struct service_io *io,
 bool cut_run(const struct cut_rule *rule, struct service_io *io,
              struct service_failure *ret_failure)
 {
+    AUTO(marks_done) struct cut_marks marks = { .text = BUF_INIT(TEXT_MOST) };
     int64_t total = 0;
 
-    if (!cut_pass(rule, io, ret_failure, &total))
+    if (!cut_pass(rule, io, &marks, ret_failure, &total))
         return false;
     if (total == 0)
         return io->none(io, ret_failure);
-    return io->rewind(io, ret_failure) && cut_pass(rule, io, ret_failure, &total);
+    return io->rewind(io, ret_failure) && cut_pass(rule, io, &marks, ret_failure, &total);
 }

@@ -68,11 +68,8 @@ static bool json_fail(struct json_pass *p, int64_t at, const char *what)
 
 static bool json_give(struct json_pass *p, int64_t from)
 {
-    int64_t to = json_scan_at(&p->scan) + p->shift;
-    struct str item = cut_view(p->cut, from + p->shift, to);
-
     p->item = -1;
-    return cut_part(p->cut, (struct str){ 0 }, &item, 1, from + p->shift);
+    return cut_slice(p->cut, from + p->shift, json_scan_at(&p->scan) + p->shift, STR(""), 0);
 }
 
 /* The value in the container at this depth that begins or ends now is one that the pointer names.

@@ -23,13 +23,11 @@ struct rows {
 
 static bool rows_give(struct rows *r, int64_t to)
 {
-    struct str slices[] = { r->names, cut_view(r->cut, r->from, to) };
-    bool named = r->names.ptr != NULL;
     int64_t from = r->from;
 
     r->from = -1;
     r->lines = 0;
-    return cut_part(r->cut, (struct str){ 0 }, named ? slices : slices + 1, named ? 2 : 1, from);
+    return cut_slice(r->cut, from, to, r->names, 0);
 }
 
 static bool line_is_empty(struct str line)

@@ -221,16 +221,17 @@ static void give_element(struct xml_pass *p, int64_t to)
 
     while (name < bytes.len && !ends_name(bytes.ptr[name]))
         name++;
-    int n = p->encoding[0] == '\0'
-                ? 0
-                : snprintf(declaration, sizeof declaration,
-                           "<?xml version=\"1.0\" encoding=\"%s\"?>\n", p->encoding);
+    if (p->encoding[0] == '\0') {
+        if (!cut_slice(p->cut, p->from, to, p->added, name))
+            xml_stop(p);
+        return;
+    }
+    int n = snprintf(declaration, sizeof declaration, "<?xml version=\"1.0\" encoding=\"%s\"?>\n",
+                     p->encoding);
     struct str slices[] = { str_mem(declaration, (size_t)n), str_mem(bytes.ptr, name), p->added,
                             str_from(bytes, name) };
-    struct str whole[] = { bytes };
-    bool plain = n == 0 && p->added.len == 0;
 
-    if (!cut_part(p->cut, (struct str){ 0 }, plain ? whole : slices, plain ? 1 : 4, p->from))
+    if (!cut_part(p->cut, (struct str){ 0 }, slices, 4, p->from))
         xml_stop(p);
 }
 

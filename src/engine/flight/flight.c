@@ -185,6 +185,21 @@ void flight_begin_again(struct flight *f, const struct document *d)
     facts_begin_again(&f->facts);
 }
 
+/* A member of a batch with `join: each` has the batch as its route, the document of a batch has it
+ * as its gateway.  The first counts if both are set. */
+void flight_begin_run(struct flight *f, const struct document *d)
+{
+    f->past = d->timeline;
+    f->batch = plan_batch_find(f->plan, d->route);
+    if (f->batch == NULL)
+        f->batch = plan_batch_find(f->plan, d->gateway);
+    f->has_facts = f->batch != NULL ||
+                   ((d->sender != 0 || d->receiver != 0 || d->type != 0 || d->facts.len > 0) &&
+                    !facts_are_partial(d->facts));
+    if (f->has_facts)
+        flight_begin_again(f, d);
+}
+
 /* ---- timeline ---- */
 
 static void flight_add_line(struct flight *f, const struct timeline_line *line)

@@ -275,6 +275,10 @@ void flight_fill(struct flight *f, const struct document *d);
 void flight_fill_facts(struct flight *f, const struct document *d);
 /* ... or its facts as they were at the start of its way, for a new run. */
 void flight_begin_again(struct flight *f, const struct document *d);
+/* The same with all that its row says about the run, for a flight that has its plan: whether it
+ * comes out of a batch, and whether it has facts, as a part or a retry from the router
+ * (operate.h) has. */
+void flight_begin_run(struct flight *f, const struct document *d);
 
 /* Each adds a line to the timeline and its short form to the stages of the log line. */
 void flight_note(struct flight *f, enum timeline_stage stage, enum timeline_outcome outcome,

@@ -188,22 +188,12 @@ static bool fill_document(struct flight *f, const struct document_look *look)
         return false;
     }
     flight_fill(f, d);
-    f->past = d->timeline;
     if (!load_plan(f, &err)) {
         release(f, &err);
         return false;
     }
     note_recovered(f);
-    /* A member of a batch with `join: each` has the batch as its route, the document of a batch has
-     * it as its gateway.  The first counts if both are set. */
-    f->batch = plan_batch_find(f->plan, d->route);
-    if (f->batch == NULL)
-        f->batch = plan_batch_find(f->plan, d->gateway);
-    f->has_facts = f->batch != NULL ||
-                   ((d->sender != 0 || d->receiver != 0 || d->type != 0 || d->facts.len > 0) &&
-                    !facts_are_partial(d->facts));
-    if (f->has_facts) /* a retry from the router (operate.h), or out of a batch */
-        flight_begin_again(f, d);
+    flight_begin_run(f, d);
     return true;
 }
 

@@ -268,7 +268,7 @@ static void on_settled(struct store_op *op)
     metric_observe_us(&run_time, clock_mono_us() - f->began_us);
     if (s->ours || f->unknown)
         settling_note_stored(f);
-    if (f->parts != NULL || f->answer_count > 0)
+    if (f->answer_count > 0)
         road_note_backlog(f->road);
     if (s->end == SETTLE_DEAD)
         redrive_note_dead(f);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/container_of.h"
 #include "base/digest.h"
 #include "core/part.h"
@@ -12,13 +13,18 @@
 #include "engine/flight/step_io.h"
 #include "engine/road/naming.h"
 #include "engine/road/state.h"
+#include "engine/walk/born.h"
 #include "store/road/offspring.h"
 #include "store/store.h"
 
 /* Of a chunk: the facts of each part have a limit of their own. */
 #define CHUNK_FACTS_MOST ((size_t)OFFSPRING_PARTS_MOST * 2 * FACTS_BYTES_MOST)
 
-enum { ROOM_FIRST = 16 };
+enum {
+    ROOM_FIRST = 16,
+    RIPE_PARTS = BORN_FLIGHTS_MOST / 2, /* two chunks of these are aloft at a time */
+    WAIT_FOR_ROOM_US = 250 * CLOCK_MS,
+};
 
 struct chunk {
     struct offspring_op op;
@@ -41,6 +47,7 @@ struct parts {
     int64_t total;   /* as the service says; 0: it does not know */
     struct str same; /* copies: what is not uploaded has these bytes; ptr NULL: parts */
     void (*settled)(struct store_op *op);
+    bool crowded; /* parts have no room for their flights, and go to the store */
 
     /* The part that is being made. */
     bool open;
@@ -121,6 +128,7 @@ static void chunk_landed(struct store_op *op)
     struct chunk *c = container_of(op, struct chunk, op.op);
     struct parts *p = c->of;
 
+    born_begin(p->flight, &c->op);
     (void)pthread_mutex_lock(&p->mutex);
     c->in_air = false;
     (void)pthread_cond_signal(&p->landed);
@@ -157,12 +165,33 @@ static bool land(struct parts *p, struct err *err)
     (void)pthread_mutex_unlock(&p->mutex);
     bool ok = c->op.count == 0 || chunk_is_made(p, c, err);
 
-    if (ok && c->op.count > 0)
-        road_note_backlog(p->flight->road);
     if (!ok)
         chunk_drop_uploads(c);
     chunk_clear(c);
     return ok;
+}
+
+/* A chunk that can be on its way at once need not be larger.  A chunk with more room is for when
+ * all parts wait in the store. */
+static bool chunk_is_ripe(const struct parts *p)
+{
+    const struct flight *f = p->flight;
+
+    return p->now->op.count >= RIPE_PARTS && !p->crowded && f->settle.record_count == 0 &&
+           !variants_may_differ(f);
+}
+
+/* Parts that are made faster than they run would all wait in the store, in front of every document
+ * that comes in meanwhile, to be claimed and read from there.  So a chunk waits a moment until its
+ * flights have room.  If nothing moves it is not for the parts to wait: they are stored, and no
+ * chunk waits until there is room again. */
+static void wait_for_room(struct parts *p)
+{
+    const struct chunk *c = p->now;
+    size_t count = c->op.count < RIPE_PARTS ? c->op.count : RIPE_PARTS;
+
+    p->crowded = !born_wait_for_room(p->flight->road, count, c->bytes.len,
+                                     p->crowded ? 0 : WAIT_FOR_ROOM_US);
 }
 
 static bool take_off(struct parts *p, struct err *err)
@@ -171,7 +200,9 @@ static bool take_off(struct parts *p, struct err *err)
 
     if (!land(p, err))
         return false;
+    wait_for_room(p);
     chunk_fill(c);
+    born_reserve(p->flight, c->list, c->op.count);
     c->op.op.done = chunk_landed;
     c->in_air = true;
     p->now = other_chunk(p);
@@ -373,6 +404,7 @@ static void parts_make(struct flight *f)
 
     p->flight = f;
     p->now = &p->chunks[0];
+    p->crowded = !born_has_room(f->road, 1, 0);
     for (size_t i = 0; i < 2; i++) {
         p->chunks[i].of = p;
         p->chunks[i].bytes = (struct buf)BUF_INIT(OFFSPRING_BYTES_MOST);
@@ -430,7 +462,7 @@ bool parts_begin(struct service_io *io, const struct service_part *head,
     x->wants_kept = chunk_is_full(p->now) && variants_may_differ(x->flight);
     if (x->wants_kept)
         return service_fail(ret_failure, DEAD_SERVICE_FAILED, "what it is made of is stored first");
-    if (chunk_is_full(p->now) && !take_off(p, &x->err))
+    if ((chunk_is_full(p->now) || chunk_is_ripe(p)) && !take_off(p, &x->err))
         return parts_failed(x, ret_failure);
     part_open(p, head);
     return true;
@@ -518,6 +550,7 @@ static void parts_settled(struct store_op *op)
     struct flight *f = c->of->flight;
     struct store_op *of = &f->settle.op;
 
+    born_begin(f, &c->op);
     of->ok = op->ok;
     of->err = op->err;
     if (op->ok && c->op.result != OFFSPRING_MADE)
@@ -543,6 +576,16 @@ static void add_answers(struct chunk *c)
     c->op.parts = c->list;
 }
 
+/* Small enough to be in one commit with others.  On PostgreSQL each takes several trips, for which
+ * others would wait; there several writers commit at a time. */
+static bool chunk_is_few(const struct chunk *c)
+{
+    size_t bytes = c->bytes.len + c->of->same.len * c->op.count;
+
+    return store_kind(c->of->flight->road->store) == DB_SQLITE &&
+           c->op.count <= OFFSPRING_FEW_PARTS && bytes <= OFFSPRING_FEW_BYTES;
+}
+
 struct store_op *parts_settlement(struct flight *f, void (*settled)(struct store_op *op))
 {
     struct parts *p = f->parts;
@@ -553,7 +596,10 @@ struct store_op *parts_settlement(struct flight *f, void (*settled)(struct store
         c->op.count -= c->answers;
     chunk_fill(c);
     add_answers(c);
+    born_reserve(f, c->list, c->op.count);
     c->op.end = &f->settle;
+    if (chunk_is_few(c))
+        c->op.op.verb = &offspring_few_verb;
     c->op.op.done = parts_settled;
     return &c->op.op;
 }

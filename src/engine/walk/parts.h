@@ -3,7 +3,8 @@
  * A service that begins a part (core/service.h) ends its chain.  Parts are gathered until a chunk
  * is full, and committed while the service makes the next one; the last chunk is committed with the
  * settlement of the flight (store/road/offspring.h).  So however many parts there are, two chunks
- * of them are in memory.
+ * of them are in memory, and the flights of those that are on their way already (born.h): a chunk
+ * waits a moment for room, so that parts are not made much faster than they run.
  *
  * After a crash, or a failure of the store, the step runs again from its beginning: parts that are
  * committed are counted and left out.  All parts of a document are made by one version.

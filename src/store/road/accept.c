@@ -56,7 +56,6 @@
 #include "store/payload/payload.h"
 #include "store/payload/payload_days.h"
 #include "store/road/accept_rows.h"
-#include "store/road/claims.h"
 #include "store/road/key_clock.h"
 #include "store/road/key_log.h"
 #include "store/road/lease_rows.h"
@@ -473,10 +472,8 @@ void accept_stored(struct writer *w, struct accept_op *a)
         return;
     if (a->has_key)
         key_log_added(w->store->key_log, &row);
-    if (a->claim_wanted) {
-        a->claimed = claims_take(w->store->claims, &a->task, task_lease_us());
-        a->task.until_us = clock_wall_us() + task_lease_us();
-    }
+    if (a->claim_wanted)
+        a->claimed = accept_claim(w, &a->task);
 }
 
 bool accept_one(struct writer *w, struct accept_op *op, struct err *err)

@@ -136,6 +136,14 @@ bool accept_add_tasks(struct writer *w, struct accept_op **fresh, size_t count, 
            lease_write(w, &leases, err);
 }
 
+bool accept_claim(struct writer *w, struct task *t)
+{
+    bool ok = claims_take(w->store->claims, t, task_lease_us());
+
+    t->until_us = clock_wall_us() + task_lease_us();
+    return ok;
+}
+
 bool accept_count(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
 {
     enum { COLUMNS = 5, KINDS = 32 };

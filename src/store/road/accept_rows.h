@@ -21,7 +21,9 @@ void accept_doc_row(struct db_value *v, const struct accept_op *a);
 bool accept_add_payloads(struct writer *w, struct accept_op **fresh, size_t count, struct err *err);
 /* Makes the large payloads theirs; these are on stable storage already. */
 bool accept_adopt_all(struct writer *w, struct accept_op **fresh, size_t count, struct err *err);
-/* Their first tasks; on SQLite accept_stored() marks claimed ones after the commit. */
+/* Their first tasks.  A claim is a row on PostgreSQL, and a mark after the commit on SQLite ... */
 bool accept_add_tasks(struct writer *w, struct accept_op **fresh, size_t count, struct err *err);
+/* ... by this; false: it stays claimable. */
+bool accept_claim(struct writer *w, struct task *t);
 /* Counts them by gateway.  Rows belong to one writer of one node: no contention. */
 bool accept_count(struct writer *w, struct accept_op **fresh, size_t count, struct err *err);

@@ -12,6 +12,9 @@
  *   3. The documents are written as accept does it: bytes first, then the rows.
  *   4. The progress, then the settlement: it closes the parent's number (order.h), and the
  *      numbers of its children must be open by then.
+ *   5. Children that are wanted so come claimed, as in accept.c.
+ * Small operations share a group (offspring_few_verb): steps 1 to 3 and the progress for each of
+ * them, then one settlement of all.
  *
  * Invariants
  *   (1) A part of a document exists once: its number, `from` and its index, is committed with the
@@ -27,7 +30,8 @@
  * next run goes on there; bytes without a row are dead space or swept.  After it: the run
  * that begins again finds the progress.  An entry in a segment has no record (store/recover.h): if
  * the database loses the commit, the parent is there again with its task, or is itself taken in
- * again, and makes its children anew.
+ * again, and makes its children anew.  A child that came claimed is not lost with its node, as a
+ * document of accept is not.
  *
  * Races, on PostgreSQL.  A node that was declared dead fails at the fence; a lease that was taken
  * over is not held.  Two runs of one parent never hold its lease at the same time.
@@ -146,7 +150,8 @@ static struct accept_op *child_of(struct brood *k, const struct offspring_part *
                              .name = p->name,
                              .ctype = p->ctype,
                              .head = answer ? (struct str){ 0 } : k->parent.head,
-                             .is_child = true };
+                             .is_child = true,
+                             .claim_wanted = p->claim_wanted };
     return a;
 }
 
@@ -169,6 +174,7 @@ static bool bear(struct brood *k, struct err *err)
             return false;
         p->id = k->fresh[i]->id;
         p->num = k->fresh[i]->num;
+        p->place = k->fresh[i]->place;
     }
     require(bytes <= OFFSPRING_BYTES_MOST);
     return true;
@@ -205,11 +211,15 @@ static void stand(const struct brood *k, size_t i, struct db_value *ret_seq,
 
 static void child_row(const struct brood *k, size_t i, struct db_value *v)
 {
-    const struct offspring_part *p = &k->o->parts[i];
+    struct offspring_part *p = &k->o->parts[i];
 
     accept_doc_row(v, k->fresh[i]);
     v += ACCEPT_DOC;
     stand(k, i, &v[0], &v[1], &v[2]);
+    p->seq = v[0].i;
+    p->child = v[1].type == DB_NULL ? 0 : v[1].i;
+    p->task = k->fresh[i]->task;
+    p->claimed = k->fresh[i]->claimed;
     v[3] = db_int(p->sender);
     v[4] = db_int(p->receiver);
     v[5] = db_int(p->type);
@@ -316,21 +326,6 @@ static bool write_children(struct brood *k, struct err *err)
            offspring_add(k, err);
 }
 
-static bool write_brood(struct brood *k, struct err *err)
-{
-    if (!write_children(k, err))
-        return false;
-    fault_point(PARTS_WRITTEN);
-    if (!put_progress(k, err))
-        return false;
-    if (k->o->end != NULL)
-        (void)offspring_end_of(k->o);
-    if (!settle_parents(k->w, k->o->end_ops, k->o->end != NULL, err))
-        return false;
-    fault_point(PARTS_COUNTED);
-    return true;
-}
-
 /* The records that its settlement writes (set_record.h) come first: if it is overtaken nothing is
  * made. */
 static bool not_overtaken(struct writer *w, struct settle_op *end, bool *ret, struct err *err)
@@ -358,31 +353,33 @@ static bool offspring_begin(struct writer *w, struct offspring_op *o, bool *ret_
            task_is_held(w, &o->task, ret_ours, err);
 }
 
-static bool offspring_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+/* Whether the chunk is to be made now; if not, its result says why. */
+static bool is_wanted(struct writer *w, struct offspring_op *o, bool counts, bool *ret,
+                      struct err *err)
 {
-    struct offspring_op *o = container_of(ops[0], struct offspring_op, op);
-    struct brood k = { .w = w, .o = o };
     bool ours, there, current;
 
-    require(count == 1);
+    *ret = false;
     if (!offspring_begin(w, o, &ours, err))
         return false;
     if (!ours)
         return true;
-    if (!rows_one(w->db, SQL_OFFSPRING_GET, DB_NO_SLOT, DB_ARGS(db_int(o->doc)), read_progress,
-                  NULL, &o->progress, &there, err))
+    if (counts && !rows_one(w->db, SQL_OFFSPRING_GET, DB_NO_SLOT, DB_ARGS(db_int(o->doc)),
+                            read_progress, NULL, &o->progress, &there, err))
         return false;
     o->result = OFFSPRING_ELSEWHERE;
-    if (o->task.kind == TASK_RUN && !offspring_goes_on(o))
+    if (counts && o->task.kind == TASK_RUN && !offspring_goes_on(o))
         return true;
     if (!not_overtaken(w, o->end, &current, err))
         return false;
     o->result = current ? OFFSPRING_MADE : OFFSPRING_OVERTAKEN;
-    return !current || write_brood(&k, err);
+    *ret = current;
+    return true;
 }
 
-/* Several runs, and attempts, that make answers: all children first, then one settlement of all. */
-static bool answers_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+/* All children first, then one settlement of all parents that end. */
+static bool make_offspring(struct writer *w, struct store_op **ops, size_t count, bool counts,
+                           struct err *err)
 {
     struct store_op **ends = ARENA_ARRAY(w->arena, struct store_op *, count);
     size_t n = 0;
@@ -390,26 +387,51 @@ static bool answers_run(struct writer *w, struct store_op **ops, size_t count, s
     for (size_t i = 0; i < count; i++) {
         struct offspring_op *o = container_of(ops[i], struct offspring_op, op);
         struct brood k = { .w = w, .o = o };
-        bool ours, current;
+        bool wanted;
 
-        require(o->parts[0].kind == LINK_ANSWER && o->end != NULL);
-        if (!offspring_begin(w, o, &ours, err))
+        if (!is_wanted(w, o, counts, &wanted, err))
             return false;
-        if (!ours)
-            continue;
-        if (!not_overtaken(w, o->end, &current, err))
-            return false;
-        o->result = current ? OFFSPRING_MADE : OFFSPRING_OVERTAKEN;
-        if (!current)
+        if (!wanted)
             continue;
         if (!write_children(&k, err))
             return false;
-        ends[n++] = offspring_end_of(o);
+        if (counts) {
+            fault_point(PARTS_WRITTEN);
+            if (!put_progress(&k, err))
+                return false;
+        }
+        if (o->end != NULL)
+            ends[n++] = offspring_end_of(o);
     }
-    if (!settle_parents(w, ends, n, err))
+    return settle_parents(w, ends, n, err);
+}
+
+static bool offspring_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    if (!make_offspring(w, ops, count, true, err))
+        return false;
+    fault_point(PARTS_COUNTED);
+    return true;
+}
+
+static bool answers_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct offspring_op *o = container_of(ops[i], struct offspring_op, op);
+
+        require(o->parts[0].kind == LINK_ANSWER && o->end != NULL);
+    }
+    if (!make_offspring(w, ops, count, false, err))
         return false;
     fault_point(ANSWERS_WRITTEN);
     return true;
+}
+
+static void claim_children(struct writer *w, struct offspring_op *o)
+{
+    for (size_t i = 0; i < o->count && w->db->kind == DB_SQLITE; i++)
+        if (o->parts[i].claim_wanted)
+            o->parts[i].claimed = accept_claim(w, &o->parts[i].task);
 }
 
 static void offspring_committed(struct writer *w, struct store_op **ops, size_t count)
@@ -426,6 +448,7 @@ static void offspring_committed(struct writer *w, struct store_op **ops, size_t 
             (void)write_progress(w, o, &none);
         }
         w->accepted += (int64_t)o->count;
+        claim_children(w, o);
         if (o->end != NULL)
             settle_verb.committed(w, o->end_ops, 1);
     }
@@ -436,6 +459,10 @@ const struct store_verb offspring_verb = { .name = "make parts",
                                            .apart = true,
                                            .takes = true,
                                            .committed = offspring_committed };
+
+const struct store_verb offspring_few_verb = {
+    .name = "make few parts", .run = offspring_run, .takes = true, .committed = offspring_committed
+};
 
 const struct store_verb offspring_answers_verb = {
     .name = "make answers", .run = answers_run, .takes = true, .committed = offspring_committed

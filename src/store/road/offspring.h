@@ -14,7 +14,8 @@
  *
  * A child has the gateway, the caller and the head of its parent, and its place in the order
  * (order.h); it begins at the router, with the facts that are given (core/part.h).  An answer has
- * nobody's head and no caller: who sent its parent did not send it.  offspring.c has the
+ * nobody's head and no caller: who sent its parent did not send it.  A child may be claimed in the
+ * commit that makes it, as a document is that was just accepted (accept.h).  offspring.c has the
  * invariants.
  *
  * Without space on the disk a chunk is refused, as accept is; the claim stays.  Uploads of a chunk
@@ -58,10 +59,15 @@ struct offspring_part {
     struct str facts;               /* facts_write() */
     struct str name, ctype;         /* empty: none */
     struct str timeline;            /* its first lines */
+    bool claim_wanted; /* the caller has room for its flight: its task should come claimed */
 
     /* the answer, when `made` */
     struct id id;
     int64_t num;
+    struct payload_ref place;
+    int64_t seq, child; /* its place in the order (order.h); 0: none */
+    bool claimed;       /* `task` is a claim; may be false also when claim_wanted is set */
+    struct task task;
 };
 
 enum offspring_result {
@@ -79,7 +85,7 @@ struct offspring_progress {
 };
 
 struct offspring_op {
-    struct store_op op; /* verb = &offspring_verb, or &offspring_answers_verb */
+    struct store_op op; /* verb = &offspring_verb, or one of the others below */
     struct task task;   /* the claim */
     int64_t doc;        /* the parent */
     int64_t config;     /* the version that its run uses, and that the children begin with */
@@ -99,6 +105,9 @@ struct offspring_op {
 };
 
 extern const struct store_verb offspring_verb;
+/* The same for operations that settle and are soon done: many of them share a commit. */
+extern const struct store_verb offspring_few_verb;
+enum { OFFSPRING_FEW_PARTS = 32, OFFSPRING_FEW_BYTES = 256 << 10 };
 /* The same for operations that settle, and whose children are all answers: the progress of the
  * parent is neither asked for nor changed. */
 extern const struct store_verb offspring_answers_verb;

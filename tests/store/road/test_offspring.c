@@ -1,4 +1,5 @@
 /* Documents made of documents: chunks, progress, claims, crashes, what becomes of them. */
+#include <semaphore.h>
 #include <stdlib.h>
 
 #include "family.h"
@@ -107,6 +108,102 @@ static bool run_children(struct store *s, int64_t keep_days)
             return false;
     }
     return true;
+}
+
+/* Some of the parts come claimed, as those of accept do; a chunk that is repeated, because its
+ * progress is elsewhere, claims nothing. */
+TEST(parts_may_come_claimed)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op parent = doc_of(STR("envelope"));
+    AUTO(family_done) struct family f;
+
+    parent.claim_wanted = true;
+    CHECK(s != NULL && accept_doc(s, &parent));
+    family_init(&f, &parent.task, parent.num, 0, 5, 6);
+    for (int i = 0; i < 3; i++)
+        f.op.parts[i].claim_wanted = true;
+    struct task others[5];
+
+    CHECK(family_commit(s, &f) && f.op.result == OFFSPRING_MADE);
+    CHECK(claim(s, 5, others) == 2); /* not those that came claimed */
+    for (int i = 0; i < 3; i++) {
+        const struct offspring_part *p = &f.op.parts[i];
+        struct settle_op end = settle_of(&p->task, p->num, SETTLE_OVER);
+
+        end.is_first = true;
+        CHECK(p->claimed && settle_ops(s, &end, 1) && end.ours && end.over);
+    }
+    CHECK(family_commit(s, &f) && f.op.result == OFFSPRING_ELSEWHERE);
+    CHECK(children(&h, parent.num) == 5 && all_is_well(s));
+    store_close(s);
+}
+
+static sem_t few_done;
+
+static void on_few_done(struct store_op *op)
+{
+    (void)op;
+    (void)sem_post(&few_done);
+}
+
+/* Documents with few parts end in one group; one of them has lost its claim, and stays. */
+TEST(few_parts_share_a_commit)
+{
+    enum { PARENTS = 3 };
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op parents[PARENTS];
+    struct family f[PARENTS];
+
+    CHECK(s != NULL && sem_init(&few_done, 0, 0) == 0);
+    for (int i = 0; i < PARENTS; i++) {
+        parents[i] = doc_of(STR("envelope"));
+        parents[i].claim_wanted = true;
+        CHECK(accept_doc(s, &parents[i]));
+        family_init(&f[i], &parents[i].task, parents[i].num, 0, 2, 2);
+        f[i].op.op = (struct store_op){ .verb = &offspring_few_verb, .done = on_few_done };
+    }
+    f[1].op.task.claim++;
+    f[1].end.task.claim++;
+    f[0].op.op.next = &f[1].op.op;
+    f[1].op.op.next = &f[2].op.op;
+    writers_submit_always(store_writers(s), &f[0].op.op, &f[2].op.op, PARENTS);
+    for (int i = 0; i < PARENTS; i++)
+        (void)sem_wait(&few_done);
+    for (int i = 0; i < PARENTS; i++) {
+        bool made = i != 1;
+
+        CHECK(f[i].op.op.ok && f[i].op.result == (made ? OFFSPRING_MADE : OFFSPRING_LOST));
+        CHECK(over(s, &parents[i], made ? DOCUMENT_DONE : DOCUMENT_RECEIVED));
+        CHECK(is_progress(s, parents[i].num, made ? 2 : 0, made ? 2 : 0));
+        CHECK(has_exactly(s, parents[i].num, made ? 2 : 0));
+        family_done(&f[i]);
+    }
+    CHECK(all_is_well(s));
+    store_close(s);
+}
+
+/* Who dies with claims at birth loses none: the next process finds the parts. */
+TEST(parts_that_came_claimed_outlive_their_node)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op parent = doc_of(STR("envelope"));
+    AUTO(family_done) struct family f;
+
+    parent.claim_wanted = true;
+    CHECK(s != NULL && accept_doc(s, &parent));
+    family_init(&f, &parent.task, parent.num, 0, 2, 2);
+    for (int i = 0; i < 2; i++)
+        f.op.parts[i].claim_wanted = true;
+    CHECK(family_commit(s, &f) && f.op.result == OFFSPRING_MADE);
+    store_close(s);
+    s = open_store(&h);
+    CHECK(s != NULL && all_is_well(s) && has_exactly(s, parent.num, 2));
+    CHECK(run_children(s, 45) && ask(&h, "SELECT count(*) FROM doc") == 0);
+    store_close(s);
 }
 
 /* proves: PR2 */

@@ -1,4 +1,5 @@
 /* Lines, CSV and XML. */
+#include "core/format/cut.h"
 #include "splitting.h"
 #include "test.h"
 
@@ -180,6 +181,79 @@ TEST(split_stops_what_hurts_a_parser)
     step_run_pieces(&s, buf_view(&in), 4096);
     CHECK(!s.ok && s.failure.code == DEAD_LIMIT);
     CHECK(strstr(s.failure.message, "a tag or a comment is larger than") != NULL);
+}
+
+/* The parts are gathered as they come: their bytes, and how many. */
+static struct buf gathered;
+
+static bool count_part(struct service_io *io, const struct service_part *head,
+                       struct service_failure *ret_failure)
+{
+    (void)head, (void)ret_failure;
+    ((struct service_memory *)io)->part_count++;
+    return true;
+}
+
+static bool gather(struct service_io *io, struct str piece, struct service_failure *ret_failure)
+{
+    (void)io, (void)ret_failure;
+    buf_put(&gathered, piece);
+    return true;
+}
+
+static bool gives_back(const char *yaml, struct str in, size_t parts)
+{
+    AUTO(step_done) struct step s = step_of(&service_split, yaml);
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct service_document d = { 0 };
+    struct service_failure failure;
+    struct service_memory m;
+
+    gathered = (struct buf)BUF_INIT(64 << 20);
+    service_memory_init(&m, &d, in, 1, &a);
+    m.piece = 64 << 10;
+    m.io.part = count_part;
+    m.io.put = gather;
+    bool ok = s.self != NULL && service_run(&service_split, s.self, &m.io, &failure) &&
+              m.part_count == parts && str_eq(buf_view(&gathered), in);
+
+    service_memory_done(&m);
+    buf_done(&gathered);
+    return ok;
+}
+
+/* As many parts as are marked by the first pass, and more than that. */
+TEST(split_gives_the_same_parts_however_many_there_are)
+{
+    AUTO(buf_done) struct buf in = BUF_INIT(64 << 20);
+    size_t n = 0;
+
+    for (; n < CUT_MARKS_MOST; n++)
+        buf_printf(&in, "line %zu\n", n);
+    CHECK(gives_back("split: { lines: 1, most: 1000000 }", buf_view(&in), n));
+    for (; n < CUT_MARKS_MOST + 10; n++)
+        buf_printf(&in, "line %zu\n", n);
+    CHECK(gives_back("split: { lines: 1, most: 1000000 }", buf_view(&in), n));
+}
+
+/* Some parts get another text than the first one: they declare the prefix themselves. */
+TEST(split_adds_to_each_part_what_it_needs)
+{
+    static const struct split_case cases[] = {
+        { "split: { xml: /a/b }", "<a xmlns:p='u'><b>1</b><b xmlns:p='v'>2</b><b>3</b></a>",
+          "<b xmlns:p=\"u\">1</b>|<b xmlns:p='v'>2</b>|<b xmlns:p=\"u\">3</b>" },
+        { "split: { xml: /a/b }", "<a xmlns:p='u'><b xmlns:p='v'>2</b><b>1</b></a>",
+          "<b xmlns:p='v'>2</b>|<b xmlns:p=\"u\">1</b>" },
+        { "split: { xml: /a/b }", "<a xmlns='u'>  <b>1</b> x <bb/> <b/></a>  ",
+          "<b xmlns=\"u\">1</b>|<b xmlns=\"u\"/>" },
+        { "split: { csv: 1 }", "h\n1\n\n2\n", "h\n1\n|h\n2\n" },
+        { "split: { lines: 2 }", "\xef\xbb\xbf\n1\n\n2\n3", "1\n\n2\n|3" },
+        { "split: { json: /x }", "\xef\xbb\xbf{\"x\":[1, {\"y\":[2]} ,3 ], \"z\":4}",
+          "1|{\"y\":[2]}|3" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK(split_is(&cases[i]));
 }
 
 int main(void)

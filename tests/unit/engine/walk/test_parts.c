@@ -1,5 +1,6 @@
 /* A step makes documents out of one: chunks, what a second run leaves out, generations. */
 #include "engine/walk/answer_doc.h"
+#include "engine/walk/born.h"
 #include "engine/walk/parts.h"
 
 #include <dirent.h>
@@ -118,6 +119,120 @@ TEST(parts_are_made_in_the_commit_that_ends_their_parent)
     CHECK(children(&s, a.num, &last, &arena) == 3);
     CHECK(last.source.size == 6 && last.receiver != 0 && last.type != 0); /* "three!" */
     arena_done(&arena);
+    scene_close(&s);
+}
+
+/* As on a node with routes, and no document that waits. */
+static void parts_may_begin(struct scene *s)
+{
+    road_use(s->road, s->plan);
+    atomic_store(&s->road->backlog, false);
+}
+
+/* Settles the flight of a parent, and takes the flights that began with it. */
+static size_t settle_and_take(struct scene *s, struct flight *f, int64_t others,
+                              struct flight **ret, size_t most)
+{
+    {
+        OUTBOX(out, s->road);
+
+        settle_flight(f, &out);
+    }
+    for (int64_t until = clock_mono_us() + SECONDS * CLOCK_S; clock_mono_us() < until;) {
+        size_t queued = atomic_load(&s->road->queue.count);
+
+        if (atomic_load(&s->road->flights) == others + (int64_t)queued)
+            return queued > 0 ? road_take(s->road, ret, most) : 0;
+        clock_sleep_us(1000);
+    }
+    return 0;
+}
+
+/* It is as if the claimer had loaded it from the store. */
+static bool is_as_stored(struct scene *s, struct flight *f)
+{
+    struct document_look look = { .num = f->source.num, .arena = &f->arena };
+    struct flight *loaded = flight_new(road_stock(s->road));
+    const struct document *d = &look.document;
+    struct err err = { 0 };
+
+    require(document_find(s->store, &look, 1, &err) && look.found);
+    loaded->plan = plan_ref(s->plan);
+    flight_fill(loaded, d);
+    flight_begin_run(loaded, d);
+    struct variant *v = &loaded->received;
+    bool same = strcmp(f->id, loaded->id) == 0 && f->has_facts && loaded->has_facts &&
+                str_eq(f->facts.receiver, loaded->facts.receiver) &&
+                str_eq(f->facts.type, loaded->facts.type) &&
+                f->facts.generation == loaded->facts.generation &&
+                f->facts.attribute_count == loaded->facts.attribute_count &&
+                f->seq == loaded->seq && f->child == loaded->child && f->config == loaded->config &&
+                f->gateway == loaded->gateway && f->received_us == loaded->received_us &&
+                variant_load(loaded, v, &err) &&
+                str_eq(buf_view(&f->received.buf), buf_view(&v->buf));
+
+    flight_free(loaded);
+    return same;
+}
+
+TEST(parts_that_have_room_are_claimed_in_the_commit_that_makes_them)
+{
+    struct scene s = scene_open("{ bang: {} }, { cut: {} }, { deliver: out }");
+    struct str body = STR("one\ntwo\nthree");
+    struct accept_op a = accepted(&s, body, true);
+    struct flight *f = flight_of_doc(&s, &a, body), *born[4];
+    struct task task;
+    struct err err = { 0 };
+    size_t count;
+
+    parts_may_begin(&s);
+    CHECK(walk(f) == WALK_ENDS);
+    CHECK(settle_and_take(&s, f, 0, born, 4) == 3 && !atomic_load(&s.road->backlog));
+    CHECK(task_claim(s.store, QUEUE_INTAKE, 1, CLOCK_S, &task, &count, &err) && count == 0);
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(born[i]->was_born && is_as_stored(&s, born[i]));
+        CHECK(task_finish(s.store, &born[i]->settle.task, &(bool){ false }, &err));
+        road_gone(born[i]);
+    }
+    CHECK(road_is_empty(s.road) && atomic_load(&s.road->bytes) == 0);
+    scene_close(&s);
+}
+
+TEST(parts_without_room_wait_in_the_store)
+{
+    struct scene s = scene_open("{ cut: {} }");
+    struct str body = STR("one\ntwo\nthree");
+    struct accept_op a = accepted(&s, body, true);
+    struct flight *f = flight_of_doc(&s, &a, body), *born[4];
+    struct task tasks[4];
+    struct err err = { 0 };
+    size_t count;
+    int64_t others = BORN_FLIGHTS_MOST - 2; /* with the parent there is room for one */
+
+    parts_may_begin(&s);
+    (void)atomic_fetch_add(&s.road->flights, others);
+    CHECK(walk(f) == WALK_ENDS);
+    CHECK(settle_and_take(&s, f, others, born, 4) == 1 && atomic_load(&s.road->backlog));
+    CHECK(task_claim(s.store, QUEUE_INTAKE, 4, CLOCK_S, tasks, &count, &err) && count == 2);
+    CHECK(str_is(buf_view(&born[0]->received.buf), "one"));
+    road_gone(born[0]);
+    CHECK(atomic_load(&s.road->flights) == others);
+    (void)atomic_fetch_sub(&s.road->flights, others);
+    scene_close(&s);
+}
+
+/* The claim of the parent was lost: nothing is made, and the room for flights is free again. */
+TEST(parts_that_are_not_made_leave_their_room)
+{
+    struct scene s = scene_open("{ cut: {} }");
+    struct str body = STR("one\ntwo");
+    struct accept_op a = accepted(&s, body, true);
+    struct flight *f = flight_of_doc(&s, &a, body);
+
+    parts_may_begin(&s);
+    f->settle.task.claim++;
+    CHECK(walk(f) == WALK_ENDS && settles(&s, f));
+    CHECK(atomic_load(&s.road->bytes) == 0 && progress(&s, a.num).made == 0);
     scene_close(&s);
 }
 
