@@ -1,6 +1,7 @@
 #include "engine/walk/caging.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -17,6 +18,7 @@ enum {
     LINE_LEAST = FLIGHTS_MOST / 32,    /* ... and if it is slow */
     LINE_US = 5 * CLOCK_S,             /* of work that may stand in a line */
     GROUP_US = 50 * CLOCK_MS,          /* of work that one thread takes at once */
+    FAST_US = 5 * CLOCK_MS,            /* a step that takes less is fast */
     WAIT_LEAST_US = 1 * CLOCK_S,
     WAIT_MOST_S = 900,
     SMOOTH = 8 /* a new time counts for so much of the estimate */
@@ -40,7 +42,8 @@ struct caging {
     struct pool *pool;
     pthread_mutex_t mutex; /* guards the lines */
     struct line *lines;
-    size_t waiting; /* in all of them */
+    size_t waiting;             /* in all of them */
+    atomic_size_t waiting_fast; /* as of the last change of a line */
     bool closed;
 };
 
@@ -123,6 +126,15 @@ static int64_t line_wait_us(struct line *l)
     return turn - now < WAIT_LEAST_US ? WAIT_LEAST_US : turn - now;
 }
 
+static void note_waiting(struct caging *c)
+{
+    size_t fast = 0;
+
+    for (const struct line *l = c->lines; l != NULL; l = l->next)
+        fast += l->each_us > 0 && l->each_us < FAST_US ? l->count : 0;
+    atomic_store_explicit(&c->waiting_fast, fast, memory_order_relaxed);
+}
+
 static void line_add(struct caging *c, struct line *l, struct flight *f)
 {
     f->next = NULL;
@@ -130,6 +142,7 @@ static void line_add(struct caging *c, struct line *l, struct flight *f)
     l->end = &f->next;
     l->count++;
     c->waiting++;
+    note_waiting(c);
 }
 
 /* A share for each thread, and not more than is done in a moment. */
@@ -151,6 +164,7 @@ static size_t line_take(struct caging *c, struct line *l, struct flight *ret[CAG
         l->end = &l->first;
     l->count -= n;
     c->waiting -= n;
+    note_waiting(c);
     return n;
 }
 
@@ -280,8 +294,14 @@ struct flight *caging_close(struct caging *c)
             c->calls.stop(l->step->cage); /* its threads come back with what was not run */
     }
     c->waiting = 0;
+    note_waiting(c);
     (void)pthread_mutex_unlock(&c->mutex);
     return all;
+}
+
+size_t caging_waiting_fast(struct caging *c)
+{
+    return atomic_load_explicit(&c->waiting_fast, memory_order_relaxed);
 }
 
 void caging_stop(struct caging *c)

@@ -238,6 +238,48 @@ TEST(those_that_are_sent_away_have_a_turn_each)
     caged_close(&c);
 }
 
+/* One has run and taken so long, one runs, one waits: how many count as waiting for a fast step. */
+static size_t counted_after(struct caged_scene *c, int64_t work_us)
+{
+    struct flight *all[3];
+    int64_t wait_us;
+
+    gone_on = 0;
+    gate_set(false, CAGE_DONE, 0);
+    for (int i = 0; i < 3; i++)
+        all[i] = waiting_flight(c);
+    require(caging_put(all[0], &wait_us) && gate_reaches(&gate.inside, 1));
+    require(caging_put(all[1], &wait_us) && caging_waiting_fast(c->own) == 0);
+    clock_sleep_us(work_us);
+    gate_let_one();
+    require(all_went_on(1) && gate_reaches(&gate.inside, 1) && caging_put(all[2], &wait_us));
+    size_t counted = caging_waiting_fast(c->own);
+
+    gate_set(true, CAGE_DONE, 0);
+    require(all_went_on(3) && caging_waiting_fast(c->own) == 0);
+    for (int i = 0; i < 3; i++) {
+        step_drop(all[i]);
+        scene_end(all[i]);
+    }
+    return counted;
+}
+
+/* A gateway that sends more than a fast step takes is slowed down; a slow step is no reason. */
+TEST(who_waits_for_a_fast_step_makes_the_node_busy)
+{
+    struct caged_scene c =
+        caged_open("{ caged: { limits: { concurrency: 1 } } }, { deliver: out }");
+    size_t counted = 0;
+
+    CHECK(counted_after(&c, 50 * CLOCK_MS) == 0);
+    /* On a busy machine it may be slow now and then. */
+    for (int64_t until = clock_mono_us() + SECONDS * CLOCK_S;
+         counted == 0 && clock_mono_us() < until;)
+        counted = counted_after(&c, 0);
+    CHECK(counted == 1);
+    caged_close(&c);
+}
+
 /* A thread takes one group and queues up again: a busy step cannot keep all of them. */
 TEST(a_busy_step_leaves_threads_to_others)
 {
