@@ -1,4 +1,4 @@
-/* keeper_word.h - what a keeper and its callers say to each other.
+/* keeper_word.h - what a keeper, or a mould, and its callers say to each other.
  *
  * A request is one message with KEEPER_FDS descriptors: the socket of the new process, its page of
  * progress (progress.h), and the keeper's end of its leash.  Over the leash the keeper sends two

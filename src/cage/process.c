@@ -70,7 +70,8 @@ static void set_idle_limit(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &idle, sizeof idle);
 }
 
-static bool open_process(struct process *p, struct err *err)
+/* mould NULL: the keeper executes it. */
+static bool open_process(struct process *p, const struct process *mould, struct err *err)
 {
     AUTO_FD page = -1;
     int ends[2];
@@ -82,7 +83,8 @@ static bool open_process(struct process *p, struct err *err)
         return err_set(err, ERR_TRANSIENT, errno, "socketpair: %s", strerror(errno));
     p->fd = ends[0];
     set_idle_limit(ends[1]);
-    bool started = keeper_start(ends[1], page, &p->leash, err);
+    bool started = mould == NULL ? keeper_start(ends[1], page, &p->leash, err)
+                                 : keeper_copy(mould->fd, ends[1], page, &p->leash, err);
 
     (void)close(ends[1]);
     if (started)
@@ -108,14 +110,15 @@ static bool send_all(struct process *p, struct str bytes, int64_t until_us)
 }
 
 static bool send_recipe(struct process *p, const struct cage_recipe *recipe,
-                        const struct cage_limits *limits, int64_t until_us)
+                        const struct cage_limits *limits, bool mould, int64_t until_us)
 {
     AUTO(buf_done) struct buf out = BUF_INIT(FRAME_WHOLE_MOST * 2);
     int64_t often = limits->share > 0 ? LARGE_SHARES : 1;
     const struct frame_setup setup = { .time_us = limits->time_us * often,
                                        .memory = limits->memory,
                                        .output = limits->output,
-                                       .documents = PROCESS_DOCUMENTS_MOST };
+                                       .documents = PROCESS_DOCUMENTS_MOST,
+                                       .mould = mould };
     struct str rest = recipe->options;
     size_t begun = frame_begin(&out, FRAME_SETUP);
 
@@ -164,7 +167,7 @@ static enum frame_take next_frame(struct process *p, struct frame *ret)
     return got;
 }
 
-static bool await_ready(struct process *p, int64_t until_us, struct err *err)
+static bool await_ready(struct process *p, int64_t until_us, bool *ret_is_mould, struct err *err)
 {
     struct verdict clean;
     struct frame f;
@@ -175,6 +178,7 @@ static bool await_ready(struct process *p, int64_t until_us, struct err *err)
         if (got == FRAME_MALFORMED || left <= 0 || receive(p, left, 0) == 0)
             return err_set(err, ERR_TRANSIENT, 0, "the process did not start");
     }
+    *ret_is_mould = f.kind == FRAME_READY && f.last;
     if (f.kind == FRAME_READY)
         return true;
     if (f.kind != FRAME_REFUSED)
@@ -184,10 +188,8 @@ static bool await_ready(struct process *p, int64_t until_us, struct err *err)
     return err_set(err, f.last ? ERR_CONFIG : ERR_TRANSIENT, 0, "%s", clean.message);
 }
 
-bool process_start(const struct cage_recipe *recipe, const struct cage_limits *limits,
-                   struct process **ret, struct err *err)
+static struct process *process_new(void)
 {
-    int64_t until_us = clock_mono_us() + START_US;
     struct process *p = xmalloc(sizeof *p);
 
     /* Without clearing `in`: pages that are not used take no memory. */
@@ -196,19 +198,55 @@ bool process_start(const struct cage_recipe *recipe, const struct cage_limits *l
     p->has_clock = p->deaf = false;
     p->served = 0;
     p->at = p->len = 0;
-    bool ok = open_process(p, err);
+    return p;
+}
+
+static bool process_begun(struct process *p, bool ok, struct process **ret)
+{
+    if (ok)
+        *ret = p;
+    else
+        process_free(p);
+    return ok;
+}
+
+static bool execute_process(const struct cage_recipe *recipe, const struct cage_limits *limits,
+                            bool mould, struct process **ret, bool *ret_is_mould, struct err *err)
+{
+    int64_t until_us = clock_mono_us() + START_US;
+    struct process *p = process_new();
+    bool ok = open_process(p, NULL, err);
 
     if (ok) {
         /* A process that ends while it is sent its recipe may have said why. */
-        (void)send_recipe(p, recipe, limits, until_us);
-        ok = await_ready(p, until_us, err);
+        (void)send_recipe(p, recipe, limits, mould, until_us);
+        ok = await_ready(p, until_us, ret_is_mould, err);
     }
-    if (!ok) {
-        process_free(p);
-        return false;
-    }
-    *ret = p;
-    return true;
+    return process_begun(p, ok, ret);
+}
+
+bool process_start(const struct cage_recipe *recipe, const struct cage_limits *limits,
+                   struct process **ret, struct err *err)
+{
+    bool is_mould;
+
+    return execute_process(recipe, limits, false, ret, &is_mould, err);
+}
+
+bool process_start_mould(const struct cage_recipe *recipe, const struct cage_limits *limits,
+                         struct process **ret, bool *ret_is_mould, struct err *err)
+{
+    return execute_process(recipe, limits, true, ret, ret_is_mould, err);
+}
+
+bool process_copy(const struct process *mould, struct process **ret, struct err *err)
+{
+    int64_t until_us = clock_mono_us() + START_US;
+    struct process *p = process_new();
+    bool is_mould;
+    bool ok = open_process(p, mould, err) && await_ready(p, until_us, &is_mould, err);
+
+    return process_begun(p, ok, ret);
 }
 
 void process_free(struct process *p)
@@ -224,9 +262,9 @@ void process_free(struct process *p)
     free(p);
 }
 
-int64_t process_served(const struct process *p)
+bool process_lasts(const struct process *p, size_t next)
 {
-    return p->served;
+    return p->served + (int64_t)next <= PROCESS_DOCUMENTS_MOST;
 }
 
 enum { STATUS_MOST = 16 << 10 };

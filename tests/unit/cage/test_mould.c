@@ -1,0 +1,153 @@
+/* test_mould.c - processes that are copies of one that made the step. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "cage/cage.h"
+#include "cage_fixture.h"
+#include "test.h"
+
+enum { LONG = 60 * CLOCK_S };
+
+/* ---- moulds ---- */
+
+struct maker {
+    int made, serves; /* ids of processes; 0: it did not run */
+};
+
+static struct maker ask_maker(struct cage *c)
+{
+    struct maker m = { 0 };
+    FIXTURE_JOBS(j);
+
+    fixture_add(j, STR("maker"));
+    cage_run(c, j->jobs, 1);
+    if (j->jobs[0].result == CAGE_DONE) {
+        char *rest = j->memory[0].out.ptr;
+
+        m.made = (int)strtol(rest, &rest, 10);
+        m.serves = (int)strtol(rest, NULL, 10);
+    }
+    fixture_done(j);
+    return m;
+}
+
+static void let_it_abort(struct cage *c)
+{
+    FIXTURE_JOBS(j);
+
+    fixture_add(j, STR("abort"));
+    cage_run(c, j->jobs, 1);
+    CHECK(j->jobs[0].result == CAGE_DIED);
+    fixture_done(j);
+}
+
+/* A process without a parent may stay as a zombie for a while. */
+static bool is_there(int pid)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(4096);
+    char path[64];
+    struct err err;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    if (!file_read_whole(AT_FDCWD, path, &text, &err))
+        return false;
+    const char *name_end = strrchr(text.ptr, ')');
+
+    return name_end != NULL && name_end[2] != 'Z' && name_end[2] != 'X';
+}
+
+static void await_end(int pid)
+{
+    for (int64_t until = clock_mono_us() + LONG; is_there(pid) && clock_mono_us() < until;)
+        (void)usleep(1000);
+    CHECK(!is_there(pid));
+}
+
+TEST(processes_are_copies_of_one_that_made_the_step)
+{
+    struct cage *c = fixture_cage(1, LONG);
+    struct maker first = ask_maker(c), same = ask_maker(c);
+
+    CHECK(first.made > 0 && first.serves != first.made && same.serves == first.serves);
+    let_it_abort(c);
+    struct maker next = ask_maker(c);
+
+    CHECK(next.made == first.made && next.serves != first.serves);
+    CHECK(is_there(next.made) && is_there(next.serves) && !is_there(first.serves));
+    cage_free(c);
+    CHECK(!is_there(next.made) && !is_there(next.serves));
+}
+
+/* A service that does not say that it may be copied. */
+TEST(a_step_that_is_not_copied_is_made_by_each_process)
+{
+    struct cage *c = fixture_cage_of("alone", 1, LONG);
+    struct maker first = ask_maker(c);
+
+    CHECK(first.made > 0 && first.made == first.serves);
+    let_it_abort(c);
+    struct maker next = ask_maker(c);
+
+    CHECK(next.made == next.serves && next.made != first.made);
+    cage_free(c);
+    CHECK(!is_there(next.made));
+}
+
+/* Its copies die with it; the next document has another one. */
+TEST(a_mould_that_dies_costs_nothing)
+{
+    struct cage *c = fixture_cage(1, LONG);
+    struct maker first = ask_maker(c);
+
+    CHECK(kill(first.made, SIGKILL) == 0);
+    await_end(first.serves);
+    struct maker next = ask_maker(c);
+
+    CHECK(next.serves > 0 && next.serves != first.serves);
+    let_it_abort(c);
+    next = ask_maker(c);
+    CHECK(next.made > 0 && next.made != first.made && !is_there(first.serves) &&
+          !is_there(first.made));
+    cage_free(c);
+    CHECK(!is_there(next.made) && !is_there(next.serves));
+}
+
+/* NULL if one did not run. */
+static void *ask_makers(void *cage)
+{
+    void *all = cage;
+
+    for (int i = 0; i < 20; i++) {
+        if (ask_maker(cage).serves == 0)
+            all = NULL;
+        if (i % 5 == 4)
+            let_it_abort(cage);
+    }
+    return all;
+}
+
+TEST(several_threads_start_copies)
+{
+    struct cage *c = fixture_cage(4, LONG);
+    pthread_t threads[4];
+
+    for (size_t i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, ask_makers, c) == 0);
+    for (size_t i = 0; i < 4; i++) {
+        void *all = NULL;
+
+        CHECK(pthread_join(threads[i], &all) == 0 && all != NULL);
+    }
+    cage_free(c);
+}
+
+int main(int argc, char **argv)
+{
+    if (cage_main_is(argc, argv))
+        return cage_main(argc, argv, &fixture_connectors);
+    return test_main();
+}
