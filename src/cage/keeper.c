@@ -212,6 +212,13 @@ bool keeper_copy(int mould, int socket, int page, struct leash *ret, struct err 
     return start_by(mould, socket, page, ret, err);
 }
 
+void leash_lower(const struct leash *l)
+{
+    const char word = KEEPER_LOWER;
+
+    (void)send(l->fd, &word, sizeof word, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 bool leash_pull(struct leash *l, int *ret_status)
 {
     struct keeper_word word;

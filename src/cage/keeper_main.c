@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -189,11 +190,24 @@ static void fill_poll(struct keeper_state *k)
             (struct pollfd){ .fd = k->kept[i].killed ? -1 : k->kept[i].leash, .events = POLLIN };
 }
 
+/* False: its end has come. */
+static bool hear_leash(const struct kept_process *p)
+{
+    const struct sched_param none = { 0 };
+    char word;
+
+    if (recv(p->leash, &word, sizeof word, MSG_DONTWAIT) != (ssize_t)sizeof word ||
+        word != KEEPER_LOWER)
+        return false;
+    (void)sched_setscheduler(p->pid, SCHED_IDLE, &none); /* a courtesy, as its nice value */
+    return true;
+}
+
 /* Children have not been waited for, so an id is still that of the process. */
-static void kill_loose(struct keeper_state *k, size_t polled)
+static void hear_leashes(struct keeper_state *k, size_t polled)
 {
     for (size_t i = 0; i < polled; i++)
-        if (k->poll[i + 2].revents != 0 && !k->kept[i].killed) {
+        if (k->poll[i + 2].revents != 0 && !k->kept[i].killed && !hear_leash(&k->kept[i])) {
             (void)kill(k->kept[i].pid, SIGKILL);
             k->kept[i].killed = true;
         }
@@ -221,7 +235,7 @@ int keeper_loop(const struct keeper_calls *calls)
             return 1;
         if (ready == 0 && polled == 0)
             return 0;
-        kill_loose(&k, polled);
+        hear_leashes(&k, polled);
         if (k.poll[1].revents != 0)
             reap(&k);
         if (k.poll[0].revents != 0 && !hear_request(&k))

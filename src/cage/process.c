@@ -42,7 +42,8 @@ struct process {
     clockid_t clock; /* its processor time */
     bool has_clock;
     int64_t served;
-    bool deaf; /* it has closed its end: nothing is sent any more */
+    bool deaf;    /* it has closed its end: nothing is sent any more */
+    bool lowered; /* it runs only when nobody else does: see lower_slow() */
     size_t at, len;
     char in[IN_ROOM];
 };
@@ -195,7 +196,7 @@ static struct process *process_new(void)
     /* Without clearing `in`: pages that are not used take no memory. */
     p->fd = p->leash.fd = -1;
     p->page = NULL;
-    p->has_clock = p->deaf = false;
+    p->has_clock = p->deaf = p->lowered = false;
     p->served = 0;
     p->at = p->len = 0;
     return p;
@@ -264,7 +265,7 @@ void process_free(struct process *p)
 
 bool process_lasts(const struct process *p, size_t next)
 {
-    return p->served + (int64_t)next <= PROCESS_DOCUMENTS_MOST;
+    return !p->lowered && p->served + (int64_t)next <= PROCESS_DOCUMENTS_MOST;
 }
 
 enum { STATUS_MOST = 16 << 10 };
@@ -360,8 +361,20 @@ static int64_t job_time(const struct cage_limits *l, const struct talk *t, size_
     return bytes > 0 ? l->time_us * (1 + bytes / l->share) : l->time_us;
 }
 
+/* The kernel does not interrupt a process at once for one that wakes up, whatever their nice
+ * values: on all cores, loops would make every thread of the node wait for some milliseconds each
+ * time. Whom SCHED_IDLE holds is interrupted at once.  It may starve on a busy machine, so it is
+ * only for those that take long. */
+static void lower_slow(struct process *p, int64_t cpu_us, int64_t time_us)
+{
+    if (p->lowered || cpu_us < time_us / LOOKS)
+        return;
+    leash_lower(&p->leash);
+    p->lowered = true;
+}
+
 /* How long to wait for the process before the next look; 0: its time is over. */
-static int64_t watch_look(struct stopwatch *w, const struct process *p, const struct talk *t)
+static int64_t watch_look(struct stopwatch *w, struct process *p, const struct talk *t)
 {
     int64_t now_us = clock_mono_us(), look = w->limits->time_us / LOOKS + 1;
 
@@ -371,10 +384,13 @@ static int64_t watch_look(struct stopwatch *w, const struct process *p, const st
     w->io_us = t->io_us;
     int64_t used = now_us - w->from_us, time_us = job_time(w->limits, t, w->job);
 
-    if (used < time_us)
-        return look < time_us - used ? look : time_us - used;
+    if (used < time_us / LOOKS)
+        return time_us / LOOKS - used + 1;
     int64_t cpu = p->has_clock ? process_cpu_us(p) - w->cpu_us : used;
 
+    lower_slow(p, cpu, time_us);
+    if (used < time_us)
+        return look < time_us - used ? look : time_us - used;
     if (cpu >= time_us || used >= 2 * time_us)
         return 0;
     return look < 2 * time_us - used ? look : 2 * time_us - used;

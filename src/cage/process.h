@@ -4,6 +4,8 @@
  *
  * Time        A document has `time_us` of processor time, and twice of it by the clock, for a
  *             machine that is busy.  The time that the caller's own io takes does not count.
+ *             Who has used an eighth of it goes on when nobody else has something to do, and serves
+ *             nothing after that document.
  * Attribution The process says which document it works on (progress.h).  When it dies or has to be
  *             killed, that one pays; those whose answers have not come are as if they had not been
  *             sent.

@@ -61,6 +61,21 @@ static bool act_maker(struct fixture_step *s, struct service_io *io, struct str 
     return io->put(io, str_of(text), f);
 }
 
+/* Computes for a while. */
+static bool act_burn(struct fixture_step *s, struct service_io *io, struct str in,
+                     struct service_failure *f)
+{
+    struct timespec now, end;
+
+    (void)s;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    end.tv_nsec += 400 * 1000 * 1000;
+    do
+        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    while ((now.tv_sec - end.tv_sec) * 1000000000 + now.tv_nsec < end.tv_nsec);
+    return io->put(io, in, f);
+}
+
 static bool act_facts(struct fixture_step *s, struct service_io *io, struct str in,
                       struct service_failure *f)
 {
@@ -304,6 +319,7 @@ static const struct {
     ACT(echo),
     ACT(text),
     ACT(maker),
+    ACT(burn),
     ACT(facts),
     ACT(fail),
     ACT(none),

@@ -1,6 +1,7 @@
-/* test_mould.c - processes that are copies of one that made the step. */
+/* test_mould.c - processes that are copies of one that made the step, and one that takes long. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 #include "base/auto.h"
@@ -10,7 +11,7 @@
 #include "cage_fixture.h"
 #include "test.h"
 
-enum { LONG = 60 * CLOCK_S };
+enum { LONG = 60 * CLOCK_S, SHORT = CLOCK_S };
 
 /* ---- moulds ---- */
 
@@ -142,6 +143,61 @@ TEST(several_threads_start_copies)
 
         CHECK(pthread_join(threads[i], &all) == 0 && all != NULL);
     }
+    cage_free(c);
+}
+
+/* ---- one that takes long ---- */
+
+struct burning {
+    struct cage *cage;
+    _Atomic bool over;
+};
+
+static void *burn_one(void *arg)
+{
+    struct burning *b = arg;
+    FIXTURE_JOBS(j);
+
+    fixture_add(j, STR("burn"));
+    cage_run(b->cage, j->jobs, 1);
+    fixture_done(j);
+    b->over = true;
+    return NULL;
+}
+
+/* Whether the process was lowered while it worked; on a busy machine its time may be over before.
+ */
+static bool was_lowered(struct cage *c, int process)
+{
+    struct burning b = { .cage = c };
+    pthread_t thread;
+    bool seen = false;
+
+    if (pthread_create(&thread, NULL, burn_one, &b) != 0)
+        return false;
+    while (!b.over) {
+        seen = seen || sched_getscheduler(process) == SCHED_IDLE;
+        (void)usleep(1000);
+    }
+    (void)pthread_join(thread, NULL);
+    return seen;
+}
+
+/* proves: PR8 */
+TEST(one_that_takes_long_makes_way_for_others)
+{
+    struct cage *c = fixture_cage(1, SHORT);
+    bool lowered = false;
+
+    for (int64_t until = clock_mono_us() + LONG; !lowered && clock_mono_us() < until;) {
+        struct maker first = ask_maker(c);
+
+        lowered = was_lowered(c, first.serves);
+        struct maker next = ask_maker(c); /* nobody else has to run so slowly */
+
+        CHECK(!lowered || (next.serves > 0 && next.serves != first.serves));
+    }
+    CHECK(lowered);
     cage_free(c);
 }
 
