@@ -388,7 +388,8 @@ static int64_t watch_look(struct stopwatch *w, struct process *p, const struct t
         return time_us / LOOKS - used + 1;
     int64_t cpu = p->has_clock ? process_cpu_us(p) - w->cpu_us : used;
 
-    lower_slow(p, cpu, time_us);
+    if (w->limits->share == 0)
+        lower_slow(p, cpu, time_us);
     if (used < time_us)
         return look < time_us - used ? look : time_us - used;
     if (cpu >= time_us || used >= 2 * time_us)
