@@ -355,8 +355,10 @@ static bool start_another(struct cage *c, struct process **ret, struct err *err)
 
 /* True: the jobs have their results.  False: the process was gone before, another one has to run
  * them.  *p is NULL if it is gone. */
-static bool cage_run_in(struct cage *c, struct process **p, struct cage_job *jobs, size_t count)
+static bool cage_run_in(struct cage *c, struct process **p, struct cage_job *jobs, size_t count,
+                        int64_t from_us)
 {
+    jobs[0].waited_us = clock_mono_us() - from_us;
     enum process_state state = process_run(*p, jobs, count, &c->limits, &c->stopped);
 
     if (state == PROCESS_ALIVE) {
@@ -391,16 +393,17 @@ void cage_stop(struct cage *c)
 
 void cage_run(struct cage *c, struct cage_job *jobs, size_t count)
 {
+    int64_t from_us = clock_mono_us();
     struct process *p = cage_borrow(c);
     struct err err = { 0 };
 
-    require(count <= CAGE_JOBS_MOST);
+    require(count > 0 && count <= CAGE_JOBS_MOST);
     cage_retire(&p, count);
     /* A process that was idle may have ended meanwhile; a new one has no excuse. */
-    if (p == NULL || !cage_run_in(c, &p, jobs, count)) {
+    if (p == NULL || !cage_run_in(c, &p, jobs, count, from_us)) {
         if (!start_another(c, &p, &err)) {
             process_blame_start(jobs, count, &err);
-        } else if (!cage_run_in(c, &p, jobs, count)) {
+        } else if (!cage_run_in(c, &p, jobs, count, from_us)) {
             (void)err_set(&err, ERR_TRANSIENT, 0, "its process ended at once");
             process_blame_start(jobs, count, &err);
         }

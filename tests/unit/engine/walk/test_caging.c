@@ -20,6 +20,7 @@ static struct gate {
     size_t largest; /* group */
     enum cage_result result;
     int times; /* that it is the result; then CAGE_DONE */
+    int64_t waited_us;
 } gate = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static void gate_set(bool open, enum cage_result result, int times)
@@ -60,6 +61,7 @@ static void play_cage(struct cage *c, struct cage_job *jobs, size_t count)
     while (!gate.open && gate.let == 0)
         (void)pthread_cond_wait(&gate.changed, &gate.mutex);
     gate.let -= gate.let > 0;
+    jobs[0].waited_us = gate.waited_us;
     for (size_t i = 0; i < count; i++)
         play_job(&jobs[i]);
     gate.inside--;
@@ -276,6 +278,24 @@ TEST(who_waits_for_a_fast_step_makes_the_node_busy)
     for (int64_t until = clock_mono_us() + SECONDS * CLOCK_S;
          counted == 0 && clock_mono_us() < until;)
         counted = counted_after(&c, 0);
+    CHECK(counted == 1);
+    caged_close(&c);
+}
+
+/* The first document of a step waits for its process to start, which takes long; the next do not.
+ */
+TEST(a_start_does_not_make_a_step_slow)
+{
+    struct caged_scene c =
+        caged_open("{ caged: { limits: { concurrency: 1 } } }, { deliver: out }");
+
+    gate.waited_us = 50 * CLOCK_MS;
+    size_t counted = 0;
+
+    for (int64_t until = clock_mono_us() + SECONDS * CLOCK_S;
+         counted == 0 && clock_mono_us() < until;)
+        counted = counted_after(&c, 50 * CLOCK_MS);
+    gate.waited_us = 0;
     CHECK(counted == 1);
     caged_close(&c);
 }
