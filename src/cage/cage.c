@@ -48,6 +48,7 @@ struct cage {
     bool has_place;        /* among the moulds, also while it starts */
     int64_t mould_used_us;
     _Atomic bool stopped;
+    _Atomic bool suspected; /* its last document used up its budget */
     bool conceals;
     pthread_cond_t freed;
 };
@@ -353,14 +354,25 @@ static bool start_another(struct cage *c, struct process **ret, struct err *err)
 
 /* ---- runs ---- */
 
+static void cage_judge(struct cage *c, const struct cage_job *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].result == CAGE_DONE)
+            c->suspected = false;
+        else if (jobs[i].result == CAGE_FAILED && jobs[i].failure.code == DEAD_BUDGET)
+            c->suspected = true;
+}
+
 /* True: the jobs have their results.  False: the process was gone before, another one has to run
  * them.  *p is NULL if it is gone. */
 static bool cage_run_in(struct cage *c, struct process **p, struct cage_job *jobs, size_t count,
                         int64_t from_us)
 {
     jobs[0].waited_us = clock_mono_us() - from_us;
+    process_suspect(*p, c->suspected);
     enum process_state state = process_run(*p, jobs, count, &c->limits, &c->stopped);
 
+    cage_judge(c, jobs, count);
     if (state == PROCESS_ALIVE) {
         if (jobs[0].ret_memory != NULL)
             *jobs[0].ret_memory = process_memory(*p);

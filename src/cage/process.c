@@ -28,7 +28,8 @@
 enum {
     IN_ROOM = FRAME_WHOLE_MOST * 2,
     START_US = 60 * CLOCK_S, /* a start takes milliseconds, and much longer on a busy machine */
-    LOOKS = 8,               /* how often the time of a document is looked at */
+    LOOKS = 8,               /* how often the time of a document is looked at ... */
+    LOOKS_SUSPECTED = 64,    /* ... of a step whose last document did not end */
     STOP_LOOK_US = 200 * CLOCK_MS, /* how often it is asked whether to stop */
     LARGE_SHARES = 64              /* of time, that a document has on average at most: 1 GiB */
 };
@@ -44,6 +45,7 @@ struct process {
     int64_t served;
     bool deaf;    /* it has closed its end: nothing is sent any more */
     bool lowered; /* it runs only when nobody else does: see lower_slow() */
+    int64_t looks;
     size_t at, len;
     char in[IN_ROOM];
 };
@@ -198,6 +200,7 @@ static struct process *process_new(void)
     p->page = NULL;
     p->has_clock = p->deaf = p->lowered = false;
     p->served = 0;
+    p->looks = LOOKS;
     p->at = p->len = 0;
     return p;
 }
@@ -367,7 +370,7 @@ static int64_t job_time(const struct cage_limits *l, const struct talk *t, size_
  * only for those that take long. */
 static void lower_slow(struct process *p, int64_t cpu_us, int64_t time_us)
 {
-    if (p->lowered || cpu_us < time_us / LOOKS)
+    if (p->lowered || cpu_us < time_us / p->looks)
         return;
     leash_lower(&p->leash);
     p->lowered = true;
@@ -376,7 +379,7 @@ static void lower_slow(struct process *p, int64_t cpu_us, int64_t time_us)
 /* How long to wait for the process before the next look; 0: its time is over. */
 static int64_t watch_look(struct stopwatch *w, struct process *p, const struct talk *t)
 {
-    int64_t now_us = clock_mono_us(), look = w->limits->time_us / LOOKS + 1;
+    int64_t now_us = clock_mono_us(), look = w->limits->time_us / p->looks + 1;
 
     if (current_job(p, t) > w->job) /* an honest count never goes back */
         watch_restart(w, p, t, now_us);
@@ -384,8 +387,8 @@ static int64_t watch_look(struct stopwatch *w, struct process *p, const struct t
     w->io_us = t->io_us;
     int64_t used = now_us - w->from_us, time_us = job_time(w->limits, t, w->job);
 
-    if (used < time_us / LOOKS)
-        return time_us / LOOKS - used + 1;
+    if (used < time_us / p->looks)
+        return time_us / p->looks - used + 1;
     int64_t cpu = p->has_clock ? process_cpu_us(p) - w->cpu_us : used;
 
     if (w->limits->share == 0)
@@ -452,6 +455,11 @@ static enum process_end converse(struct process *p, struct talk *t,
             return t->broken != NULL ? END_BROKEN : END_OUTPUT;
     }
     return END_NONE;
+}
+
+void process_suspect(struct process *p, bool suspected)
+{
+    p->looks = suspected ? LOOKS_SUSPECTED : LOOKS;
 }
 
 static int64_t count_sent(const struct talk *t)

@@ -5,7 +5,7 @@
  * Time        A document has `time_us` of processor time, and twice of it by the clock, for a
  *             machine that is busy.  The time that the caller's own io takes does not count.
  *             Who has used an eighth of it goes on when nobody else has something to do, and serves
- *             nothing after that document.
+ *             nothing after that document; one that is suspected, after a 64th.
  * Attribution The process says which document it works on (progress.h).  When it dies or has to be
  *             killed, that one pays; those whose answers have not come are as if they had not been
  *             sent.
@@ -45,6 +45,9 @@ bool process_lasts(const struct process *p, size_t next);
 
 /* The most memory that it has had, in bytes; 0: this machine does not tell. */
 int64_t process_memory(const struct process *p);
+
+/* The last document of its step used up its budget. */
+void process_suspect(struct process *p, bool suspected);
 
 enum process_state {
     PROCESS_ALIVE,

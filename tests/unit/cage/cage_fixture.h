@@ -19,6 +19,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "cage/cage.h"
 #include "cage/cage_main.h"
 #include "cage/frame.h"
@@ -61,15 +62,17 @@ static bool act_maker(struct fixture_step *s, struct service_io *io, struct str 
     return io->put(io, str_of(text), f);
 }
 
-/* Computes for a while. */
+/* `burn MS`: computes for so long. */
 static bool act_burn(struct fixture_step *s, struct service_io *io, struct str in,
                      struct service_failure *f)
 {
     struct timespec now, end;
+    uint64_t ms = 0;
 
     (void)s;
+    (void)str_to_u64(str_from(in, sizeof "burn " - 1), &ms);
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-    end.tv_nsec += 400 * 1000 * 1000;
+    end.tv_nsec += (long)ms * 1000 * 1000;
     do
         (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     while ((now.tv_sec - end.tv_sec) * 1000000000 + now.tv_nsec < end.tv_nsec);
@@ -498,6 +501,28 @@ __attribute__((unused)) static struct cage *fixture_cage_of(const char *service,
 __attribute__((unused)) static struct cage *fixture_cage(int64_t concurrency, int64_t time_us)
 {
     return fixture_cage_of("does", concurrency, time_us);
+}
+
+/* The value of a metric, by its name. */
+struct cage_metric {
+    const char *name;
+    int64_t value;
+};
+
+static void see_metric(void *arg, const struct metric *m, int64_t value)
+{
+    struct cage_metric *w = arg;
+
+    if (strcmp(m->name, w->name) == 0)
+        w->value = value;
+}
+
+__attribute__((unused)) static int64_t metric_now(const char *name)
+{
+    struct cage_metric w = { .name = name };
+
+    metrics_each(see_metric, &w);
+    return w.value;
 }
 
 /* Documents in memory, and what became of them. */
