@@ -8,6 +8,9 @@
  *   (2) over all cages, at most IDLE_MOST processes are idle: the one that is idle for the longest
  *       time goes first.
  *   (3) who waits for a process is woken when one of its cage becomes free or ends.
+ *   (4) over all cages there are at most MOULDS_MOST moulds.  A cage that finds no room for one
+ *       does without.  A mould ends only while nobody of its cage is busy, or by the one who is:
+ *       so whoever is busy may use it without the lock.
  */
 #include "cage/cage.h"
 
@@ -25,6 +28,7 @@
 
 enum {
     IDLE_MOST = 128,
+    MOULDS_MOST = 128,
     CONCURRENCY_MOST = 256,
     /* A little before the process ends by itself. */
     IDLE_US = PROCESS_IDLE_US - 5 * CLOCK_S
@@ -40,7 +44,11 @@ struct cage {
     struct cage_recipe recipe;
     struct cage_limits limits;
     size_t concurrency, busy, idle;
+    struct process *mould; /* makes the others; NULL: there is none */
+    bool has_place;        /* among the moulds, also while it starts */
+    int64_t mould_used_us;
     _Atomic bool stopped;
+    _Atomic bool suspected; /* its last document used up its budget */
     bool conceals;
     pthread_cond_t freed;
 };
@@ -49,6 +57,8 @@ static struct {
     pthread_mutex_t lock;
     struct idle idle[IDLE_MOST]; /* the one idle for the longest time first */
     size_t idle_count;
+    struct cage *moulds[MOULDS_MOST]; /* those that have a place */
+    size_t mould_count;
 } pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static int64_t read_processes(void *arg);
@@ -123,6 +133,47 @@ static struct process *idle_expired(int64_t now_us, size_t room)
     return old || pool.idle_count + room > IDLE_MOST ? idle_remove(0) : NULL;
 }
 
+/* ---- moulds; the lock is held ---- */
+
+static bool mould_place(struct cage *c)
+{
+    if (c->has_place || pool.mould_count == MOULDS_MOST)
+        return false;
+    pool.moulds[pool.mould_count++] = c;
+    c->has_place = true;
+    return true;
+}
+
+/* The caller ends it. */
+static struct process *mould_remove(struct cage *c)
+{
+    struct process *p = c->mould;
+    size_t at = 0;
+
+    if (!c->has_place)
+        return NULL;
+    while (pool.moulds[at] != c)
+        at++;
+    pool.moulds[at] = pool.moulds[--pool.mould_count];
+    c->has_place = false;
+    c->mould = NULL;
+    return p;
+}
+
+/* One of a cage that has had no process for a while, or that has none when there is no room. */
+static struct process *mould_expired(int64_t now_us)
+{
+    bool full = pool.mould_count == MOULDS_MOST;
+
+    for (size_t i = 0; i < pool.mould_count; i++) {
+        struct cage *c = pool.moulds[i];
+
+        if (c->busy == 0 && c->idle == 0 && (full || now_us - c->mould_used_us > IDLE_US))
+            return mould_remove(c);
+    }
+    return NULL;
+}
+
 /* ---- ends ---- */
 
 static void end_process(struct process *p)
@@ -134,15 +185,19 @@ static void end_process(struct process *p)
 /* Ends what is idle for too long, of any cage. */
 static void sweep_idle(size_t room)
 {
-    struct process *p;
+    struct process *p, *mould;
 
     do {
+        int64_t now_us = clock_mono_us();
+
         (void)pthread_mutex_lock(&pool.lock);
-        p = idle_expired(clock_mono_us(), room);
+        p = idle_expired(now_us, room);
+        mould = mould_expired(now_us);
         (void)pthread_mutex_unlock(&pool.lock);
         if (p != NULL)
             end_process(p);
-    } while (p != NULL);
+        process_free(mould);
+    } while (p != NULL || mould != NULL);
 }
 
 /* Without this, processes that ended by themselves would count until the next document. */
@@ -159,7 +214,7 @@ void cage_free(struct cage *c)
         const char *lent;
         char *own;
     } service, options;
-    struct process *p;
+    struct process *p, *mould;
 
     if (c == NULL)
         return;
@@ -167,10 +222,12 @@ void cage_free(struct cage *c)
         (void)pthread_mutex_lock(&pool.lock);
         require(c->busy == 0);
         p = idle_of(c);
+        mould = p == NULL ? mould_remove(c) : NULL;
         (void)pthread_mutex_unlock(&pool.lock);
         if (p != NULL)
             end_process(p);
     } while (p != NULL);
+    process_free(mould);
     service.lent = c->recipe.service.ptr;
     options.lent = c->recipe.options.ptr;
     free(service.own);
@@ -213,9 +270,79 @@ static void cage_give_back(struct cage *c, struct process *p)
         end_process(p);
 }
 
+/* ---- starting ---- */
+
+static bool cage_take_place(struct cage *c)
+{
+    (void)pthread_mutex_lock(&pool.lock);
+    bool taken = mould_place(c);
+
+    c->mould_used_us = clock_mono_us();
+    (void)pthread_mutex_unlock(&pool.lock);
+    return taken;
+}
+
+static void cage_set_mould(struct cage *c, struct process *mould)
+{
+    (void)pthread_mutex_lock(&pool.lock);
+    if (mould != NULL)
+        c->mould = mould;
+    else
+        (void)mould_remove(c);
+    (void)pthread_mutex_unlock(&pool.lock);
+}
+
+/* The mould does not answer.  Another thread may be asking it as well: (4). */
+static void cage_drop_mould(struct cage *c)
+{
+    (void)pthread_mutex_lock(&pool.lock);
+    struct process *mould = c->busy == 1 ? mould_remove(c) : NULL;
+
+    (void)pthread_mutex_unlock(&pool.lock);
+    process_free(mould);
+}
+
+/* The first process of a cage: its mould and a copy of it, or one that serves itself if the step
+ * cannot be copied. */
+static bool start_first(struct cage *c, struct process **ret, struct err *err)
+{
+    struct process *p = NULL;
+    bool is_mould = false;
+    bool ok = process_start_mould(&c->recipe, &c->limits, &p, &is_mould, err);
+
+    cage_set_mould(c, is_mould ? p : NULL);
+    if (ok && is_mould)
+        return process_copy(p, ret, err);
+    *ret = p;
+    return ok;
+}
+
+static struct process *mould_of(struct cage *c)
+{
+    (void)pthread_mutex_lock(&pool.lock);
+    struct process *mould = c->mould;
+
+    (void)pthread_mutex_unlock(&pool.lock);
+    return mould;
+}
+
+static bool start_somehow(struct cage *c, struct process **ret, struct err *err)
+{
+    bool taken = cage_take_place(c);
+    struct process *mould = mould_of(c);
+
+    if (taken)
+        return start_first(c, ret, err);
+    if (mould != NULL && process_copy(mould, ret, err))
+        return true;
+    if (mould != NULL)
+        cage_drop_mould(c);
+    return process_start(&c->recipe, &c->limits, ret, err);
+}
+
 static bool start_another(struct cage *c, struct process **ret, struct err *err)
 {
-    if (!process_start(&c->recipe, &c->limits, ret, err)) {
+    if (!start_somehow(c, ret, err)) {
         if (c->conceals && err->kind == ERR_CONFIG)
             (void)err_set(err, ERR_CONFIG, 0, "it cannot be made with the secrets it names");
         return false;
@@ -227,12 +354,25 @@ static bool start_another(struct cage *c, struct process **ret, struct err *err)
 
 /* ---- runs ---- */
 
+static void cage_judge(struct cage *c, const struct cage_job *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].result == CAGE_DONE)
+            c->suspected = false;
+        else if (jobs[i].result == CAGE_FAILED && jobs[i].failure.code == DEAD_BUDGET)
+            c->suspected = true;
+}
+
 /* True: the jobs have their results.  False: the process was gone before, another one has to run
  * them.  *p is NULL if it is gone. */
-static bool cage_run_in(struct cage *c, struct process **p, struct cage_job *jobs, size_t count)
+static bool cage_run_in(struct cage *c, struct process **p, struct cage_job *jobs, size_t count,
+                        int64_t from_us)
 {
+    jobs[0].waited_us = clock_mono_us() - from_us;
+    process_suspect(*p, c->suspected);
     enum process_state state = process_run(*p, jobs, count, &c->limits, &c->stopped);
 
+    cage_judge(c, jobs, count);
     if (state == PROCESS_ALIVE) {
         if (jobs[0].ret_memory != NULL)
             *jobs[0].ret_memory = process_memory(*p);
@@ -244,10 +384,10 @@ static bool cage_run_in(struct cage *c, struct process **p, struct cage_job *job
     return state == PROCESS_GONE;
 }
 
-/* A process serves PROCESS_DOCUMENTS_MOST at most. */
+/* Ends a process that cannot serve so many more. */
 static void cage_retire(struct process **p, size_t next)
 {
-    if (*p == NULL || process_served(*p) + (int64_t)next <= PROCESS_DOCUMENTS_MOST)
+    if (*p == NULL || process_lasts(*p, next))
         return;
     end_process(*p);
     *p = NULL;
@@ -265,16 +405,17 @@ void cage_stop(struct cage *c)
 
 void cage_run(struct cage *c, struct cage_job *jobs, size_t count)
 {
+    int64_t from_us = clock_mono_us();
     struct process *p = cage_borrow(c);
     struct err err = { 0 };
 
-    require(count <= CAGE_JOBS_MOST);
+    require(count > 0 && count <= CAGE_JOBS_MOST);
     cage_retire(&p, count);
     /* A process that was idle may have ended meanwhile; a new one has no excuse. */
-    if (p == NULL || !cage_run_in(c, &p, jobs, count)) {
+    if (p == NULL || !cage_run_in(c, &p, jobs, count, from_us)) {
         if (!start_another(c, &p, &err)) {
             process_blame_start(jobs, count, &err);
-        } else if (!cage_run_in(c, &p, jobs, count)) {
+        } else if (!cage_run_in(c, &p, jobs, count, from_us)) {
             (void)err_set(&err, ERR_TRANSIENT, 0, "its process ended at once");
             process_blame_start(jobs, count, &err);
         }

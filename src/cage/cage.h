@@ -71,6 +71,7 @@ struct cage_job {
     enum cage_result result;
     struct service_failure failure;
     int64_t *ret_memory; /* not NULL: the most that its process has had so far, if it is known */
+    int64_t waited_us;   /* of the first one: until its process was ready */
 };
 
 enum { CAGE_JOBS_MOST = 32 };

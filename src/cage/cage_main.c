@@ -1,4 +1,7 @@
-/* cage_main.c - a process of a cage: reads its recipe, makes its step, locks itself up, serves. */
+/* cage_main.c - a process of a cage: reads its recipe, makes its step, locks itself up, serves.
+ *
+ * A mould does not serve: it starts copies of itself, which lock themselves up and serve.  It never
+ * sees a byte of a document. */
 #include "cage/cage_main.h"
 
 #include <stdio.h>
@@ -8,11 +11,14 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/confine.h"
 #include "cage/inside.h"
 #include "cage/keeper.h"
 #include "cage/keeper_main.h"
+#include "cage/keeper_word.h"
 #include "cage/lock.h"
+#include "cage/process.h"
 #include "core/yaml.h"
 
 bool cage_main_is(int argc, char **argv)
@@ -61,11 +67,11 @@ static bool make_step(const struct connectors *connectors, struct recipe *r,
 }
 
 /* The name that tools show, such as `cage lua`. */
-static void name_process(struct str service)
+static void name_process(const char *kind, struct str service)
 {
     char name[16];
 
-    (void)snprintf(name, sizeof name, "cage %.*s", STR_ARG(service));
+    (void)snprintf(name, sizeof name, "%s %.*s", kind, STR_ARG(service));
     (void)prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 
@@ -77,29 +83,84 @@ static int refuse(struct inside *s, const struct err *err)
     return 1;
 }
 
+static struct progress *take_page(void)
+{
+    void *page = mmap(NULL, PROGRESS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, KEEPER_PAGE, 0);
+
+    (void)close(KEEPER_PAGE);
+    return page == MAP_FAILED ? NULL : page;
+}
+
+/* ---- a step that is made ---- */
+
+struct made {
+    struct inside s;
+    struct str service;
+    const struct service_type *type;
+    void *self;
+};
+
+static int serve_made(struct made *m)
+{
+    struct err err = { 0 };
+
+    if (!lock_up(KEEPER_SOCKET, &m->s.limits, &err))
+        return refuse(&m->s, &err);
+    frame_put(&m->s.out, FRAME_READY, false, STR(""));
+    inside_flush(&m->s);
+    inside_serve(&m->s, m->type, m->self);
+}
+
+_Noreturn static void become_copy(void *arg)
+{
+    struct made *m = arg;
+    struct progress *page = take_page();
+
+    if (page == NULL)
+        _exit(1);
+    inside_move(&m->s, KEEPER_SOCKET, page);
+    name_process("cage", m->service);
+    _exit(serve_made(m));
+}
+
+static int serve_as_mould(struct made *m)
+{
+    const struct keeper_calls calls = { .become = become_copy,
+                                        .arg = m,
+                                        .idle_ms = PROCESS_IDLE_US / CLOCK_MS };
+    struct err err;
+
+    (void)munmap(m->s.progress, PROGRESS_BYTES); /* that of a copy is its own */
+    m->s.progress = NULL;
+#if !KEEPER_SANITIZED
+    (void)confine_calls(&err); /* nothing is executed any more */
+#else
+    (void)err;
+#endif
+    name_process("mould", m->service);
+    frame_put(&m->s.out, FRAME_READY, true, STR(""));
+    inside_flush(&m->s);
+    return keeper_loop(&calls);
+}
+
 static int serve_cage(const struct connectors *connectors)
 {
     static struct recipe r = { .options = BUF_INIT(YAML_BYTES), .arena = ARENA_INIT(YAML_ARENA) };
-    struct progress *page =
-        mmap(NULL, PROGRESS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, KEEPER_PAGE, 0);
-    const struct service_type *type = NULL;
-    static struct inside s;
+    struct progress *page = take_page();
+    static struct made m;
     struct err err = { 0 };
-    void *self = NULL;
 
-    if (page == MAP_FAILED)
+    if (page == NULL)
         return 1;
-    (void)close(KEEPER_PAGE);
     (void)umask(077);
-    inside_init(&s, KEEPER_SOCKET, page);
-    if (!confine_process(&err) || !take_recipe(&s, &r, &err))
-        return refuse(&s, &err);
-    name_process(r.service);
-    if (!make_step(connectors, &r, &type, &self, &err) || !lock_up(KEEPER_SOCKET, &s.limits, &err))
-        return refuse(&s, &err);
-    frame_put(&s.out, FRAME_READY, false, STR(""));
-    inside_flush(&s);
-    inside_serve(&s, type, self);
+    inside_init(&m.s, KEEPER_SOCKET, page);
+    if (!confine_process(&err) || !take_recipe(&m.s, &r, &err))
+        return refuse(&m.s, &err);
+    m.service = r.service;
+    name_process("cage", m.service);
+    if (!make_step(connectors, &r, &m.type, &m.self, &err))
+        return refuse(&m.s, &err);
+    return m.s.limits.mould != 0 && m.type->copied ? serve_as_mould(&m) : serve_made(&m);
 }
 
 int cage_main(int argc, char **argv, const struct connectors *connectors)

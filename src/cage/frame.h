@@ -10,8 +10,8 @@
  *
  * Conversation
  *   caller    SETUP RECIPE...                          once
- *   process   READY or REFUSED
- *   caller    DOCUMENT...                              several before the first answer
+ *   process   READY or REFUSED; READY with FRAME_LAST: it is a mould (process.h), and serves
+ * nothing caller    DOCUMENT...                              several before the first answer
  *   process   for each, in order: (OUT PART NONE NOTE)... then END or FAIL
  *   A DOCUMENT without FRAME_LAST has more bytes than the frame: the process sends WANT, and gets a
  *   PIECE (FRAME_LAST: the last one) or STOP; REWIND before a WANT begins again with the first
@@ -65,6 +65,7 @@ struct frame {
 /* The body of SETUP begins with it. */
 struct frame_setup {
     int64_t time_us, memory, output, documents;
+    int64_t mould; /* 1: be one, if the service is `copied` */
 };
 
 enum frame_take { FRAME_INCOMPLETE, FRAME_TAKEN, FRAME_MALFORMED };

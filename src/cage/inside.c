@@ -28,6 +28,16 @@ void inside_init(struct inside *s, int fd, struct progress *progress)
     require(room);
 }
 
+void inside_move(struct inside *s, int fd, struct progress *progress)
+{
+    s->fd = fd;
+    s->progress = progress;
+    s->at = s->len = 0;
+    s->oldest_us = 0;
+    s->flushed = false;
+    buf_clear(&s->out);
+}
+
 /* ---- the socket ---- */
 
 void inside_flush(struct inside *s)

@@ -25,6 +25,9 @@ struct inside {
 /* Takes its memory now, before limits are set. */
 void inside_init(struct inside *s, int fd, struct progress *progress);
 
+/* In a copy of the process: another socket and page, and nothing of what came before. */
+void inside_move(struct inside *s, int fd, struct progress *progress);
+
 /* The next frame; the process ends when there is none.  The body is lent until the next call. */
 struct frame inside_take(struct inside *s);
 void inside_flush(struct inside *s);

@@ -155,6 +155,12 @@ static bool ask_for_process(const int fds[static KEEPER_FDS], struct err *err)
     return asked;
 }
 
+static bool ask_for_copy(int mould, const int fds[static KEEPER_FDS], struct err *err)
+{
+    return send_request(mould, fds) ||
+           err_set(err, ERR_TRANSIENT, errno, "the mould of a cage: %s", strerror(errno));
+}
+
 static bool hear_word(int fd, struct keeper_word *ret)
 {
     int64_t until = clock_mono_us() + ANSWER_MS * (int64_t)CLOCK_MS;
@@ -174,14 +180,16 @@ static bool hear_word(int fd, struct keeper_word *ret)
     }
 }
 
-bool keeper_start(int socket, int page, struct leash *ret, struct err *err)
+/* mould < 0: asks the keeper. */
+static bool start_by(int mould, int socket, int page, struct leash *ret, struct err *err)
 {
     struct keeper_word word;
     int ends[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return err_set(err, ERR_TRANSIENT, errno, "socketpair: %s", strerror(errno));
-    bool asked = ask_for_process((const int[KEEPER_FDS]){ socket, page, ends[1] }, err);
+    const int fds[KEEPER_FDS] = { socket, page, ends[1] };
+    bool asked = mould < 0 ? ask_for_process(fds, err) : ask_for_copy(mould, fds, err);
 
     (void)close(ends[1]);
     if (asked && hear_word(ends[0], &word) && word.kind == KEEPER_STARTED) {
@@ -192,6 +200,23 @@ bool keeper_start(int socket, int page, struct leash *ret, struct err *err)
     if (!asked)
         return false;
     return err_set(err, ERR_TRANSIENT, 0, "the keeper of cages could not start a process");
+}
+
+bool keeper_start(int socket, int page, struct leash *ret, struct err *err)
+{
+    return start_by(-1, socket, page, ret, err);
+}
+
+bool keeper_copy(int mould, int socket, int page, struct leash *ret, struct err *err)
+{
+    return start_by(mould, socket, page, ret, err);
+}
+
+void leash_lower(const struct leash *l)
+{
+    const char word = KEEPER_LOWER;
+
+    (void)send(l->fd, &word, sizeof word, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 bool leash_pull(struct leash *l, int *ret_status)

@@ -30,6 +30,12 @@ bool keeper_open(struct err *err);
 
 /* Starts a process with these two descriptors and no others; they stay the caller's. */
 bool keeper_start(int socket, int page, struct leash *ret, struct err *err);
+/* The same by a mould (process.h), at the caller's end of its socket: the process is a copy of it.
+ */
+bool keeper_copy(int mould, int socket, int page, struct leash *ret, struct err *err);
+/* From now on the process runs only while nobody else has something to do (SCHED_IDLE).  There is
+ * no way back. */
+void leash_lower(const struct leash *l);
 /* Kills the process if it still runs, and lets go of it.  *ret_status, if not NULL, is as of
  * waitpid(); false: the keeper did not tell in time. */
 bool leash_pull(struct leash *l, int *ret_status);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -23,6 +24,7 @@ struct kept_process {
 };
 
 struct keeper_state {
+    const struct keeper_calls *calls;
     int signals;
     struct kept_process kept[KEEPER_PROCESSES_MOST];
     struct pollfd poll[KEEPER_PROCESSES_MOST + 2]; /* requests, signals, leashes */
@@ -54,10 +56,19 @@ static void confine_keeper(void)
 /* ---- starting ---- */
 
 /* Between fork and exec: system calls only. */
-_Noreturn static void become_cage(pid_t keeper, const int fds[static KEEPER_FDS])
+_Noreturn static void execute_again(void *arg)
 {
     char program[] = "waybill", verb[] = KEEPER_VERB, serve[] = KEEPER_SERVE;
     char *const argv[] = { program, verb, serve, NULL }, *const none[] = { NULL };
+
+    (void)arg;
+    (void)execve("/proc/self/exe", argv, none);
+    _exit(127);
+}
+
+_Noreturn static void become_cage(const struct keeper_calls *calls, pid_t keeper,
+                                  const int fds[static KEEPER_FDS])
+{
     sigset_t nothing;
 
     (void)sigemptyset(&nothing);
@@ -67,7 +78,7 @@ _Noreturn static void become_cage(pid_t keeper, const int fds[static KEEPER_FDS]
         dup2(fds[0], KEEPER_SOCKET) < 0 || dup2(fds[1], KEEPER_PAGE) < 0 ||
         close_range(KEEPER_PAGE + 1, ~0U, 0) < 0)
         _exit(126);
-    (void)execve("/proc/self/exe", argv, none);
+    calls->become(calls->arg);
     _exit(127);
 }
 
@@ -86,7 +97,7 @@ static void start_process(struct keeper_state *k, const int fds[static KEEPER_FD
     if (k->count < KEEPER_PROCESSES_MOST)
         pid = fork();
     if (pid == 0)
-        become_cage(keeper, fds);
+        become_cage(k->calls, keeper, fds);
     say_word(fds[2], pid > 0 ? KEEPER_STARTED : KEEPER_REFUSED, pid > 0 ? pid : errno);
     (void)close(fds[0]);
     (void)close(fds[1]);
@@ -179,22 +190,35 @@ static void fill_poll(struct keeper_state *k)
             (struct pollfd){ .fd = k->kept[i].killed ? -1 : k->kept[i].leash, .events = POLLIN };
 }
 
+/* False: its end has come. */
+static bool hear_leash(const struct kept_process *p)
+{
+    const struct sched_param none = { 0 };
+    char word;
+
+    if (recv(p->leash, &word, sizeof word, MSG_DONTWAIT) != (ssize_t)sizeof word ||
+        word != KEEPER_LOWER)
+        return false;
+    (void)sched_setscheduler(p->pid, SCHED_IDLE, &none); /* a courtesy, as its nice value */
+    return true;
+}
+
 /* Children have not been waited for, so an id is still that of the process. */
-static void kill_loose(struct keeper_state *k, size_t polled)
+static void hear_leashes(struct keeper_state *k, size_t polled)
 {
     for (size_t i = 0; i < polled; i++)
-        if (k->poll[i + 2].revents != 0 && !k->kept[i].killed) {
+        if (k->poll[i + 2].revents != 0 && !k->kept[i].killed && !hear_leash(&k->kept[i])) {
             (void)kill(k->kept[i].pid, SIGKILL);
             k->kept[i].killed = true;
         }
 }
 
-int keeper_main(void)
+int keeper_loop(const struct keeper_calls *calls)
 {
     static struct keeper_state k;
     sigset_t child;
 
-    confine_keeper();
+    k.calls = calls;
     (void)sigemptyset(&child);
     (void)sigaddset(&child, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &child, NULL);
@@ -205,12 +229,22 @@ int keeper_main(void)
         size_t polled = k.count;
 
         fill_poll(&k);
-        if (poll(k.poll, polled + 2, -1) < 0 && errno != EINTR)
+        int ready = poll(k.poll, polled + 2, calls->idle_ms);
+
+        if (ready < 0 && errno != EINTR)
             return 1;
-        kill_loose(&k, polled);
+        if (ready == 0 && polled == 0)
+            return 0;
+        hear_leashes(&k, polled);
         if (k.poll[1].revents != 0)
             reap(&k);
         if (k.poll[0].revents != 0 && !hear_request(&k))
             return 0; /* the kernel kills the children: PR_SET_PDEATHSIG */
     }
+}
+
+int keeper_main(void)
+{
+    confine_keeper();
+    return keeper_loop(&(struct keeper_calls){ .become = execute_again, .idle_ms = -1 });
 }

@@ -1,14 +1,15 @@
-/* keeper_word.h - what a keeper and its callers say to each other.
+/* keeper_word.h - what a keeper, or a mould, and its callers say to each other.
  *
  * A request is one message with KEEPER_FDS descriptors: the socket of the new process, its page of
  * progress (progress.h), and the keeper's end of its leash.  Over the leash the keeper sends two
- * words: STARTED (or REFUSED), then ENDED.
+ * words: STARTED (or REFUSED), then ENDED.  The caller may send KEEPER_LOWER, one byte; the end of
+ * what it sends kills the process.
  */
 #pragma once
 
 #include <stdint.h>
 
-enum { KEEPER_FDS = 3 };
+enum { KEEPER_FDS = 3, KEEPER_LOWER = 1 };
 
 enum keeper_word_kind { KEEPER_STARTED = 1, KEEPER_REFUSED, KEEPER_ENDED };
 

@@ -28,7 +28,8 @@
 enum {
     IN_ROOM = FRAME_WHOLE_MOST * 2,
     START_US = 60 * CLOCK_S, /* a start takes milliseconds, and much longer on a busy machine */
-    LOOKS = 8,               /* how often the time of a document is looked at */
+    LOOKS = 8,               /* how often the time of a document is looked at ... */
+    LOOKS_SUSPECTED = 64,    /* ... of a step whose last document did not end */
     STOP_LOOK_US = 200 * CLOCK_MS, /* how often it is asked whether to stop */
     LARGE_SHARES = 64              /* of time, that a document has on average at most: 1 GiB */
 };
@@ -42,7 +43,9 @@ struct process {
     clockid_t clock; /* its processor time */
     bool has_clock;
     int64_t served;
-    bool deaf; /* it has closed its end: nothing is sent any more */
+    bool deaf;    /* it has closed its end: nothing is sent any more */
+    bool lowered; /* it runs only when nobody else does: see lower_slow() */
+    int64_t looks;
     size_t at, len;
     char in[IN_ROOM];
 };
@@ -70,7 +73,8 @@ static void set_idle_limit(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &idle, sizeof idle);
 }
 
-static bool open_process(struct process *p, struct err *err)
+/* mould NULL: the keeper executes it. */
+static bool open_process(struct process *p, const struct process *mould, struct err *err)
 {
     AUTO_FD page = -1;
     int ends[2];
@@ -82,7 +86,8 @@ static bool open_process(struct process *p, struct err *err)
         return err_set(err, ERR_TRANSIENT, errno, "socketpair: %s", strerror(errno));
     p->fd = ends[0];
     set_idle_limit(ends[1]);
-    bool started = keeper_start(ends[1], page, &p->leash, err);
+    bool started = mould == NULL ? keeper_start(ends[1], page, &p->leash, err)
+                                 : keeper_copy(mould->fd, ends[1], page, &p->leash, err);
 
     (void)close(ends[1]);
     if (started)
@@ -108,14 +113,15 @@ static bool send_all(struct process *p, struct str bytes, int64_t until_us)
 }
 
 static bool send_recipe(struct process *p, const struct cage_recipe *recipe,
-                        const struct cage_limits *limits, int64_t until_us)
+                        const struct cage_limits *limits, bool mould, int64_t until_us)
 {
     AUTO(buf_done) struct buf out = BUF_INIT(FRAME_WHOLE_MOST * 2);
     int64_t often = limits->share > 0 ? LARGE_SHARES : 1;
     const struct frame_setup setup = { .time_us = limits->time_us * often,
                                        .memory = limits->memory,
                                        .output = limits->output,
-                                       .documents = PROCESS_DOCUMENTS_MOST };
+                                       .documents = PROCESS_DOCUMENTS_MOST,
+                                       .mould = mould };
     struct str rest = recipe->options;
     size_t begun = frame_begin(&out, FRAME_SETUP);
 
@@ -164,7 +170,7 @@ static enum frame_take next_frame(struct process *p, struct frame *ret)
     return got;
 }
 
-static bool await_ready(struct process *p, int64_t until_us, struct err *err)
+static bool await_ready(struct process *p, int64_t until_us, bool *ret_is_mould, struct err *err)
 {
     struct verdict clean;
     struct frame f;
@@ -175,6 +181,7 @@ static bool await_ready(struct process *p, int64_t until_us, struct err *err)
         if (got == FRAME_MALFORMED || left <= 0 || receive(p, left, 0) == 0)
             return err_set(err, ERR_TRANSIENT, 0, "the process did not start");
     }
+    *ret_is_mould = f.kind == FRAME_READY && f.last;
     if (f.kind == FRAME_READY)
         return true;
     if (f.kind != FRAME_REFUSED)
@@ -184,31 +191,66 @@ static bool await_ready(struct process *p, int64_t until_us, struct err *err)
     return err_set(err, f.last ? ERR_CONFIG : ERR_TRANSIENT, 0, "%s", clean.message);
 }
 
-bool process_start(const struct cage_recipe *recipe, const struct cage_limits *limits,
-                   struct process **ret, struct err *err)
+static struct process *process_new(void)
 {
-    int64_t until_us = clock_mono_us() + START_US;
     struct process *p = xmalloc(sizeof *p);
 
     /* Without clearing `in`: pages that are not used take no memory. */
     p->fd = p->leash.fd = -1;
     p->page = NULL;
-    p->has_clock = p->deaf = false;
+    p->has_clock = p->deaf = p->lowered = false;
     p->served = 0;
+    p->looks = LOOKS;
     p->at = p->len = 0;
-    bool ok = open_process(p, err);
+    return p;
+}
+
+static bool process_begun(struct process *p, bool ok, struct process **ret)
+{
+    if (ok)
+        *ret = p;
+    else
+        process_free(p);
+    return ok;
+}
+
+static bool execute_process(const struct cage_recipe *recipe, const struct cage_limits *limits,
+                            bool mould, struct process **ret, bool *ret_is_mould, struct err *err)
+{
+    int64_t until_us = clock_mono_us() + START_US;
+    struct process *p = process_new();
+    bool ok = open_process(p, NULL, err);
 
     if (ok) {
         /* A process that ends while it is sent its recipe may have said why. */
-        (void)send_recipe(p, recipe, limits, until_us);
-        ok = await_ready(p, until_us, err);
+        (void)send_recipe(p, recipe, limits, mould, until_us);
+        ok = await_ready(p, until_us, ret_is_mould, err);
     }
-    if (!ok) {
-        process_free(p);
-        return false;
-    }
-    *ret = p;
-    return true;
+    return process_begun(p, ok, ret);
+}
+
+bool process_start(const struct cage_recipe *recipe, const struct cage_limits *limits,
+                   struct process **ret, struct err *err)
+{
+    bool is_mould;
+
+    return execute_process(recipe, limits, false, ret, &is_mould, err);
+}
+
+bool process_start_mould(const struct cage_recipe *recipe, const struct cage_limits *limits,
+                         struct process **ret, bool *ret_is_mould, struct err *err)
+{
+    return execute_process(recipe, limits, true, ret, ret_is_mould, err);
+}
+
+bool process_copy(const struct process *mould, struct process **ret, struct err *err)
+{
+    int64_t until_us = clock_mono_us() + START_US;
+    struct process *p = process_new();
+    bool is_mould;
+    bool ok = open_process(p, mould, err) && await_ready(p, until_us, &is_mould, err);
+
+    return process_begun(p, ok, ret);
 }
 
 void process_free(struct process *p)
@@ -224,9 +266,9 @@ void process_free(struct process *p)
     free(p);
 }
 
-int64_t process_served(const struct process *p)
+bool process_lasts(const struct process *p, size_t next)
 {
-    return p->served;
+    return !p->lowered && p->served + (int64_t)next <= PROCESS_DOCUMENTS_MOST;
 }
 
 enum { STATUS_MOST = 16 << 10 };
@@ -322,10 +364,22 @@ static int64_t job_time(const struct cage_limits *l, const struct talk *t, size_
     return bytes > 0 ? l->time_us * (1 + bytes / l->share) : l->time_us;
 }
 
-/* How long to wait for the process before the next look; 0: its time is over. */
-static int64_t watch_look(struct stopwatch *w, const struct process *p, const struct talk *t)
+/* The kernel does not interrupt a process at once for one that wakes up, whatever their nice
+ * values: on all cores, loops would make every thread of the node wait for some milliseconds each
+ * time. Whom SCHED_IDLE holds is interrupted at once.  It may starve on a busy machine, so it is
+ * only for those that take long. */
+static void lower_slow(struct process *p, int64_t cpu_us, int64_t time_us)
 {
-    int64_t now_us = clock_mono_us(), look = w->limits->time_us / LOOKS + 1;
+    if (p->lowered || cpu_us < time_us / p->looks)
+        return;
+    leash_lower(&p->leash);
+    p->lowered = true;
+}
+
+/* How long to wait for the process before the next look; 0: its time is over. */
+static int64_t watch_look(struct stopwatch *w, struct process *p, const struct talk *t)
+{
+    int64_t now_us = clock_mono_us(), look = w->limits->time_us / p->looks + 1;
 
     if (current_job(p, t) > w->job) /* an honest count never goes back */
         watch_restart(w, p, t, now_us);
@@ -333,10 +387,14 @@ static int64_t watch_look(struct stopwatch *w, const struct process *p, const st
     w->io_us = t->io_us;
     int64_t used = now_us - w->from_us, time_us = job_time(w->limits, t, w->job);
 
-    if (used < time_us)
-        return look < time_us - used ? look : time_us - used;
+    if (used < time_us / p->looks)
+        return time_us / p->looks - used + 1;
     int64_t cpu = p->has_clock ? process_cpu_us(p) - w->cpu_us : used;
 
+    if (w->limits->share == 0)
+        lower_slow(p, cpu, time_us);
+    if (used < time_us)
+        return look < time_us - used ? look : time_us - used;
     if (cpu >= time_us || used >= 2 * time_us)
         return 0;
     return look < 2 * time_us - used ? look : 2 * time_us - used;
@@ -397,6 +455,11 @@ static enum process_end converse(struct process *p, struct talk *t,
             return t->broken != NULL ? END_BROKEN : END_OUTPUT;
     }
     return END_NONE;
+}
+
+void process_suspect(struct process *p, bool suspected)
+{
+    p->looks = suspected ? LOOKS_SUSPECTED : LOOKS;
 }
 
 static int64_t count_sent(const struct talk *t)

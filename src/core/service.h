@@ -153,6 +153,8 @@ struct service_type {
     struct option_kind kind; /* its name is the step's */
     bool caged;              /* it runs in a process of its own */
     bool streams;            /* ... which never holds a whole document: its limits go by the size */
+    bool copied;             /* ... which may be a copy of one that has made it: make() starts no
+                              * thread, keeps no file open, and no chance is drawn from there on */
     bool discreet;           /* what make() says never quotes an option: it may have secrets */
     bool describes;          /* its keys sender, receiver, type, attributes are for parts */
     bool keyed;              /* its keys set and key name a record, which it reads ... */

@@ -234,6 +234,7 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
 const struct service_type service_jq = {
     .kind = { .name = "jq", .help = "change JSON with jq", .keys = options },
     .caged = true,
+    .copied = true,
     .make = make,
     .unmake = unmake,
     .stream = stream,

@@ -216,6 +216,7 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
 const struct service_type service_lua = {
     .kind = { .name = "lua", .help = "change it with a program", .keys = options },
     .caged = true,
+    .copied = true,
     .make = make,
     .unmake = unmake,
     .stream = stream,

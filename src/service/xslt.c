@@ -255,6 +255,7 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
 const struct service_type service_xslt = {
     .kind = { .name = "xslt", .help = "change XML with a style sheet", .keys = options },
     .caged = true,
+    .copied = true,
     .make = make,
     .unmake = unmake,
     .stream = stream,

@@ -35,16 +35,15 @@ LOOP = "while true do end"
 
 
 def cage_cpu(node):
-    """Seconds of the keeper of cages and of all their processes, those that have ended included."""
-    total = 0
-    for child in children_of(node.process.pid):
-        total += cpu_seconds(child, with_reaped=True)
-        for process in children_of(child):
-            try:
-                total += cpu_seconds(process)
-            except OSError:
-                continue
-    return total
+    """Seconds of the keeper of cages and of all processes below it, those that have ended included."""
+    return sum(cpu_below(child) for child in children_of(node.process.pid))
+
+
+def cpu_below(process):
+    try:
+        return cpu_seconds(process, with_reaped=True) + sum(cpu_below(child) for child in children_of(process))
+    except OSError:
+        return 0
 
 
 def routes(step=None):

@@ -204,19 +204,30 @@ routes:
 """
 
 
+def stat_of(process):
+    """Its name, and the fields behind it."""
+    name, _, fields = pathlib.Path(f"/proc/{process}/stat").read_text().partition("(")[2].rpartition(")")
+    return name, fields.split()
+
+
+def is_below(process, ancestor):
+    """A process of a step is a child of its mould or of the keeper, and that one is the node's."""
+    while process > 1 and process != ancestor:
+        process = int(stat_of(process)[1][1])
+    return process == ancestor
+
+
 def processes_at_work(node, least=0.2):
     """The processes of steps that have used so many seconds: those that have begun a document."""
     found = []
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            fields = stat.read_text().rpartition(")")[2].split()
-            line = (stat.parent / "cmdline").read_bytes()
-            keeper = (pathlib.Path("/proc") / fields[1] / "stat").read_text().rpartition(")")[2].split()
+            name, fields = stat_of(path.name)
+            if name.startswith("cage ") and is_below(int(path.name), node.process.pid):
+                if (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") >= least:
+                    found.append(int(path.name))
         except OSError:
             continue
-        if line.startswith(b"waybill\0cage\0serve") and keeper[1] == str(node.process.pid):
-            if (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") >= least:
-                found.append(int(stat.parent.name))
     return found
 
 

@@ -3,6 +3,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/road/order_keep.h"
 #include "engine/road/state.h"
+#include "engine/walk/caging.h"
 
 enum {
     KEPT_SHARE = 4,    /* so many flights kept in lanes weigh as one */
@@ -65,6 +66,7 @@ void road_born(struct road *r, const struct accept_op *a, struct buf *body)
 bool road_is_busy(struct road *r)
 {
     return atomic_load_explicit(&r->queue.count, memory_order_relaxed) +
-               dispatch_waiting_fast(r->dispatch) + keep_count(r->keeping) / KEPT_SHARE >
+               dispatch_waiting_fast(r->dispatch) + caging_waiting_fast(r->caging) +
+               keep_count(r->keeping) / KEPT_SHARE >
            BUSY_FLIGHTS;
 }

@@ -123,6 +123,15 @@ void pool_submit(struct pool *p, struct pool_job *job)
     (void)pthread_mutex_unlock(&p->mutex);
 }
 
+bool pool_is_short(struct pool *p)
+{
+    (void)pthread_mutex_lock(&p->mutex);
+    bool is_short = p->queued > p->idle;
+
+    (void)pthread_mutex_unlock(&p->mutex);
+    return is_short;
+}
+
 void pool_free(struct pool *p)
 {
     if (p == NULL)

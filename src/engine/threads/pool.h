@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct pool;
@@ -19,5 +20,7 @@ struct pool_job {
 
 struct pool *pool_new(size_t most);
 void pool_submit(struct pool *p, struct pool_job *job);
+/* Jobs wait for which no thread is free: a job that could go on for long lets them pass. */
+bool pool_is_short(struct pool *p);
 /* Waits until every submitted job has run, and every job that those submit. */
 void pool_free(struct pool *p);

@@ -1,6 +1,7 @@
 #include "engine/walk/caging.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -17,6 +18,7 @@ enum {
     LINE_LEAST = FLIGHTS_MOST / 32,    /* ... and if it is slow */
     LINE_US = 5 * CLOCK_S,             /* of work that may stand in a line */
     GROUP_US = 50 * CLOCK_MS,          /* of work that one thread takes at once */
+    FAST_US = 5 * CLOCK_MS,            /* a step that takes less is fast */
     WAIT_LEAST_US = 1 * CLOCK_S,
     WAIT_MOST_S = 900,
     SMOOTH = 8 /* a new time counts for so much of the estimate */
@@ -40,7 +42,8 @@ struct caging {
     struct pool *pool;
     pthread_mutex_t mutex; /* guards the lines */
     struct line *lines;
-    size_t waiting; /* in all of them */
+    size_t waiting;             /* in all of them */
+    atomic_size_t waiting_fast; /* as of the last change of a line */
     bool closed;
 };
 
@@ -123,6 +126,15 @@ static int64_t line_wait_us(struct line *l)
     return turn - now < WAIT_LEAST_US ? WAIT_LEAST_US : turn - now;
 }
 
+static void note_waiting(struct caging *c)
+{
+    size_t fast = 0;
+
+    for (const struct line *l = c->lines; l != NULL; l = l->next)
+        fast += l->each_us > 0 && l->each_us < FAST_US ? l->count : 0;
+    atomic_store_explicit(&c->waiting_fast, fast, memory_order_relaxed);
+}
+
 static void line_add(struct caging *c, struct line *l, struct flight *f)
 {
     f->next = NULL;
@@ -130,6 +142,7 @@ static void line_add(struct caging *c, struct line *l, struct flight *f)
     l->end = &f->next;
     l->count++;
     c->waiting++;
+    note_waiting(c);
 }
 
 /* A share for each thread, and not more than is done in a moment. */
@@ -151,6 +164,7 @@ static size_t line_take(struct caging *c, struct line *l, struct flight *ret[CAG
         l->end = &l->first;
     l->count -= n;
     c->waiting -= n;
+    note_waiting(c);
     return n;
 }
 
@@ -174,8 +188,10 @@ static void run_caged_group(struct caging *c, struct line *l, struct flight **fl
         flights[i]->may_block = true;
         jobs[i] = flights[i]->caged->job;
     }
+    jobs[0].waited_us = 0;
     c->calls.run(l->step->cage, jobs, count);
-    learn_time(c, l, clock_mono_us() - from, count);
+    /* A start says nothing about the documents, and there is one for a thousand. */
+    learn_time(c, l, clock_mono_us() - from - jobs[0].waited_us, count);
     for (size_t i = 0; i < count; i++)
         flights[i]->caged->job = jobs[i];
     c->calls.go_on(c->road, flights, count);
@@ -191,23 +207,33 @@ static bool end_turn(struct caging *c, struct line *l)
     return true;
 }
 
-/* One group; then the turn goes to the end of the queue of the pool, so that the threads are for
- * all lines. */
+/* Group after group, with the mutex held between two of them.  False: the line is empty.  True: it
+ * is not, and others wait for a thread. */
+static bool run_groups(struct caging *c, struct line *l)
+{
+    struct flight *flights[CAGE_JOBS_MOST];
+
+    do {
+        size_t count = line_take(c, l, flights);
+
+        (void)pthread_mutex_unlock(&c->mutex);
+        if (count > 0)
+            run_caged_group(c, l, flights, count);
+        (void)pthread_mutex_lock(&c->mutex);
+    } while (l->count > 0 && !pool_is_short(c->pool)); /* 0 after caging_close() */
+    return l->count > 0;
+}
+
+/* When others wait for a thread, the turn goes to the end of the queue of the pool: the threads are
+ * for all lines. */
 static void run_line(struct pool_job *job)
 {
     struct turn *t = container_of(job, struct turn, job);
     struct caging *c = t->caging;
     struct line *l = t->line;
-    struct flight *flights[CAGE_JOBS_MOST];
 
     (void)pthread_mutex_lock(&c->mutex);
-    size_t count = line_take(c, l, flights);
-
-    (void)pthread_mutex_unlock(&c->mutex);
-    if (count > 0)
-        run_caged_group(c, l, flights, count);
-    (void)pthread_mutex_lock(&c->mutex);
-    if (l->count > 0) { /* not after caging_close() */
+    if (run_groups(c, l)) {
         pool_submit(c->pool, &t->job);
         (void)pthread_mutex_unlock(&c->mutex);
         return;
@@ -280,8 +306,14 @@ struct flight *caging_close(struct caging *c)
             c->calls.stop(l->step->cage); /* its threads come back with what was not run */
     }
     c->waiting = 0;
+    note_waiting(c);
     (void)pthread_mutex_unlock(&c->mutex);
     return all;
+}
+
+size_t caging_waiting_fast(struct caging *c)
+{
+    return atomic_load_explicit(&c->waiting_fast, memory_order_relaxed);
 }
 
 void caging_stop(struct caging *c)

@@ -48,6 +48,9 @@ void caging_free(struct caging *c); /* after caging_stop(); NULL is fine */
 /* The flight, whose `caged` is prepared, waits for its step.  False: too many do, or the node
  * stops; *ret_wait_us is when it may come again. */
 bool caging_put(struct flight *f, int64_t *ret_wait_us);
+/* How many wait for steps that are fast: it is this node that has too much to do.  Who waits for a
+ * slow one does not count.  Costs no lock. */
+size_t caging_waiting_fast(struct caging *c);
 /* Runs one job now; blocks. */
 void caging_run(struct caging *c, const struct plan_step *s, struct cage_job *job);
 

@@ -19,6 +19,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "cage/cage.h"
 #include "cage/cage_main.h"
 #include "cage/frame.h"
@@ -30,6 +31,7 @@
 
 struct fixture_step {
     struct str text;
+    pid_t maker; /* the process that made it */
 };
 
 typedef bool fixture_act(struct fixture_step *s, struct service_io *io, struct str in,
@@ -47,6 +49,34 @@ static bool act_text(struct fixture_step *s, struct service_io *io, struct str i
 {
     (void)in;
     return io->put(io, s->text, f);
+}
+
+/* Who made the step, and who serves. */
+static bool act_maker(struct fixture_step *s, struct service_io *io, struct str in,
+                      struct service_failure *f)
+{
+    char text[64];
+
+    (void)in;
+    (void)snprintf(text, sizeof text, "%d %d", (int)s->maker, (int)getpid());
+    return io->put(io, str_of(text), f);
+}
+
+/* `burn MS`: computes for so long. */
+static bool act_burn(struct fixture_step *s, struct service_io *io, struct str in,
+                     struct service_failure *f)
+{
+    struct timespec now, end;
+    uint64_t ms = 0;
+
+    (void)s;
+    (void)str_to_u64(str_from(in, sizeof "burn " - 1), &ms);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    end.tv_nsec += (long)ms * 1000 * 1000;
+    do
+        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    while ((now.tv_sec - end.tv_sec) * 1000000000 + now.tv_nsec < end.tv_nsec);
+    return io->put(io, in, f);
 }
 
 static bool act_facts(struct fixture_step *s, struct service_io *io, struct str in,
@@ -291,6 +321,8 @@ static const struct {
 } acts[] = {
     ACT(echo),
     ACT(text),
+    ACT(maker),
+    ACT(burn),
     ACT(facts),
     ACT(fail),
     ACT(none),
@@ -377,6 +409,7 @@ static bool fixture_make(const struct settings *s, void **ret_self, struct err *
     struct str bad;
 
     *ret_self = step;
+    step->maker = getpid();
     if (!settings_text(s, "bad", &bad, err) || !settings_text(s, "text", &step->text, err))
         return false;
     if (str_is(bad, "crash"))
@@ -417,6 +450,15 @@ static const struct option fixture_keys[] = {
 static const struct service_type fixture_does = {
     .kind = { .name = "does", .help = "does what it is told", .keys = fixture_keys },
     .caged = true,
+    .copied = true,
+    .make = fixture_make,
+    .stream = fixture_run,
+};
+
+/* The same, and each of its processes makes it for itself. */
+static const struct service_type fixture_does_alone = {
+    .kind = { .name = "alone", .help = "does what it is told", .keys = fixture_keys },
+    .caged = true,
     .make = fixture_make,
     .stream = fixture_run,
 };
@@ -428,8 +470,8 @@ static const struct service_type fixture_reads_twice = {
     .stream = fixture_twice,
 };
 
-static const struct service_type *const fixture_services[] = { &fixture_does, &fixture_reads_twice,
-                                                               NULL };
+static const struct service_type *const fixture_services[] = { &fixture_does, &fixture_does_alone,
+                                                               &fixture_reads_twice, NULL };
 static const struct gateway_type *const fixture_gateways[] = { NULL };
 static const struct endpoint_type *const fixture_endpoints[] = { NULL };
 
@@ -441,10 +483,11 @@ __attribute__((unused)) static const struct connectors fixture_connectors = {
 
 enum { FIXTURE_MEMORY = 64 << 20, FIXTURE_OUTPUT = 1 << 20 };
 
-__attribute__((unused)) static struct cage *fixture_cage(int64_t concurrency, int64_t time_us)
+__attribute__((unused)) static struct cage *fixture_cage_of(const char *service,
+                                                            int64_t concurrency, int64_t time_us)
 {
     const struct cage_recipe recipe = {
-        .service = STR("does"),
+        .service = str_of(service),
         .options = STR("{\"text\":\"as it is: ${env:HOME}\"}"),
     };
     const struct cage_limits limits = { .time_us = time_us,
@@ -453,6 +496,33 @@ __attribute__((unused)) static struct cage *fixture_cage(int64_t concurrency, in
                                         .concurrency = concurrency };
 
     return cage_new(&recipe, &limits);
+}
+
+__attribute__((unused)) static struct cage *fixture_cage(int64_t concurrency, int64_t time_us)
+{
+    return fixture_cage_of("does", concurrency, time_us);
+}
+
+/* The value of a metric, by its name. */
+struct cage_metric {
+    const char *name;
+    int64_t value;
+};
+
+static void see_metric(void *arg, const struct metric *m, int64_t value)
+{
+    struct cage_metric *w = arg;
+
+    if (strcmp(m->name, w->name) == 0)
+        w->value = value;
+}
+
+__attribute__((unused)) static int64_t metric_now(const char *name)
+{
+    struct cage_metric w = { .name = name };
+
+    metrics_each(see_metric, &w);
+    return w.value;
 }
 
 /* Documents in memory, and what became of them. */

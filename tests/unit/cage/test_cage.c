@@ -4,35 +4,12 @@
 #include <pthread.h>
 
 #include "base/clock.h"
-#include "base/metrics.h"
 #include "base/require.h"
 #include "cage_fixture.h"
 #include "nonsense.h"
 #include "test.h"
 
 enum { LONG = 60 * CLOCK_S, SHORT = CLOCK_S };
-
-/* The value of a metric, by its name. */
-struct cage_metric {
-    const char *name;
-    int64_t value;
-};
-
-static void see_metric(void *arg, const struct metric *m, int64_t value)
-{
-    struct cage_metric *w = arg;
-
-    if (strcmp(m->name, w->name) == 0)
-        w->value = value;
-}
-
-static int64_t metric_now(const char *name)
-{
-    struct cage_metric w = { .name = name };
-
-    metrics_each(see_metric, &w);
-    return w.value;
-}
 
 TEST(documents_go_through_with_all_that_is_known)
 {

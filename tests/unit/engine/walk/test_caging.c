@@ -20,6 +20,7 @@ static struct gate {
     size_t largest; /* group */
     enum cage_result result;
     int times; /* that it is the result; then CAGE_DONE */
+    int64_t waited_us;
 } gate = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static void gate_set(bool open, enum cage_result result, int times)
@@ -60,6 +61,7 @@ static void play_cage(struct cage *c, struct cage_job *jobs, size_t count)
     while (!gate.open && gate.let == 0)
         (void)pthread_cond_wait(&gate.changed, &gate.mutex);
     gate.let -= gate.let > 0;
+    jobs[0].waited_us = gate.waited_us;
     for (size_t i = 0; i < count; i++)
         play_job(&jobs[i]);
     gate.inside--;
@@ -235,6 +237,66 @@ TEST(those_that_are_sent_away_have_a_turn_each)
         step_drop(late[i]);
         scene_end(late[i]);
     }
+    caged_close(&c);
+}
+
+/* One has run and taken so long, one runs, one waits: how many count as waiting for a fast step. */
+static size_t counted_after(struct caged_scene *c, int64_t work_us)
+{
+    struct flight *all[3];
+    int64_t wait_us;
+
+    gone_on = 0;
+    gate_set(false, CAGE_DONE, 0);
+    for (int i = 0; i < 3; i++)
+        all[i] = waiting_flight(c);
+    require(caging_put(all[0], &wait_us) && gate_reaches(&gate.inside, 1));
+    require(caging_put(all[1], &wait_us) && caging_waiting_fast(c->own) == 0);
+    clock_sleep_us(work_us);
+    gate_let_one();
+    require(all_went_on(1) && gate_reaches(&gate.inside, 1) && caging_put(all[2], &wait_us));
+    size_t counted = caging_waiting_fast(c->own);
+
+    gate_set(true, CAGE_DONE, 0);
+    require(all_went_on(3) && caging_waiting_fast(c->own) == 0);
+    for (int i = 0; i < 3; i++) {
+        step_drop(all[i]);
+        scene_end(all[i]);
+    }
+    return counted;
+}
+
+/* A gateway that sends more than a fast step takes is slowed down; a slow step is no reason. */
+TEST(who_waits_for_a_fast_step_makes_the_node_busy)
+{
+    struct caged_scene c =
+        caged_open("{ caged: { limits: { concurrency: 1 } } }, { deliver: out }");
+    size_t counted = 0;
+
+    CHECK(counted_after(&c, 50 * CLOCK_MS) == 0);
+    /* On a busy machine it may be slow now and then. */
+    for (int64_t until = clock_mono_us() + SECONDS * CLOCK_S;
+         counted == 0 && clock_mono_us() < until;)
+        counted = counted_after(&c, 0);
+    CHECK(counted == 1);
+    caged_close(&c);
+}
+
+/* The first document of a step waits for its process to start, which takes long; the next do not.
+ */
+TEST(a_start_does_not_make_a_step_slow)
+{
+    struct caged_scene c =
+        caged_open("{ caged: { limits: { concurrency: 1 } } }, { deliver: out }");
+
+    gate.waited_us = 50 * CLOCK_MS;
+    size_t counted = 0;
+
+    for (int64_t until = clock_mono_us() + SECONDS * CLOCK_S;
+         counted == 0 && clock_mono_us() < until;)
+        counted = counted_after(&c, 50 * CLOCK_MS);
+    gate.waited_us = 0;
+    CHECK(counted == 1);
     caged_close(&c);
 }
 
