@@ -144,21 +144,22 @@ def services(rig, count):
     total = collections.Counter()
     names = [text.split()[0] for text in run([rig.debug, "fault-points"]).splitlines()]
     points = [name for prefix in POINTS for name in names if name.startswith(prefix)]
+    turn = [*points, None]
     kills = max(1, count // 2)
+    kinds = KINDS if kills >= len(turn) else [k._replace(sizes=k.sizes[:2]) for k in KINDS]
     for number, database in enumerate(("sqlite", "postgres")):
-        turn = [*points, None]
-        total.update(one(rig, database, [turn[(number * kills + k) % len(turn)] for k in range(kills)]))
+        total.update(one(rig, database, kinds, [turn[(number * kills + k) % len(turn)] for k in range(kills)]))
     for control in CONTROLS:
         look_for_it(rig, control)
     print(line(total), flush=True)
 
 
-def one(rig, database, points):
+def one(rig, database, kinds, points):
     """A kill at each of these; None: at any moment."""
     scene = f"{database}.services"
     tally = rig.tally(scene)
     store = rig.new_database() if database == "postgres" else None
-    with Services(rig, scene, (len(points) + 1) * len(KINDS), store) as field:    # the last ones are for the end
+    with Services(rig, scene, (len(points) + 1) * len(kinds), store, kinds) as field:    # the last ones are for the end
         field.begin()
         struck = kill_in_turn(field, points, tally)
         print(f"crash {scene}: killed {dict(struck)}", flush=True)

@@ -12,8 +12,9 @@ SCRIPT = """local t = {}
 for w in doc.bytes:gmatch([[[^\\n]+]]) do t[#t + 1] = { bytes = w, receiver = 'shop', type = 'to-shop' } end
 return t"""
 
-# A kind of document: its steps, how many items it may have, write(items) -> (body, what must come of it), where that
-# goes, and what it is: parts, a pair, copies, copies of a pair, an answer, an answer that goes on; or none.
+# A kind of document: its steps, how many items it may have (in a short run the first two of these), write(items) ->
+# (body, what must come of it), where that goes, and what it is: parts, a pair, copies, copies of a pair, an answer,
+# an answer that goes on; or none.
 Kind = collections.namedtuple("Kind", "name steps sizes write to makes", defaults=("parts",))
 Sent = collections.namedtuple("Sent", "kind body made")
 
@@ -68,11 +69,11 @@ def with_a_large_line(items):
 
 PARTS = (
     Kind("lines", [split("lines: 1", "shop")], (1, 2, 17, 40), as_lines, "shop"),
-    Kind("wide", [split("lines: 1", "bin")], (999, 1000, 1001, 2500), as_lines, "bin"),
+    Kind("wide", [split("lines: 1", "bin")], (1, 1001, 999, 1000, 2500), as_lines, "bin"),
     Kind("array", [split("json: ''", "lane")], (1, 3, 30), as_array, "lane"),
     Kind("script", [lua(SCRIPT, ", many: true")], (1, 5, 50), as_words, "shop"),
     Kind("chain", [lua("return doc.bytes:upper()"), split("lines: 1", "shop")], (1, 20), as_shouted(as_lines), "shop"),
-    Kind("large", [split("lines: 1", "bin")], (1, 1300), with_a_large_line, "bin"),
+    Kind("large", [split("lines: 1", "bin")], (1, 3, 1300), with_a_large_line, "bin"),
     Kind("fetched", [call("fetched", "parts: 'json:/LIST', receiver: 'value:shop', type: 'value:to-shop'")],
          (1, 30), as_shouted(as_list), "shop"),
 )
