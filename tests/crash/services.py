@@ -79,7 +79,7 @@ class Services:
             return False
         api = Api(self.node, admin=True)
         try:
-            return api.document(document)["state"] == "delivered"
+            return (api.document(document) or {}).get("state") == "delivered"
         except (OSError, http.client.HTTPException, RigError):
             return False
         finally:
@@ -192,7 +192,8 @@ def kill_once(field, point, is_first):
     if point is None:
         return kill_at(field.node, {}, field.chance.uniform(0.2, 1.5))
     passes = 1 if is_first else field.chance.randint(1, POINTS[point.partition(".")[0] + "."])
-    return kill_at(field.node, {"WAYBILL_FAULT": f"{point}:kill:{passes}"}, FIRST_SECONDS if is_first else POINT_SECONDS)
+    fault = {"WAYBILL_FAULT": f"{point}:kill:{passes}"}
+    return kill_at(field.node, fault, FIRST_SECONDS if is_first else POINT_SECONDS)
 
 
 # ---- controls ----------------------------------------------------------------------------------

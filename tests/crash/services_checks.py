@@ -112,8 +112,8 @@ def arrived(field, name):
 
 
 def breaks_of(pairs, last):
-    """How often the pairs of one key are no chain from nothing to `last`, in which each is used once."""
-    follows, broken = {}, 0
+    """How often the pairs of one key are no chain from nothing to `last`, in which each value comes once."""
+    follows, broken = {}, len(pairs) - len({pair["new"]["item"] for pair in pairs})
     for pair in pairs:
         previous = pair["previous"] and pair["previous"]["item"]
         broken += previous in follows
