@@ -13,7 +13,7 @@ import collections
 import time
 
 from crash.senders import Senders, kill_at
-from rig.node import Api, Node
+from rig.node import GATEWAY, Api, Node
 from rig.process import RigError, wait_for
 from rig.receiver import Receiver
 
@@ -35,7 +35,7 @@ def configuration(url):
 
 
 def line(number):
-    return f"{number}\n", {"X-To": POLICIES[number % len(POLICIES)]}
+    return GATEWAY, f"{number}\n", {"X-To": POLICIES[number % len(POLICIES)]}
 
 
 def batch(rig, count):

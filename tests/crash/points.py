@@ -23,9 +23,7 @@ LOAD_SECONDS = 4
 SOME_LOAD_SECONDS = 0.3
 ONLY_AT_START = ("start.", "migrate.")
 ELSEWHERE = ("batch.",  # crash/batches.py kills at these
-             "parts.",  # crash/services.py
-             "call.",  # no step of this life asks a service: blackbox/test_29_calls.py
-             "answer.", "answers.",  # no endpoint of this life has an answer: blackbox/test_29_answer_documents.py
+             "parts.", "call.", "answer.", "answers.",  # crash/services.py
              "backup.", "restore.", "move.",  # no part of this life: blackbox/test_85_backup.py
              "recover.",  # an older database must be put back: blackbox/test_32_back_in_time.py
              "retain.", "archive.", "compact.")  # days must pass: store/test_retain.c and test_archive.c

@@ -6,14 +6,16 @@ import signal
 import threading
 import time
 
-from rig.node import GATEWAY
 from rig.process import RigError
 
 THREADS = 4
 
 
 class Senders:
-    """Every document is sent until it is acknowledged, under one key; `make(n)` gives (body, headers)."""
+    """Every document is sent until it is acknowledged, under one key.
+
+    `make(n)` gives (gateway, body, headers), or None when it is not yet time for it; only those before it are waited for.
+    """
 
     def __init__(self, node, count, make):
         self.node, self.count, self.make = node, count, make
@@ -27,17 +29,20 @@ class Senders:
     def _send(self, first):
         connection = None
         for n in range(first, self.count, THREADS):
-            body, headers = None, None
+            request = None
             while self.acked[n] is None and not self.ended:
                 if n >= self.allowed:
                     time.sleep(0.01)
                     continue
-                if body is None:
-                    body, headers = self.make(n)
+                request = request or self.make(n)
+                if request is None:
+                    time.sleep(0.05)
+                    continue
+                gateway, body, headers = request
                 try:
                     if connection is None:
                         connection = http.client.HTTPConnection("127.0.0.1", self.node.port, timeout=30)
-                    connection.request("POST", f"/in/{GATEWAY}", body, {
+                    connection.request("POST", f"/in/{gateway}", body, {
                         "Authorization": f"Bearer {self.node.key}", "Idempotency-Key": f"n{n}", **headers})
                     answer = connection.getresponse()
                     text = answer.read()

@@ -32,7 +32,7 @@ A request, as it is remembered (before anything is answered: what was answered i
     name args        the behaviour that was chosen
 
 Behaviours (BEHAVIOURS below has all, with their arguments):
-    answers     ok, status, known, redirect, echo, chunked, http10, no_length, gzip_bomb, huge, excess
+    answers     ok, status, known, redirect, echo, shout, chunked, http10, no_length, gzip_bomb, huge, excess
     none        no_answer, close, reset, reset_after, garbage, only_100
     broken      cut_head, half, too_short, too_long, short_reset, chunked_cut, chunked_no_end,
                 chunked_bad, two_lengths, bad_status, endless_head
@@ -206,6 +206,13 @@ def redirect(talk, request, code=302, to="/elsewhere"):
 @behaviour
 def echo(talk, request):
     talk.answer(200, request["body"].encode("latin-1"), [("Content-Type", "text/plain")])
+    return True
+
+
+@behaviour
+def shout(talk, request, times=1):
+    """The first bytes of the body in upper case, so many times over."""
+    talk.answer(200, request["body"].upper().encode("latin-1") * int(times), [("Content-Type", "text/plain")])
     return True
 
 

@@ -38,6 +38,8 @@
  */
 #include "store/road/offspring.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/container_of.h"
@@ -265,11 +267,14 @@ static bool write_progress(struct writer *w, const struct offspring_op *o, struc
         DB_ARGS(db_int(o->doc), db_int(now->made), db_int(now->total), db_int(now->config)), err);
 }
 
-/* For the control of the crash tests: the progress is written behind the commit of its chunk, which
- * must be found out. */
-static bool progress_is_apart(const struct offspring_op *o)
+/* For the controls of the crash tests: progress or end of the parent is left out of the
+ * transaction, and the process is killed behind its commit (parts.committed), which must be found
+ * out. */
+static bool is_left_apart(const char *what)
 {
-    return o->end == NULL && fault_switch("WAYBILL_TEST_PARTS_APART") != NULL;
+    const char *apart = fault_switch("WAYBILL_TEST_PARTS_APART");
+
+    return apart != NULL && strcmp(apart, what) == 0;
 }
 
 static bool put_progress(struct brood *k, struct err *err)
@@ -287,12 +292,14 @@ static bool put_progress(struct brood *k, struct err *err)
         return true;
     if (o->end != NULL)
         now->total = now->made;
-    return progress_is_apart(o) || write_progress(k->w, o, err);
+    return (o->end == NULL && is_left_apart("progress")) || write_progress(k->w, o, err);
 }
 
 /* The claims were looked at in the same transaction. */
 static bool settle_parents(struct writer *w, struct store_op **ends, size_t count, struct err *err)
 {
+    if (is_left_apart("end"))
+        return true;
     if (count > 0 && !settle_verb.run(w, ends, count, err))
         return false;
     for (size_t i = 0; i < count; i++) {
@@ -442,11 +449,6 @@ static void offspring_committed(struct writer *w, struct store_op **ops, size_t 
         if (o->result != OFFSPRING_MADE)
             continue;
         fault_point(PARTS_COMMITTED);
-        if (progress_is_apart(o)) {
-            struct err none;
-
-            (void)write_progress(w, o, &none);
-        }
         w->accepted += (int64_t)o->count;
         claim_children(w, o);
         if (o->end != NULL)

@@ -1,5 +1,6 @@
 #include "store/road/set_record.h"
 
+#include "base/fault.h"
 #include "base/require.h"
 #include "store/db/rows.h"
 #include "store/kernel/reader.h"
@@ -80,9 +81,19 @@ static bool write_record(struct writer *w, const struct settle_op *o, const stru
                                    "a record was written by another node at the same time");
 }
 
+/* For a control of the crash tests: the records are left out of the transaction, and the process is
+ * killed behind its commit (settle.done), which must be found out. */
+static bool records_are_left_apart(void)
+{
+    return fault_switch("WAYBILL_TEST_RECORDS_APART") != NULL;
+}
+
 bool set_records_write(struct writer *w, const struct settle_op *o, bool *ret_done, struct err *err)
 {
     require(o->record_count <= SET_RECORDS_MOST);
+    *ret_done = true;
+    if (records_are_left_apart())
+        return true;
     if (!compare_versions(w, o, ret_done, err))
         return false;
     for (size_t i = 0; i < o->record_count && *ret_done; i++)
