@@ -155,7 +155,7 @@ static int run_on(const struct args *a, struct scratch *s, const struct trial_do
     const char *file = args_text(a, "c"), *secrets = args_text(a, "secrets");
     const char *records = args_text(a, "records");
     struct str route;
-    uint64_t number;
+    uint64_t number = 0;
     bool place = is_route_place(a->operand[0], &route, &number);
     int code;
 
