@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/require.h"
+#include "engine/flight/tries.h"
 #include "extract/extract.h"
 #include "store/payload/payload.h"
 #include "store/store.h"
@@ -196,7 +197,8 @@ bool variant_rest(struct flight *f, struct variant *v, struct err *err)
 
 static struct timeline_line line_of_bytes(struct flight *f, const struct variant *v)
 {
-    struct str message = STR("the bytes from here on");
+    struct str message = v->is_costly && v->is_kept ? STR("the bytes from here on, " TRIES_KEPT)
+                                                    : STR("the bytes from here on");
 
     if (v->question.len > 0)
         message = str_of(arena_printf(&f->arena, "%.*s; it was asked with %.*s", STR_ARG(message),

@@ -15,6 +15,9 @@
 #include "core/timeline.h"
 #include "engine/flight/flight.h"
 
+/* Ends the line of what a process made, if a later step was put off (walk/step_end.h). */
+#define TRIES_KEPT "kept for the next run"
+
 struct tries {
     int64_t count;    /* failed tries */
     int64_t first_us; /* when the first of them began; 0: there was none */

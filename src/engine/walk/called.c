@@ -152,29 +152,17 @@ static enum way go_on_with(struct flight *f, const struct plan_step *s, struct v
 
 /* ---- what was kept ---- */
 
-/* The store is read on a thread that may block. */
 static enum way use_kept(struct flight *f, const struct plan_step *s, const struct tries *past,
                          struct str question)
 {
     int64_t from = clock_mono_us();
-    struct err err = { 0 };
-
-    if (!f->may_block && !f->dry) {
-        f->walk.need = WALK_NEEDS_THREAD;
-        return WAY_WAITS;
-    }
     struct step_answer answer = { call_key(f, s, question), past->status, past->bytes.size,
                                   past->ctype };
+    struct variant *v;
+    enum way way;
 
-    f->step_count++;
-    struct variant *v = variant_of_past(f, s->name, &past->bytes);
-
-    if ((f->dry || past->bytes.size <= SEGMENT_PAYLOAD_MOST) && !variant_load(f, v, &err)) {
-        outcome_read_failed(f, &err);
-        return WAY_DEAD;
-    }
-    flight_note(f, TIMELINE_STEP, TIMELINE_NOTED, s->name, -1,
-                "not asked again: its answer was kept");
+    if (!step_take_past(f, s, &past->bytes, "not asked again: its answer was kept", &v, &way))
+        return way;
     return go_on_with(f, s, v, from, &answer);
 }
 
@@ -268,6 +256,7 @@ static enum way ask_again(struct flight *f, const struct plan_step *s, struct ca
         return step_dead(f, s, DEAD_RETRIES_EXHAUSTED, took, c->verdict.message);
     if (f->expires_us != 0 && due > f->expires_us)
         due = f->expires_us;
+    step_keep_made(f);
     outcome_step_again(
         f, s->name,
         &(struct outcome_try){
@@ -282,6 +271,7 @@ static enum way sent_away(struct flight *f, const struct calling_away *away)
 
     if (f->expires_us != 0 && due > f->expires_us)
         due = f->expires_us;
+    step_keep_made(f);
     if (!f->recovered)
         buf_clear(&f->timeline);
     (void)snprintf(f->message, sizeof f->message, "%s", away->why);

@@ -40,6 +40,38 @@ enum way step_go_on(struct flight *f, const struct plan_step *s, struct variant 
     return WAY_ON;
 }
 
+/* Processes cost: what they made is stored rather than made again.  What is cheap, or stands
+ * further in front, is. */
+void step_keep_made(struct flight *f)
+{
+    struct variant *v = f->walk.bytes;
+
+    if (v->is_costly && !v->is_stored && !f->dry && f->batch == NULL)
+        v->is_kept = true;
+}
+
+/* The store is read on a thread that may block. */
+bool step_take_past(struct flight *f, const struct plan_step *s, const struct payload_source *bytes,
+                    const char *note, struct variant **ret, enum way *ret_way)
+{
+    struct err err = { 0 };
+
+    if (!f->may_block && !f->dry) {
+        f->walk.need = WALK_NEEDS_THREAD;
+        *ret_way = WAY_WAITS;
+        return false;
+    }
+    f->step_count++;
+    *ret = variant_of_past(f, s->name, bytes);
+    if ((f->dry || bytes->size <= SEGMENT_PAYLOAD_MOST) && !variant_load(f, *ret, &err)) {
+        outcome_read_failed(f, &err);
+        *ret_way = WAY_DEAD;
+        return false;
+    }
+    flight_note(f, TIMELINE_STEP, TIMELINE_NOTED, s->name, -1, note);
+    return true;
+}
+
 enum way step_none(struct flight *f, const struct plan_step *s, int64_t from_us)
 {
     f->step_count++;

@@ -24,6 +24,12 @@ enum way step_go_on(struct flight *f, const struct plan_step *s, struct variant 
                     int64_t from_us);
 /* The step has made no document: done. */
 enum way step_none(struct flight *f, const struct plan_step *s, int64_t from_us);
+/* The step before which the walk stands is put off: what a process made for it is kept. */
+void step_keep_made(struct flight *f);
+/* Goes on with what an earlier run kept of the step.  False: *ret_way is how the step ends; it may
+ * need another thread. */
+bool step_take_past(struct flight *f, const struct plan_step *s, const struct payload_source *bytes,
+                    const char *note, struct variant **ret, enum way *ret_way);
 
 /* A step takes all of what it reads into memory: of large documents one at a time, until the walk
  * ends or waits.  Blocks. */
