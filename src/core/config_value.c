@@ -137,6 +137,16 @@ static bool check_references(struct str text, bool template, struct err *err)
 
 /* ---- the types ---- */
 
+/* In days, or in seconds if it is less than one or not whole days. */
+static bool over_duration(int64_t most_us, struct err *err)
+{
+    int64_t seconds = most_us / INT64_C(1000000);
+    bool days = seconds >= 86400 && seconds % 86400 == 0;
+
+    return err_set(err, ERR_CONFIG, 0, "the most is %lld%s",
+                   (long long)(days ? seconds / 86400 : seconds), days ? "d" : "s");
+}
+
 static bool check_bounds(const struct option *o, uint64_t value, struct err *err)
 {
     if (o->least > 0 && value < (uint64_t)o->least) {
@@ -147,8 +157,7 @@ static bool check_bounds(const struct option *o, uint64_t value, struct err *err
                    : err_set(err, ERR_CONFIG, 0, "it is too small");
     }
     if (o->most > 0 && value > (uint64_t)o->most && o->type == OPT_DURATION)
-        return err_set(err, ERR_CONFIG, 0, "the most is %lldd",
-                       (long long)(o->most / (86400 * INT64_C(1000000))));
+        return over_duration(o->most, err);
     if (o->most > 0 && value > (uint64_t)o->most)
         return err_set(err, ERR_CONFIG, 0, "the most is %lld", (long long)o->most);
     return true;

@@ -16,7 +16,7 @@ CONFIG = """\
 systems: {{ hub: {{}}, north: {{}}, south: {{}} }}
 types: {{ "*": {{}} }}
 gateways:
-  in: {{ kind: http, auth: none, extract: {{ sender: "value:hub", receiver: "value:hub", type: "header:X-Way" }} }}
+  in: {{ kind: http, auth: none, limits: {{ size: 128 MiB }}, extract: {{ sender: "value:hub", receiver: "value:hub", type: "header:X-Way" }} }}
 endpoints:
   shelf: {{ kind: file, path: ./shelf, name: "${{id}}" }}
 routes:
@@ -122,6 +122,9 @@ BOMB = "<!DOCTYPE a [<!ENTITY x0 'x'>" + "".join(
     (CUT.format("json: ''"), b"[1,2,3", "service_failed", "a comma or `]` is expected, at byte 7, line 1"),
     (CUT.format("json: ''"), b"[" + b",".join([b"1"] * 1000000) + b"]", "limit", "more than 100000 parts"),
     (CUT.format("json: ''"), b"[" * 10000, "service_failed", "too deep in each other"),
+    (CUT.format("xml: /a/b"), b"<a>" * 10000, "limit", "elements stand too deep in each other"),
+    (CUT.format("json: ''"), b"[" + b",\n".join([b"7" * (1 << 20)] * 70), "service_failed",
+     "a comma or `]` is expected, at byte 73400460, line 70"),
     (CUT.format("json: ''"), '["Käse"]'.encode("latin1"), "service_failed", "not UTF-8, at byte 5"),
     (CUT.format("xml: /a/b"), BOMB.encode(), "service_failed", "(DOCTYPE) is refused"),
     (CUT.format("zip: entries"), zipped([("x", bytes(20 << 20))]), "limit", "more than 100 times as many"),

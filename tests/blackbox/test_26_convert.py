@@ -198,8 +198,30 @@ def test_what_cannot_be_read_is_dead_with_its_place(scene):
            "x12": (X12[:50], "segment 1: the text ends within its header, at byte 51"),
            "edifact": (UNB[:-5] + b"+", "segment 3: the text ends within a segment: its terminator is missing, at byte 96")}
     for gateway, (body, place) in bad.items():
-        doc = ended(scene, scene.accept(gateway, body))
+        ident = scene.accept(gateway, body)
+        doc = ended(scene, ident)
         assert doc["state"] == "dead" and doc["error"]["code"] == "extract_failed" and place in doc["error"]["message"], doc
+        assert scene.cli("docs", "payload", ident, text=False).stdout == body
+        mended = {"hl7": HL7, "x12": X12, "edifact": UNB}[gateway]
+        made = scene.cli("docs", "edit", ident, "-", "--by", "ann", stdin=mended, text=False)
+        assert made.returncode == 0, made.stderr
+        edited = scene.show(ident, "edits { items { id } }")["edits"]["items"][0]["id"]
+        assert ended(scene, edited)["state"] == "delivered", show(scene, edited)
+        assert (scene.folder / "there" / edited).read_bytes() == mended
+
+
+@pytest.mark.proves("EX10")
+def test_messages_that_explode_end_at_a_limit(scene):
+    """A segment of a million parts stands before what is asked for."""
+    bombs = {"mixed": HL7.replace(b"PID", b"NTE|" + b"^" * 1_100_000 + b"\rPID"),
+             "x12": X12.replace(b"ST" + X12[3:4], b"N1" + X12[3:4] * 1_100_000 + X12[105:106] + b"ST" + X12[3:4], 1),
+             "edifact": UNB.replace(b"UNH+", b"BGM+" + b"+" * 1_100_000 + b"'UNH+")}
+    for gateway, body in bombs.items():
+        assert len(body) > 1_000_000
+        doc = ended(scene, scene.accept(gateway, body))
+        assert doc["state"] == "dead" and doc["error"]["code"] == "budget", doc
+        assert "the segment has more than 1000000 parts" in doc["error"]["message"], doc
+    assert ended(scene, scene.accept("hl7", HL7))["state"] == "delivered"
 
 
 @pytest.mark.proves("EX5")

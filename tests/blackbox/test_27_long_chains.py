@@ -1,4 +1,7 @@
 """Chains of many steps that change the bytes: what is sent, what is kept, what is too much."""
+import collections
+import contextlib
+import http.client
 import json
 import os
 import pathlib
@@ -142,3 +145,44 @@ def test_a_document_becomes_many(make_node, tmp_path):
         receiver.wait_for(count, seconds=120, path="/end")
         assert sorted(bodies(receiver, "/end")) == sorted(f"line {n}\n" for n in range(count))
         assert node.show(parent, "parts { made total }")["parts"] == {"made": count, "total": count}
+
+
+def numbers_of_parts(node, parent):
+    """How often each number is there."""
+    found, after = collections.Counter(), None
+    while True:
+        page = node.graphql("query($p: ID!, $a: String) { documents(filter: { parent: $p }, first: 200, after: $a)"
+                            " { next items { attributes { name value } } } }", p=parent, a=after)["documents"]
+        found.update(a["value"] for item in page["items"] for a in item["attributes"] if a["name"] == "part")
+        after = page["next"]
+        if after is None:
+            return found
+
+
+@BOTH
+@pytest.mark.proves("PR2")
+@pytest.mark.parametrize("point", ["parts.written:kill:2", "parts.committed:kill:1"])
+def test_killed_between_chunks_each_part_is_made_once(make_node, tmp_path, point):
+    """The parent goes on where it was, and is not done before the last part is there."""
+    count, ask = 2345, "state parts { made total }"
+    (tmp_path / "shelf").mkdir()
+    with Receiver() as receiver:
+        node = make_node(config=STREAMS.format(url=receiver.url(""), folder=json.dumps(str(tmp_path / "shelf")),
+                                               steps='{ split: { lines: 1, type: "value:line" } }'),
+                         environment={"WAYBILL_FAULT": point})
+        node.start()
+        with contextlib.suppress(http.client.HTTPException, OSError):  # it may die before it has answered
+            node.post("in", "".join(f"line {n}\n" for n in range(count)))
+        assert node.ended(60) == -9
+        node.environment["WAYBILL_FAULT"] = "parts.written:delay_ms:1000"
+        node.start()
+        parent = node.documents()[-1]
+        seen = [node.show(parent, ask)]
+        while seen[-1]["state"] != "done":
+            assert seen[-1]["state"] != "dead", seen[-1]
+            seen.append(node.show(parent, ask))
+        assert seen[-1]["parts"] == {"made": count, "total": count}
+        assert any(one["parts"] == {"made": 1000, "total": count} for one in seen), seen[0]
+        assert numbers_of_parts(node, parent) == {str(n): 1 for n in range(1, count + 1)}
+        receiver.wait_for(count, seconds=120, path="/end")
+        assert set(bodies(receiver, "/end")) == {f"line {n}\n" for n in range(count)}

@@ -84,10 +84,14 @@ def test_nothing_comes_out(make_node):
     with Receiver() as receiver:
         node = make_node(config=config(receiver, lua("return nil"), "      - deliver: api"))
         node.start()
+        ended = node.metrics()["waybill_documents_ended_total"]
         doc = node.accept("in", "a")
         node.await_state(doc, "done", look=look, seconds=SECONDS)
         lines = node.show(doc, "timeline { what message }")["timeline"]
         assert {"what": "lua", "message": "nothing came out"} in lines and not receiver.requests("/in")
+        found = node.graphql('{ documents(filter: { state: "done" }) { items { id } } }')["documents"]["items"]
+        assert found == [{"id": doc}]
+        wait_for(lambda: node.metrics()["waybill_documents_ended_total"] == ended + 1, node)  # it is counted
 
 
 @BOTH
@@ -183,6 +187,47 @@ def test_a_large_document_passes_a_process(make_node):
         assert node.cli("docs", "payload", doc, "--stage", "3").stdout == body.upper().replace("B", "b")
         large = node.data / "large"  # as received, and as sent; empty with PostgreSQL
         wait_for(lambda: len(list(large.iterdir())) in (0, 2), node)
+
+
+LISTS = """\
+routes:
+  - { name: lists, when: { type: list }, do: [ { split: { lines: 1, type: "value:order" } } ] }
+"""
+
+
+@BOTH
+@pytest.mark.proves("PR11")
+def test_two_bad_ones_among_a_hundred_cost_the_others_nothing(make_node):
+    """They are claimed together and wait for one process.  One is a mistake, one brings the process down each time it
+    runs: these two are dead, and each of the others ran once and was sent once."""
+    script = ('if doc.bytes == "poison\\n" then while true do end end '
+              'if doc.bytes == "bad\\n" then error("no") end return doc.bytes')
+    with Receiver() as receiver:
+        text = config(receiver, lua(script, limits="{ time: 60s, concurrency: 1 }"), "      - deliver: api")
+        node = make_node(config=text.replace("types: {", "types: { list: {},").replace(
+            'type: "value:other"', 'type: "value:list"').replace("routes:\n", LISTS))
+        node.start()
+        items = [f"line {n}" for n in range(98)]
+        items[40:40], items[60:60] = ["poison"], ["bad"]
+        parent = node.accept("beside", "".join(item + "\n" for item in items))
+        ask = "children(first: 200) { items { id state error { code message } timeline { stage outcome message } } }"
+
+        def bad_ones():
+            for process in processes_at_work(node):
+                os.kill(process, signal.SIGKILL)
+            found = node.show(parent, ask)["children"]["items"]
+            return len(found) == 100 and all(c["state"] in ("dead", "delivered") for c in found) and found
+
+        found = wait_for(bad_ones, node, 3 * SECONDS)
+        assert bodies(receiver) == sorted(f"line {n}\n" for n in range(98))
+        assert set(receiver.keys().values()) == {1}
+        dead = {len([line for line in c["timeline"] if line["outcome"] == "retrying"]): c["error"] for c in found
+                if c["state"] == "dead"}
+        assert sorted(dead) == [0, 2] and {e["code"] for e in dead.values()} == {"service_failed"}, dead
+        assert "line 1: no" in dead[0]["message"] and "SIGKILL" in dead[2]["message"], dead
+        for good in (c for c in found if c["state"] == "delivered"):
+            steps = [line["outcome"] for line in good["timeline"] if line["stage"] == "step"]
+            assert steps == ["done"], good
 
 
 BATCHED = """\

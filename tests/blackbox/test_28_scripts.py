@@ -118,6 +118,24 @@ def test_a_script_that_fails_says_why(node, way, body, code, message):
     assert result(node, "file", "ab")[1] == "abab"     # others are not harmed
 
 
+@pytest.mark.proves("PR7")
+def test_which_version_of_a_script_has_failed(node):
+    """The dead letter has the message of the script, its line and its version, also when there is a newer one."""
+    ask = "state config error { code message }"
+    doc, _ = ended(node, "error", "x")
+    was = {"state": "dead", "config": 1, "error": {"code": "service_failed", "message": "lua: line 2: no price"}}
+    assert node.show(doc, ask) == was
+    routes = [{**r, "do": [{"lua": "local x = 1\nreturn 'price ' .. x"}, *r["do"][1:]]} if r["name"] == "error" else r
+              for r in CONFIG["routes"]]
+    node.write_config(yaml.safe_dump({**CONFIG, "routes": routes}))
+    got = node.cli("apply", node.config_file)
+    assert got.returncode == 0, got.stdout + got.stderr
+    assert node.show(doc, ask) == was
+    assert node.cli("docs", "retry", doc).returncode == 0
+    wire.wait_until(lambda: show(node, doc)["state"] == "delivered", 60, "the script as it is now")
+    assert node.show(doc, ask)["config"] == 2 and (node.folder / "out" / doc).read_text() == "price 1"
+
+
 @pytest.mark.proves("PR1")
 def test_none_ends_the_document_and_many_are_parts(node):
     _, end = ended(node, "none", "{}")
@@ -172,7 +190,8 @@ def test_a_secret_that_breaks_a_script_later_is_not_quoted(node):
 @pytest.mark.parametrize("step, where", [
     ({"lua": "x = = 1"}, "line 1, column 5"),
     ({"jq": ".a\n| ]"}, "line 2, column 3"),
-    ({"xslt": {"text": "<a>\n<b></a>"}}, "line 2"),
+    ({"xslt": {"text": "<a>\n<b></a>"}}, "line 2, column 8"),
+    ({"lua": {"script": "return 1", "limits": {"time": "2m"}}}, "the most is 60s"),
 ])
 def test_check_refuses_a_script_with_a_mistake(make_node, step, where):
     config = {**CONFIG, "routes": [{"name": "r", "do": [step, {"deliver": "out"}]}]}

@@ -483,6 +483,31 @@ def test_what_was_answered_is_not_asked_again(world):
     assert node.cli("docs", "payload", doc, "--stage", str(last)).stdout == "a-first/second"
 
 
+@pytest.mark.proves("PR12")
+@BOTH
+@pytest.mark.parametrize("size", [1, 2 << 20])
+def test_a_script_does_not_run_again_for_a_service_that_is_away(world, size):
+    """What it made is stored when the step behind it is put off; also a restart takes it from there."""
+    well = threading.Event()
+    node, service, receiver = world(
+        lambda r: shout(r) if well.is_set() else (500, b"not yet"),
+        "      - lua: 'log(\"it ran\") return doc.bytes .. \" of lua\"'",
+        lambda s: call(s, SOON, "breaker: { failures: 1000 }"))
+    doc = node.accept("in", "a" * size)
+    wait_for(lambda: service.count() >= 3, node)
+    node.restart()
+    tried = service.count()
+    wait_for(lambda: service.count() >= tried + 2, node)
+    well.set()
+    node.await_state(doc, "delivered", look=look, seconds=SECONDS)
+    wanted = "a" * size + " of lua"
+    assert [r["sha256"] for r in receiver.requests("/in")] == [hashlib.sha256(wanted.upper().encode()).hexdigest()]
+    said = [line["message"] for line in lines_of(node, doc) if line["what"] == "lua"]
+    assert said.count("it ran") == 1 and said.count("not run again: what it made was kept") >= 3, said
+    assert node.cli("docs", "payload", doc, "--stage", "1").stdout == wanted
+    assert node.cli("doctor").returncode == 0
+
+
 @pytest.mark.proves("PR4", "PR12")
 @BOTH
 def test_what_a_service_answered_belongs_to_the_record_it_was_asked_with(world, tmp_path):

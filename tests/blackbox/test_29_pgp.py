@@ -176,6 +176,28 @@ def test_what_is_wrong_is_never_delivered(ways, gpg):
     assert through(node, "open", flat) == TEXT  # the process still serves
 
 
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("PR10")
+def test_keys_that_cannot_be_read_now_are_waited_for(ways, gpg):
+    """What opens the secrets is away, as on a share that is not mounted: nothing is dead, nothing is delivered, other
+    routes go on; when it is back, so does the document, without a restart."""
+    node = ways(open=OPENS)
+    message = gpg.encrypt(TEXT, "ed")
+    before = node.accept("in", message, headers={"X-Way": "open"})
+    node.await_state(before, "delivered", look=look, seconds=SECONDS)
+    assert node.stop() == 0
+    key = (node.data / "secret.key").rename(node.folder / "secret.key")
+    node.start()
+    doc = node.accept("in", message, headers={"X-Way": "open"})
+    shown = node.await_state(doc, "retrying", look=look, seconds=SECONDS)
+    assert "cannot open the key file secret.key" in shown["error"]["message"], shown
+    assert through(node, "plain", b"in the clear") == b"in the clear"
+    assert look(node, doc)["state"] == "retrying" and not (node.folder / "shelf" / doc).exists()
+    key.rename(node.data / "secret.key")
+    node.await_state(doc, "delivered", look=look, seconds=2 * SECONDS)
+    assert (node.folder / "shelf" / doc).read_bytes() == TEXT
+
+
 def test_a_signature_that_does_not_count(ways, gpg):
     node = ways(trusted="verify: { key_file: keys/ed.asc }",
                 both="decrypt: { key: secret:rsa, from_file: keys/ed.asc }")

@@ -152,6 +152,24 @@ def test_previous_and_new_go_on_byte_for_byte(make_node, receiver):
 
 
 @BOTH
+def test_numbers_leave_split_store_and_enrich_as_they_are_written(make_node, receiver, tmp_path):
+    """Thirty digits, and a price that ends in 0."""
+    item = '{ "id":"%s",  "n":123456789012345678901234567890, "p":1.10, "x":[-0.0,1E400] }'
+    table = tmp_path / "rates.csv"
+    table.write_text("id,rate\nnew,1.10\n")
+    node = make_node(config=config(
+        receiver, products=(STORE, '      - enrich: { set: rates, key: "value:new", into: /rate }', DELIVER),
+        orders=('      - split: { json: /all, type: "value:product" }',)))
+    node.start()
+    ok(node.cli("records", "import", "rates", str(table)))
+    node.accept("orders", '{"all":[' + ",\n".join(item % key for key in "ab") + "]}")
+    receiver.wait_for(2, seconds=SECONDS, path="/in")
+    assert sorted(bodies(receiver)) == [
+        '{"previous":null,"new":%s,"rate":{"id":"new","rate":"1.10"}}' % (item % key) for key in "ab"]
+    assert ok(node.cli("records", "get", "product", "b")) == item % "b" + "\n"
+
+
+@BOTH
 def test_unchanged_ends_or_goes_on(make_node, receiver):
     node = make_node(config=config(receiver, orders=(
         '      - store: { key: "json:/id", set: orders, unchanged: pass }', DELIVER)))
@@ -490,6 +508,22 @@ def test_a_service_that_knows_nothing_or_is_late(asking, receiver):
     receiver.behave("/crm/late", "status", 200, None, "7")
     ends(node, late, "delivered")
     assert bodies(receiver) == ['{"by":"late","buyer":7}']
+
+
+@BOTH
+@pytest.mark.proves("PR6")
+def test_a_service_that_is_silent_or_away_is_asked_again(asking, receiver):
+    """No connection, none that lasts, half an answer, none at all until the time is over."""
+    ways = ("close", "reset", "half", "no_answer")
+    for way in ways:
+        receiver.behave(f"/crm/{way}", "status", 200, None, f'"{way}"')
+        receiver.behave(f"/crm/{way}", way, times=2)
+    node = asking(", timeout: 1s, retry: { first: 20ms, most: 50ms, for: 1h }, breaker: { failures: 1000 }")
+    docs = [node.accept("orders", json.dumps({"by": way})) for way in ways]
+    for doc in docs:
+        ends(node, doc, "delivered")
+        assert len([line for line in lines(node, doc) if line["outcome"] == "retrying"]) == 2, lines(node, doc)
+    assert sorted(bodies(receiver)) == sorted(f'{{"by": "{way}","buyer":"{way}"}}' for way in ways)
 
 
 def test_a_service_that_knows_nothing_is_passed_or_awaited(asking, receiver):

@@ -120,7 +120,7 @@ def test_bytes_stay_and_hostile_documents_end(start):
     ({"xml": "s.xsd"}, {"s.xsd": '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">'
                                  '<xs:import namespace="urn:a" schemaLocation="http://127.0.0.1:9/a.xsd"/></xs:schema>'},
      "it includes or imports http://127.0.0.1:9/a.xsd, which is not in `includes`"),
-    ({"xml": "s.xsd"}, {"s.xsd": "<a>\n</b>"}, "`xml` s.xsd: line 2: not XML"),
+    ({"xml": "s.xsd"}, {"s.xsd": "<a>\n</b>"}, "`xml` s.xsd: line 2, column 5: not XML"),
 ])
 def test_a_mistake_in_a_schema_is_refused_with_its_place(make_node, step, files, message):
     node = make_node(config=config({"one": {"validate": step}}))

@@ -215,7 +215,7 @@ static struct timeline_line line_of_bytes(struct flight *f, const struct variant
 {
     struct str message = STR("the bytes from here on");
 
-    if (v->is_of_record && v->is_kept)
+    if (v->is_kept && (v->is_of_record || v->is_costly))
         message = str_of(
             arena_printf(&f->arena, "%.*s, %.*s", STR_ARG(message), STR_ARG(TRIES_NEXT_RUN)));
     if (v->question.len > 0)

@@ -66,6 +66,7 @@ struct variant {
     int64_t step_number;          /* ... and which one of the run, from 1 */
     bool is_of_record; /* made of a record, so it cannot be made again: stored with the document */
     bool is_kept;      /* it cannot be made again: stored with whatever comes of the run */
+    bool is_costly;    /* made in a process of its own, of no record: see step_keep_made() */
     bool is_stored;    /* an earlier run has stored it: `source` */
     int64_t status;    /* of the answer that it is, for the line; 0: it is none ... */
     struct str ctype;  /* ... or nobody will ask for them */

@@ -8,9 +8,9 @@
  * Bytes that answer a question (walk/called.h) are known by that as well, if the question may be
  * another one in the next run: the message of their line ends with it.
  *
- * Bytes made of a record (walk/keyed.h) count only if their run was to be repeated with them: the
- * message of their line ends with TRIES_NEXT_RUN.  So does that of a line without bytes, by which
- * the step leaves them as they are.
+ * Bytes made of a record (walk/keyed.h) or in a process (walk/step_end.h) count only if their run
+ * was to be repeated with them: the message of their line ends with TRIES_NEXT_RUN.  So does that
+ * of a line without bytes, by which the step leaves them as they are.
  *
  * Threads: the one that holds the flight.
  */

@@ -148,6 +148,7 @@ struct plan_route {
     size_t step_count;
     bool keeps_stages;  /* what each step made is stored */
     const char *broken; /* why a step cannot run; NULL: all can */
+    bool lacks_secret;  /* ... because of a secret that cannot be read now: its documents wait */
 };
 
 /* A kind of batch. */
@@ -211,7 +212,8 @@ struct plan {
     size_t type_count;
     size_t system_count, endpoint_count, route_count, gateway_count;
     struct plan_retention retention;
-    bool ordered; /* a system is ordered: documents get sequence numbers */
+    bool ordered;      /* a system is ordered: documents get sequence numbers */
+    bool lacks_secret; /* a route does; another plan of the version may have it */
     struct plan_alerts alerts;
     struct plan_index systems_by_word, endpoints_by_word, gateways_by_word;
     struct arena arena;

@@ -14,6 +14,7 @@ struct builder {
     struct problem_list *problems; /* NULL: parts that cannot be used become broken */
     bool apart;                    /* plan_build_apart(): nothing is stored */
     bool bad;                      /* a problem was added */
+    bool lacks_secret;             /* a secret of the step that is built cannot be read */
     struct str step;               /* the one that is built: CHAIN:N */
 };
 

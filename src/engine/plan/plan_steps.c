@@ -57,11 +57,11 @@ static bool compile_parts(const struct yaml_node *map, struct extractor **ret, s
     return extractor_compile(map, true, ret, err);
 }
 
-/* Finds secrets, and remembers that one was asked for. */
+/* Finds secrets, and remembers that one was asked for, and whether it was there. */
 struct secret_watch {
     secret_find *find;
     void *arg;
-    bool asked;
+    bool asked, missing;
 };
 
 static bool plan_find_watched(void *arg, struct str name, struct arena *a, struct str *ret,
@@ -70,7 +70,10 @@ static bool plan_find_watched(void *arg, struct str name, struct arena *a, struc
     struct secret_watch *w = arg;
 
     w->asked = true;
-    return w->find(w->arg, name, a, ret, err);
+    if (w->find(w->arg, name, a, ret, err))
+        return true;
+    w->missing = true;
+    return false;
 }
 
 /* What a service says of its options may quote them, and so a secret, unless it is discreet. */
@@ -88,7 +91,8 @@ static bool make_service(struct builder *b, struct settings s, struct plan_step 
 
     if (may_quote && ok && step->cage != NULL)
         cage_conceal(step->cage); /* a secret may change after the version was checked */
-    if (may_quote && !ok)
+    b->lacks_secret = w.missing;
+    if (may_quote && !ok && !w.missing)
         (void)err_set(err, err->kind, err->sys, "it cannot be made with the secrets it names");
     return ok;
 }
@@ -171,6 +175,8 @@ void plan_steps(struct builder *b, const struct yaml_node *list, struct str id,
             r->broken = arena_text(a, str_of(err.text));
         else
             r->broken = plan_broken(b, n->place, &err);
+        r->lacks_secret = b->lacks_secret;
+        b->plan->lacks_secret = b->plan->lacks_secret || b->lacks_secret;
         return;
     }
 }

@@ -382,6 +382,14 @@ void outcome_later(struct flight *f)
     outcome_set_again(f);
 }
 
+void outcome_lacks_secret(struct flight *f, const struct plan_route *r)
+{
+    (void)snprintf(f->message, sizeof f->message, "%s", r->broken);
+    flight_note(f, TIMELINE_ROUTE, TIMELINE_RETRY, r->name, -1, f->message);
+    outcome_set_again(f);
+    mishaps_note(f->road->mishaps, "secret", "route", r->name, f->message);
+}
+
 void outcome_step_died(struct flight *f, struct str step, int64_t took_us, const char *message)
 {
     (void)snprintf(f->message, sizeof f->message, "%s", message);

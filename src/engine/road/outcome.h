@@ -30,6 +30,8 @@ void outcome_later(struct flight *f);
 void outcome_dead(struct flight *f, enum timeline_stage stage, struct str what, enum dead_code code,
                   int64_t took_us, const char *message);
 void outcome_again(struct flight *f, const struct err *err); /* to be retried after a back-off */
+/* A secret that the steps of the route name cannot be read now: to be retried as well. */
+void outcome_lacks_secret(struct flight *f, const struct plan_route *r);
 /* The process of a step died of it: to be retried as well. */
 void outcome_step_died(struct flight *f, struct str step, int64_t took_us, const char *message);
 /* The service that a step asks did not answer, or not well, or a step has failed for now: to be

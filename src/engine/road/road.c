@@ -40,8 +40,8 @@ struct plan *road_plan_of(struct road *r, int64_t version, struct err *err)
     if (p != NULL)
         return p;
     p = r->options.plan_of(r->options.arg, version, err);
-    if (p == NULL)
-        return NULL;
+    if (p == NULL || p->lacks_secret) /* the next one may have it */
+        return p;
     (void)pthread_rwlock_wrlock(&r->plan_lock);
     old = r->older[r->older_next];
     r->older[r->older_next] = plan_ref(p);
@@ -57,8 +57,8 @@ struct plan *road_set_plan(struct road *r, struct plan *plan)
     struct plan *old = r->plan, *oldest = NULL;
 
     r->plan = plan_ref(plan);
-    if (old != NULL && old->version != plan->version) { /* documents in flight refer to it */
-        oldest = r->older[r->older_next];
+    if (old != NULL && old->version != plan->version && !old->lacks_secret) {
+        oldest = r->older[r->older_next]; /* documents in flight refer to the old one */
         r->older[r->older_next] = plan_ref(old);
         r->older_next = (r->older_next + 1) % ROAD_PLANS_MOST;
     }

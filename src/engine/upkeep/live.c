@@ -33,6 +33,8 @@ struct live {
     struct config *config;
     int64_t version, callers, secrets, key_period_us;
     int64_t refused; /* the newest version that could not be used */
+    size_t missing;  /* secrets, variables and files that the plan in force could not read */
+    bool is_back;    /* some of them can be read now: the plan is made anew */
     char trouble[300];
 };
 
@@ -129,20 +131,32 @@ static struct config *live_load(struct live *l, struct str text, const char *nam
     return NULL;
 }
 
+static bool count_missing(struct live *l, const struct config *c, size_t *ret, struct err *err)
+{
+    struct problem_list missing = PROBLEM_LIST_INIT;
+    bool ok = outside_check(l->o.store, c->root, l->o.node, &missing, err);
+
+    *ret = missing.count;
+    problem_list_done(&missing);
+    return ok;
+}
+
 /* With the mutex held: puts `c` into force.  The tables of keys exist before the first document
  * that needs them, and the road has the plan before the intake names its version. */
 static bool use(struct live *l, struct config *c, int64_t version, struct err *err)
 {
     int64_t callers, secrets, period = longest_key_period(l, c);
+    size_t missing = l->missing;
     bool same;
     struct plan *plan = NULL;
 
     if (!caller_mark(l->o.store, &callers, err) || !secret_mark(l->o.store, &secrets, err) ||
         !accept_keep_tables(l->o.store, period, err))
         return false;
-    same = c == l->config && version == l->version && secrets == l->secrets;
+    same = c == l->config && version == l->version && secrets == l->secrets && !l->is_back;
     if (!same) {
-        if (!plan_build(c, version, l->o.connectors, l->o.store, NULL, &plan, err))
+        if (!count_missing(l, c, &missing, err) ||
+            !plan_build(c, version, l->o.connectors, l->o.store, NULL, &plan, err))
             return false;
         retain_use(l->o.store, &plan->retention.rules);
         road_use(l->o.road, plan);
@@ -161,6 +175,8 @@ static bool use(struct live *l, struct config *c, int64_t version, struct err *e
     l->version = version;
     l->callers = callers;
     l->secrets = secrets;
+    l->missing = missing;
+    l->is_back = false;
     l->key_period_us = period;
     l->trouble[0] = '\0';
     return true;
@@ -576,15 +592,29 @@ static bool is_overtaken(struct live *l, int64_t newest)
            (version_get(l->o.store, l->version, &arena, &v, &ignored) || ignored.kind != ERR_NONE);
 }
 
+/* A key file on a share that is mounted later, for one.  Nothing is read while nothing is missing.
+ */
+static bool look_for_missing(struct live *l, struct err *err)
+{
+    size_t missing = 0;
+
+    if (l->missing == 0)
+        return true;
+    if (!count_missing(l, l->config, &missing, err))
+        return false;
+    l->is_back = missing < l->missing;
+    return true;
+}
+
 static bool upkeep_live_follow(struct live *l, struct err *err)
 {
     int64_t newest, callers, secrets;
 
     if (!version_newest(l->o.store, &newest, err) || !caller_mark(l->o.store, &callers, err) ||
-        !secret_mark(l->o.store, &secrets, err))
+        !secret_mark(l->o.store, &secrets, err) || !look_for_missing(l, err))
         return false;
     if (newest == l->version || newest == l->refused || is_overtaken(l, newest))
-        return (callers == l->callers && secrets == l->secrets) ||
+        return (callers == l->callers && secrets == l->secrets && !l->is_back) ||
                use(l, l->config, l->version, err);
     if (use_stored(l, newest, err))
         return true;

@@ -254,6 +254,7 @@ static enum way ask_again(struct flight *f, const struct plan_step *s, struct ca
         return step_dead(f, s, DEAD_RETRIES_EXHAUSTED, took, c->verdict.message);
     if (f->expires_us != 0 && due > f->expires_us)
         due = f->expires_us;
+    step_keep_made(f);
     outcome_step_again(
         f, s->name,
         &(struct outcome_try){
@@ -268,6 +269,7 @@ static enum way sent_away(struct flight *f, const struct calling_away *away)
 
     if (f->expires_us != 0 && due > f->expires_us)
         due = f->expires_us;
+    step_keep_made(f);
     if (!f->recovered)
         buf_clear(&f->timeline);
     (void)snprintf(f->message, sizeof f->message, "%s", away->why);

@@ -15,8 +15,8 @@
  * Only a crash before that settlement does, under the same key.
  *
  * A walk without effect asks nobody.  It goes on with what was kept, if it repeats a past run, or
- * with an answer that was given to it (flight/foretold.h), which is judged as one that came; else it
- * ends here: what the service would answer is not known.
+ * with an answer that was given to it (flight/foretold.h), which is judged as one that came; else
+ * it ends here: what the service would answer is not known.
  *
  * Threads: the one that holds the flight.
  */

@@ -303,6 +303,7 @@ enum way keyed_later(struct flight *f, const struct plan_step *s, int64_t took_u
     if (f->expires_us != 0 && due > f->expires_us)
         due = f->expires_us;
     (void)verdict_say(&v, VERDICT_RETRY, "%s", message);
+    step_keep_made(f);
     outcome_step_again(
         f, s->name,
         &(struct outcome_try){

@@ -8,6 +8,7 @@
 #include "engine/flight/bytes.h"
 #include "engine/flight/caught.h"
 #include "engine/flight/step_io.h"
+#include "engine/flight/tries.h"
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
 #include "engine/walk/caging.h"
@@ -136,6 +137,8 @@ static enum way stream_done(struct step_io *x, const struct plan_step *s, int64_
     }
     if (s->service->keyed)
         keyed_made(f, s, made);
+    if (s->cage != NULL && made != f->walk.bytes)
+        made->is_costly = !f->reads_records;
     step_io_tell(x, s->name);
     return step_go_on(f, s, made, from_us);
 }
@@ -238,10 +241,27 @@ static enum way end_caged(struct flight *f, const struct plan_step *s)
     return caged_not_run(f, s);
 }
 
+/* A later step was put off (step_keep_made), and the chain runs again. */
+static enum way use_made(struct flight *f, const struct plan_step *s,
+                         const struct payload_source *bytes)
+{
+    int64_t from = clock_mono_us();
+    struct variant *made;
+    enum way way = step_take_kept(f, s, bytes, "not run again: what it made was kept", &made);
+
+    return way == WAY_ON ? step_go_on(f, s, made, from) : way;
+}
+
 static enum way run_caged(struct flight *f, const struct plan_step *s)
 {
     enum way way = WAY_WAITS;
 
+    if (f->caged == NULL && !f->dry && f->batch == NULL) { /* the steps of a batch count anew */
+        struct tries past = tries_asked(f, s->name, f->step_count + 1, TRIES_NEXT_RUN);
+
+        if (past.has_bytes)
+            return use_made(f, s, &past.bytes);
+    }
     if (f->caged != NULL) {
         way = end_caged(f, s);
     } else {

@@ -59,6 +59,16 @@ enum way step_take_kept(struct flight *f, const struct plan_step *s,
     return WAY_ON;
 }
 
+/* Processes cost: what they made is stored rather than made again.  What is cheap, or stands
+ * further in front, is. */
+void step_keep_made(struct flight *f)
+{
+    struct variant *v = f->walk.bytes;
+
+    if (v->is_costly && !v->is_stored && !f->dry && f->batch == NULL)
+        v->is_kept = true;
+}
+
 enum way step_none(struct flight *f, const struct plan_step *s, int64_t from_us)
 {
     f->step_count++;

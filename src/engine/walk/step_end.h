@@ -29,6 +29,8 @@ enum way step_take_kept(struct flight *f, const struct plan_step *s,
                         struct variant **ret);
 /* The step has made no document: done. */
 enum way step_none(struct flight *f, const struct plan_step *s, int64_t from_us);
+/* The step before which the walk stands is put off: what a process made for it is kept. */
+void step_keep_made(struct flight *f);
 
 /* A step takes all of what it reads into memory: of large documents one at a time, until the walk
  * ends or waits.  Blocks. */

@@ -375,7 +375,10 @@ static enum way walk_run_steps(struct flight *f)
     const struct plan_route *r = f->route;
 
     if (r->broken != NULL) {
-        outcome_dead(f, TIMELINE_ROUTE, r->name, DEAD_SERVICE_FAILED, -1, r->broken);
+        if (r->lacks_secret && !f->dry)
+            outcome_lacks_secret(f, r);
+        else
+            outcome_dead(f, TIMELINE_ROUTE, r->name, DEAD_SERVICE_FAILED, -1, r->broken);
         return WAY_DEAD;
     }
     while (f->walk.step < r->step_count) {

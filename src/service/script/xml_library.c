@@ -85,7 +85,7 @@ bool xml_library_check_charset(struct str name, struct err *err)
 /* ---- reading ---- */
 
 struct xml_complaint {
-    int line;
+    int line, column; /* 0: not known */
     char text[VERDICT_MESSAGE_MOST];
 };
 
@@ -96,6 +96,7 @@ static void xml_keep_first(void *arg, xmlErrorPtr error)
     if (c->text[0] != '\0' || error->level < XML_ERR_ERROR || error->message == NULL)
         return;
     c->line = error->line;
+    c->column = error->domain == XML_FROM_PARSER ? error->int2 : 0;
     (void)snprintf(c->text, sizeof c->text, "%s", error->message);
 }
 
@@ -120,9 +121,12 @@ static void xml_refuse_entity(void *arg, const xmlChar *name, int type, const xm
 static bool xml_say_complaint(const struct xml_complaint *c, struct err *err)
 {
     AUTO(buf_done) struct buf line = BUF_INIT(sizeof c->text);
+    char column[30] = "";
 
+    if (c->column > 0)
+        (void)snprintf(column, sizeof column, ", column %d", c->column);
     script_line(&line, str_of(c->text));
-    return err_set(err, ERR_PERMANENT, 0, "line %d: not XML: %.150s", c->line,
+    return err_set(err, ERR_PERMANENT, 0, "line %d%s: not XML: %.150s", c->line, column,
                    line.len > 0 ? line.ptr : "it ends too early");
 }
 

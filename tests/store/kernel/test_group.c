@@ -74,6 +74,66 @@ TEST(a_group_of_the_guilty_stores_nothing)
     store_close(s);
 }
 
+/* Whoever has a transaction open keeps others from writing, and from emptying the log, on SQLite;
+ * on PostgreSQL the server knows, and would itself end it after 4 s. */
+static bool nothing_is_open(const struct home *h)
+{
+    static const char idle[] =
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'waybill' AND datname = "
+        "current_database() AND state LIKE 'idle in transaction%'";
+
+    if (on_sqlite())
+        return tell(h, "BEGIN IMMEDIATE; ROLLBACK") &&
+               ask(h, "PRAGMA wal_checkpoint(TRUNCATE)") == 0;
+    for (int i = 0; i < 100; i++) {
+        if (ask(h, idle) == 0)
+            return true;
+        clock_sleep_us(20 * CLOCK_MS);
+    }
+    return false;
+}
+
+/* It has written when it fails. */
+static bool half_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    (void)ops, (void)count;
+    return db_send(w->db, SQL_MARK_SET, DB_ARGS(db_text(STR("word")), db_int(77)), err) &&
+           err_set(err, ERR_PERMANENT, 0, "half of it");
+}
+
+static const struct store_verb half_verb = { .name = "half", .run = half_run };
+
+/* proves: PR14 */
+TEST(whatever_fails_no_transaction_stays_open)
+{
+    enum { COUNT = 9 };
+    static const struct store_verb *const verbs[] = { &guilty_verb, &half_verb };
+    AUTO(buf_done) struct buf bytes = BUF_INIT(1000);
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op ops[COUNT];
+    struct err err = { 0 };
+
+    CHECK(s != NULL);
+    for (size_t v = 0; v < sizeof verbs / sizeof *verbs; v++)
+        for (size_t count = 1; count <= COUNT; count += COUNT - 1) {
+            for (size_t i = 0; i < count; i++)
+                ops[i] = doc_of(STR("x"));
+            ops[count / 2].op.verb = verbs[v];
+            CHECK(!accept_docs(s, ops, count) && !ops[count / 2].op.ok);
+            CHECK(nothing_is_open(&h));
+        }
+    CHECK(ask(&h, "SELECT count(*) FROM mark WHERE value = 77") == 0);
+    struct payload_source nowhere = source_of(&ops[0]);
+
+    nowhere.num += 1000000;
+    nowhere.place.pos += 1000000;
+    CHECK(!read_payload(s, &nowhere, &bytes, &err) && err.text[0] != '\0');
+    CHECK(nothing_is_open(&h));
+    CHECK(accept_many(s, 0, 3, 3));
+    store_close(s);
+}
+
 static _Atomic size_t apart_most, apart_runs;
 static _Atomic int64_t apart_seen;
 
@@ -171,6 +231,8 @@ CHILD(accept_groups)
             else if (!payload_is(s, &ops[i], STR("with a payload")))
                 printf("payload of %d differs\n", i);
         }
+        if (!nothing_is_open(h))
+            printf("a transaction is open\n");
     }
     store_close(s);
     printf("stored %d\n", stored);

@@ -136,14 +136,14 @@ TEST(a_style_sheet_reaches_nothing_else)
 TEST(errors_have_the_line_and_what_is_wrong)
 {
     static const struct xslt_case cases[] = {
-        { TEXT_OF("/a"), "<a>\n<b>\n</a>", "service_failed xslt: line 3: not XML: " },
+        { TEXT_OF("/a"), "<a>\n<b>\n</a>", "service_failed xslt: line 3, column 5: not XML: " },
         { TEXT_OF("/a"), "", "service_failed xslt: line 1: not XML: it is empty" },
-        { TEXT_OF("/a"), "hello", "service_failed xslt: line 1: not XML: " },
+        { TEXT_OF("/a"), "hello", "service_failed xslt: line 1, column 1: not XML: " },
         { SHEET("", "\n<xsl:template match=\"/\">\n<xsl:value-of select=\"$nope\"/>"
                     "</xsl:template>"),
           "<a/>", "service_failed xslt: line 3: " },
         { SHEET("", "\n<xsl:template match=\"[[\"/>"), "<a/>", "config `text`: line 2: " },
-        { "<a>\n<b></a>", "<a/>", "config `text`: line 2: not XML: " },
+        { "<a>\n<b></a>", "<a/>", "config `text`: line 2, column 8: not XML: " },
         { "<a/>", "<a/>", "config `text`: " },
         { SHEET("", "<xsl:template match=\"/\"><xsl:message terminate=\"yes\">no price"
                     "</xsl:message></xsl:template>"),
@@ -174,7 +174,7 @@ TEST(what_runs_away_is_stopped)
     for (size_t i = 0; i < 10000; i++)
         buf_puts(&deep, "<a>");
     CHECK(step_make(&s, &service_xslt, "text", TEXT_OF("/a"), ""));
-    CHECK(is_as_wanted(step_said(&s, deep.ptr), "service_failed xslt: line 1: not XML: "));
+    CHECK(is_as_wanted(step_said(&s, deep.ptr), "service_failed xslt: line 1, column "));
     CHECK(is_as_wanted(step_said(&s, "<a>x</a>"), "x"));
 }
 

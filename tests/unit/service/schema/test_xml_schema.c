@@ -71,7 +71,7 @@ TEST(documents_are_checked_with_place_and_rule)
           "/order/nope, line 1: Element 'nope': This element is not expected. Expected is one of" },
         { ORDER, "<order/>", "Missing child element(s)" },
         { ORDER, "<other/>", "No matching global declaration available" },
-        { ORDER, "<order>\n<line></order>", "service_failed line 2: not XML: " },
+        { ORDER, "<order>\n<line></order>", "service_failed line 2, column 15: not XML: " },
         { ORDER, "", "line 1: not XML: it is empty" },
         { ORDER,
           "<order xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" "
@@ -130,7 +130,7 @@ TEST(a_mistake_in_a_schema_is_named_with_its_line)
 {
     static const struct xml_case cases[] = {
         { "<a/>", "", "config line 1: " },
-        { "<a>\n<b></a>", "", "config line 2: not XML: " },
+        { "<a>\n<b></a>", "", "config line 2, column 8: not XML: " },
         { "", "", "config line 1: not XML: it is empty" },
         { XSD("\n<xs:element name=\"a\" type=\"nope\"/>"), "", "config line 3: " },
         { XSD("<xs:include schemaLocation=\"types.xsd\"/>"), "",
@@ -176,7 +176,8 @@ TEST(files_of_a_schema_are_found_by_their_location)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK(is_as_wanted(&cases[i], files, 3));
     CHECK(strstr(says(&cases[0], files, 1), "config it includes or imports") != NULL);
-    CHECK(strstr(says(&cases[0], broken, 1), "config parts/types.xsd: line 1: not XML") != NULL);
+    CHECK(strstr(says(&cases[0], broken, 1), "config parts/types.xsd: line 1, column 4: not XML") !=
+          NULL);
 }
 
 int main(void)
