@@ -485,10 +485,9 @@ void engine_stop(struct engine *e)
 
 void engine_free(struct engine *e)
 {
-    if (e->lost >
-        0) { /* a thread that hangs may wake up: what it could touch stays, until _exit() */
+    if (e->lost > 0) { /* a thread that hangs may wake up: what it reads stays, until _exit() */
         told_watch(e->store, NULL, NULL);
-        store_close(e->store);
+        store_leave(e->store);
         return;
     }
     metrics_forget(&syncs_metric);

@@ -410,10 +410,8 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     return true;
 }
 
-void store_close(struct store *s)
+void store_leave(struct store *s)
 {
-    if (s == NULL)
-        return;
     writers_free(s->writers);
     while (s->reader_idle > 0)
         db_close(s->readers[--s->reader_idle]);
@@ -439,6 +437,13 @@ void store_close(struct store *s)
     close_fd(s->payload_fd);
     close_fd(s->lock_fd);
     close_fd(s->data_fd);
+}
+
+void store_close(struct store *s)
+{
+    if (s == NULL)
+        return;
+    store_leave(s);
     free(s->sqlite_path);
     free(s);
 }

@@ -16,3 +16,5 @@
 
 bool store_open(const struct store_options *options, struct store **ret, struct err *err);
 void store_close(struct store *s); /* runs the queued operations first */
+/* The same just before the program ends, while a thread that hangs may still read *s: it stays. */
+void store_leave(struct store *s);
