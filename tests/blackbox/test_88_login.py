@@ -36,7 +36,7 @@ class Browser:
 
     def post(self, path, body, **headers):
         fields = self.headers(**{"Content-Type": "application/json", **headers})
-        return self.take(self.node.request("POST", path, json.dumps(body), fields))
+        return self.take(self.node.request("POST", path, json.dumps(body), fields, timeout=120))
 
     def get(self, path):
         return self.take(self.node.request("GET", path, headers=self.headers()))
