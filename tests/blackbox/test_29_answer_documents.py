@@ -2,7 +2,9 @@
 
 An order goes from acme to hub; what hub answers goes back to acme as a document of type `reply`.
 """
+import contextlib
 import hashlib
+import http.client
 import json
 import time
 
@@ -46,6 +48,16 @@ def make(make_node, receiver):
 
 def send(node, number=4711, **more):
     return node.accept("in", json.dumps({"from": "acme", "to": "hub", "type": "order", "number": number, **more}))
+
+
+def send_to_its_death(node):
+    """A fault kills the node, perhaps before it has answered; it starts again without the fault."""
+    with contextlib.suppress(http.client.HTTPException, OSError):
+        send(node)
+    assert node.ended(timeout=60) != 0
+    node.environment.clear()
+    node.start()
+    return node.documents()[-1]
 
 
 def look(node, doc):
@@ -222,10 +234,7 @@ def test_a_killed_node_makes_the_answer_once(make, receiver, point):
     large = point == "answer.stored"
     receiver.behave("/hub", *(("huge", 2) if large else ("status", 200, None, "yes")))
     node = make(environment={"WAYBILL_FAULT": f"{point}:kill:1"})
-    doc = send(node)
-    assert node.ended(timeout=60) != 0
-    node.environment.clear()
-    node.start()
+    doc = send_to_its_death(node)
     await_state(node, doc, "delivered")
     answer = only_answer(node, doc)
     await_state(node, answer, "delivered")
@@ -238,10 +247,7 @@ def test_a_killed_node_makes_the_answer_once(make, receiver, point):
 def test_a_system_that_holds_is_in_doubt_and_has_no_answer(make, receiver):
     receiver.behave("/hub", "status", 200, None, "yes")
     node = make(policy=" in_doubt: hold ", environment={"WAYBILL_FAULT": "answers.written:kill:1"})
-    doc = send(node)
-    assert node.ended(timeout=60) != 0
-    node.environment.clear()
-    node.start()
+    doc = send_to_its_death(node)
     await_state(node, doc, "in_doubt")
     assert not answers_to(node, doc) and receiver.keys() == {f"{doc}.hub-api": 1}
 

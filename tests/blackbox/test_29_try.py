@@ -188,7 +188,7 @@ def test_secrets_are_files(folder):
     (folder / "order.out.1.json").write_text('{"n":1.1}')
     (folder / "order.out.2.json").write_text('{"n":"zoo"}')
     got = in_folder(folder, "test", ".")
-    assert got.returncode == 1 and "cannot be made with the secrets it names" in got.stdout
+    assert got.returncode == 1 and "there is no secret word: waybill secret add word" in got.stdout, got.stdout
     (folder / "secrets").mkdir()
     (folder / "secrets" / "word").write_text("zoo\n")
     got = in_folder(folder, "test", ".")
