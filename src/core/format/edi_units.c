@@ -194,6 +194,10 @@ static bool begin_level(struct edi_units *u, size_t level, struct str tag)
         if (!u->level_open[i] && !levels[u->kind][i].optional)
             return units_wrong(u, "%.*s without %s before it", STR_ARG(tag),
                                levels[u->kind][i].begin);
+    /* A level that may be left out, and is the unit: its bytes would belong to none. */
+    if (u->kind != EDI_HL7 && level > unit_level(u) && !u->level_open[unit_level(u)])
+        return units_wrong(u, "%.*s stands outside of %s and its end", STR_ARG(tag),
+                           levels[u->kind][unit_level(u)].begin);
     u->level_open[level] = true;
     if (u->kind == EDI_HL7)
         return begin_hl7(u, level);

@@ -111,6 +111,11 @@ static const struct {
       "<|" ISA1 GS1 "X12: segment 2, byte 107: the text ends within ISA: IEA is missing" },
     { EDI_X12, EDI_UNIT_INTERCHANGE, "", ISA1 "IEA*0*1~XX*1~",
       "<|" ISA1 "IEA*0*1~X12: segment 3, byte 115: an interchange begins with ISA" },
+    { EDI_EDIFACT, EDI_UNIT_GROUP, "", UNB "UNH+1'UNT+2+1'UNZ+1+77'",
+      "EDIFACT: segment 2, byte 31: UNH stands outside of UNG and its end" },
+    { EDI_EDIFACT, EDI_UNIT_GROUP, "", UNB "UNG+a+b+c+d+9'UNE+0+9'UNH+1'UNT+2+1'UNZ+1+77'",
+      "<" UNB "|UNG+a+b+c+d+9'UNE+0+9'EDIFACT: segment 4, byte 53: UNH stands outside of UNG and "
+      "its end" },
     { EDI_EDIFACT, EDI_UNIT_MESSAGE, "", UNB "UNH+1'UNT+2+1'",
       "<" UNB "|UNH+1'UNT+2+1'EDIFACT: segment 3, byte 37: the text ends within UNB: UNZ is "
       "missing" },
