@@ -11,7 +11,7 @@
 #include "cage_fixture.h"
 #include "test.h"
 
-enum { LONG = 60 * CLOCK_S, SHORT = CLOCK_S };
+enum { LONG = 200 * CLOCK_S, SHORT = CLOCK_S };
 
 /* ---- moulds ---- */
 
