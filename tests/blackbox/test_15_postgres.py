@@ -41,8 +41,9 @@ def test_a_database_that_is_down_at_the_start(make_node, server):
     waiting = node.wait_event("store.wait")
     assert waiting["level"] == "warn" and "reach" in waiting["why"]
     assert node.stop() == 0  # told to stop, it does
+    seen = len(node.events)
     node.launch()
-    node.wait_event("store.wait", since=len(node.events))
+    node.wait_event("store.wait", since=seen)
     time.sleep(0.5)
     assert node.process.poll() is None
     server.start()
