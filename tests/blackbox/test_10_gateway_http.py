@@ -659,7 +659,7 @@ def test_large_bodies_that_no_document_took_go(node, request):
         pieces = " UNION ".join(f"SELECT upload FROM {name}" for name in tables.split())
         return int(server.sql(f"SELECT count(DISTINCT upload) + (SELECT count(*) FROM payload_upload) FROM ({pieces}) AS p", database))
 
-    wait_until(lambda: stored() == 1, 5, "removal")
+    wait_until(lambda: stored() == 1, 30, "removal")
     assert node.get(f"/documents/{first.json['document']}/payload").body == body
     assert node.cli("doctor").returncode == 0
 

@@ -224,7 +224,7 @@ def test_the_reserve_of_the_disk(make_node, small_disk):
         w.send(head("/in/open", "Content-Length: 60000000"))
         assert w.answer().status == 507
     fill(small_disk, 20 * MIB)
-    wait_until(lambda: node.post("open", b"x").status == 507, 5, "refusal")
+    wait_until(lambda: node.post("open", b"x").status == 507, 30, "refusal")
     with Wire(node) as w:
         w.send(head("/in/open", "Content-Length: 1000", "Expect: 100-continue"))
         got = w.answer()
@@ -234,7 +234,7 @@ def test_the_reserve_of_the_disk(make_node, small_disk):
     assert node.request("GET", "/healthz").status == 200
     assert node.get(f"/documents/{first}/payload").body == b"x"
     os.unlink(small_disk / "filling")
-    wait_until(lambda: node.post("open", b"x").status == 202, 5, "acceptance")
+    wait_until(lambda: node.post("open", b"x").status == 202, 30, "acceptance")
     assert node.request("GET", "/readyz").status == 200
     all_there(node, [first])
 
@@ -265,10 +265,10 @@ def test_a_disk_that_is_full(make_node, small_disk):
     try:
         for _ in range(3):
             start = len(seen)
-            wait_until(lambda: 202 in seen[start:], 10, "acceptance")  # pylint: disable=cell-var-from-loop
+            wait_until(lambda: 202 in seen[start:], 30, "acceptance")  # pylint: disable=cell-var-from-loop
             fill(small_disk, 0)
             start = len(seen)
-            wait_until(lambda: 507 in seen[start:], 10, "refusal")  # pylint: disable=cell-var-from-loop
+            wait_until(lambda: 507 in seen[start:], 30, "refusal")  # pylint: disable=cell-var-from-loop
             time.sleep(0.5)
             assert node.request("GET", "/healthz").status == 200
             os.unlink(small_disk / "filling")

@@ -359,7 +359,7 @@ def test_the_log_level_is_read_again(node):
     node.write_config(CONFIG)
     node.process.send_signal(signal.SIGHUP)
     wait_until(lambda: [node.post("open", b"x"), time.sleep(0.1)] and
-               node.events[-1]["event"] != "document.accept" or quiet(node), 5, "silence")
+               node.events[-1]["event"] != "document.accept" or quiet(node), 30, "silence")
     node.options = "log: info"
     node.write_config(CONFIG)
     seen = len(node.events)

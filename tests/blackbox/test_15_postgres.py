@@ -83,7 +83,7 @@ def test_a_database_that_goes_away_under_load(node, server, how):
             assert node.request("GET", "/healthz").status == 200
             server.start()
             senders.wait_for_more()
-        wait_until(lambda: node.request("GET", "/readyz").status == 200, 10, "readyz")
+        wait_until(lambda: node.request("GET", "/readyz").status == 200, 30, "readyz")
     assert set(senders.refused) <= {"store_unreachable", "unavailable", "uncertain", "busy"}
     senders.check(node)
 
@@ -113,7 +113,7 @@ def test_reading_while_the_database_is_down(node, server):
     assert node.cli("docs", "ls").returncode == 69
     assert node.metrics()["waybill_http_requests_total"] > 0
     server.start()
-    wait_until(lambda: node.get(f"/documents/{ident}/payload").body == b"x", 10, "reading")
+    wait_until(lambda: node.get(f"/documents/{ident}/payload").body == b"x", 30, "reading")
 
 
 # ---- several nodes ------------------------------------------------------------------------------------

@@ -489,7 +489,7 @@ def test_what_waits_is_counted_and_foretold(node, receiver):
     placed = hold(node, until="1h")
     for _ in range(7):
         send(node)
-    wait_until(lambda: system("hub")["waiting"] == 7, 10, "the count")
+    wait_until(lambda: system("hub")["waiting"] == 7, 30, "the count")
     wait_until(lambda: system("hub")["perHour"], 30, "a rate")
     seen = system("hub")
     assert seen["held"] == ["hold"] and seen["drained"] > placed["hold"]["until"]

@@ -151,7 +151,7 @@ def test_a_dead_one_blocks_its_lane_until_somebody_decides(node, receiver, way):
     assert f"blocked by {docs[0]}" in node.cli("docs", "show", docs[2]).stdout
     event = node.wait_event("lane.blocked")
     assert (event["system"], event["blocked_by"]) == ("keys", docs[0])
-    until = time.monotonic() + 5
+    until = time.monotonic() + 30
     while "waybill_lanes_blocked 1" not in node.get("/metrics").body.decode():
         assert time.monotonic() < until
         time.sleep(0.1)
