@@ -184,7 +184,7 @@ class Node:
 
     # -- its log
 
-    def wait_event(self, name, timeout=10, since=0, **fields):
+    def wait_event(self, name, timeout=30, since=0, **fields):
         """The first event of that name (and these fields) at or after index `since`."""
         deadline = time.monotonic() + timeout
         while True:

@@ -38,19 +38,26 @@ def all_there(node, ids):
 @pytest.mark.proves("IN10")
 @pytest.mark.config("""\
 gateways:
-  slow: { kind: http, auth: none, limits: { rate: 2/s, burst: 3 } }
+  slow: { kind: http, auth: none, limits: { rate: 20/m, burst: 3 } }
   open: { kind: http, auth: none }
 """)
 def test_a_rate(node):
+    begun = time.monotonic()
     answers = [node.post("slow", b"x") for _ in range(8)]
+    took = time.monotonic() - begun
     assert [a.status for a in answers[:3]] == [202] * 3
     refused = [a for a in answers if a.status != 202]
-    assert len(refused) >= 4 and statuses(refused) == [429]
+    assert len(refused) >= 5 - took / 3 and statuses(refused) == [429]
     assert all(int(a.headers["Retry-After"]) >= 1 for a in refused)
     assert refused[0].json["error"]["code"] == "rate_limit"
-    with Wire(node) as w:  # before the body
-        w.send(head("/in/slow", "Content-Length: 1000", "Expect: 100-continue"))
-        assert w.answer().status == 429
+
+    def is_refused():
+        """Before the body."""
+        with Wire(node) as w:
+            refused.append(w.send(head("/in/slow", "Content-Length: 1000", "Expect: 100-continue")).answer())
+        return refused[-1].status == 429
+
+    wait_until(is_refused, 20, "refusal")  # at the first try, unless one was free again
     assert node.post("open", b"x").status == 202  # one gateway's limit is its own
     time.sleep(int(refused[-1].headers["Retry-After"]))
     assert node.post("slow", b"x").status == 202
@@ -61,11 +68,11 @@ def test_a_rate(node):
 @pytest.mark.config(OPEN)
 @pytest.mark.node_options("limits: { commit_queue: 5 }")
 def test_the_commit_queue(make_node):
-    node = make_node(environment={"WAYBILL_FAULT": "group.begun:delay_ms:200"})
+    node = make_node(environment={"WAYBILL_FAULT": "group.begun:delay_ms:400"})
     node.start()
     start = time.monotonic()
     answers = at_once(40, lambda i: node.post("open", b"%d" % i))
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert statuses(answers) == [202, 503]
     refused = [a for a in answers if a.status == 503]
     assert all(int(a.headers["Retry-After"]) >= 1 for a in refused)
@@ -217,7 +224,7 @@ def test_the_reserve_of_the_disk(make_node, small_disk):
         w.send(head("/in/open", "Content-Length: 60000000"))
         assert w.answer().status == 507
     fill(small_disk, 20 * MIB)
-    wait_until(lambda: node.post("open", b"x").status == 507, 5, "refusal")
+    wait_until(lambda: node.post("open", b"x").status == 507, 30, "refusal")
     with Wire(node) as w:
         w.send(head("/in/open", "Content-Length: 1000", "Expect: 100-continue"))
         got = w.answer()
@@ -227,7 +234,7 @@ def test_the_reserve_of_the_disk(make_node, small_disk):
     assert node.request("GET", "/healthz").status == 200
     assert node.get(f"/documents/{first}/payload").body == b"x"
     os.unlink(small_disk / "filling")
-    wait_until(lambda: node.post("open", b"x").status == 202, 5, "acceptance")
+    wait_until(lambda: node.post("open", b"x").status == 202, 30, "acceptance")
     assert node.request("GET", "/readyz").status == 200
     all_there(node, [first])
 
@@ -258,10 +265,10 @@ def test_a_disk_that_is_full(make_node, small_disk):
     try:
         for _ in range(3):
             start = len(seen)
-            wait_until(lambda: 202 in seen[start:], 10, "acceptance")  # pylint: disable=cell-var-from-loop
+            wait_until(lambda: 202 in seen[start:], 30, "acceptance")  # pylint: disable=cell-var-from-loop
             fill(small_disk, 0)
             start = len(seen)
-            wait_until(lambda: 507 in seen[start:], 10, "refusal")  # pylint: disable=cell-var-from-loop
+            wait_until(lambda: 507 in seen[start:], 30, "refusal")  # pylint: disable=cell-var-from-loop
             time.sleep(0.5)
             assert node.request("GET", "/healthz").status == 200
             os.unlink(small_disk / "filling")

@@ -182,20 +182,25 @@ def test_a_write_that_fails_is_refused_and_leaves_nothing(make_node, fault, size
 @BOTH
 @pytest.mark.proves("IN1", "EN1")
 def test_one_bad_operation_of_a_group_fails_alone(make_node):
-    count = 30
+    """It may be one of the node's own work beside the documents: then it is tried again, after another start."""
+    count, answers, bad = 30, [], []
     node = make_node(environment={"WAYBILL_FAULT": "operation:error:25,group.begun:delay_ms:60"})
-    node.start()
-    answers = at_once(count, lambda i: node.post("open", b"%d" % i))
-    assert sorted(a.status for a in answers) == [202] * (count - 1) + [500]
-    bad = [a for a in answers if a.status == 500][0]
-    assert bad.json["error"]["code"] == "failed"
+    for _ in range(5):
+        node.start()
+        answers.append(at_once(count, lambda i: node.post("open", b"%d" % i)))
+        bad = [a for a in answers[-1] if a.status == 500]
+        if bad:
+            break
+        node.stop()
+    assert sorted(a.status for a in answers[-1]) == [202] * (count - 1) + [500]
+    assert bad[0].json["error"]["code"] == "failed"
     assert node.metrics()["waybill_commit_halvings_total"] >= 1
-    assert sorted(node.documents()) == sorted(a.json["document"] for a in answers if a.status == 202)
+    stored = {a.json["document"]: b"%d" % i for some in answers for i, a in enumerate(some) if a.status == 202}
+    assert sorted(node.documents()) == sorted(stored)
     node.environment.clear()
     node.restart()
-    for i, a in enumerate(answers):
-        if a.status == 202:
-            assert node.get(f"/documents/{a.json['document']}/payload").body == b"%d" % i
+    for ident, body in stored.items():
+        assert node.get(f"/documents/{ident}/payload").body == body
     check_sound(node)
 
 

@@ -41,8 +41,9 @@ def test_a_database_that_is_down_at_the_start(make_node, server):
     waiting = node.wait_event("store.wait")
     assert waiting["level"] == "warn" and "reach" in waiting["why"]
     assert node.stop() == 0  # told to stop, it does
+    seen = len(node.events)
     node.launch()
-    node.wait_event("store.wait", since=len(node.events))
+    node.wait_event("store.wait", since=seen)
     time.sleep(0.5)
     assert node.process.poll() is None
     server.start()
@@ -82,7 +83,7 @@ def test_a_database_that_goes_away_under_load(node, server, how):
             assert node.request("GET", "/healthz").status == 200
             server.start()
             senders.wait_for_more()
-        wait_until(lambda: node.request("GET", "/readyz").status == 200, 10, "readyz")
+        wait_until(lambda: node.request("GET", "/readyz").status == 200, 30, "readyz")
     assert set(senders.refused) <= {"store_unreachable", "unavailable", "uncertain", "busy"}
     senders.check(node)
 
@@ -112,7 +113,7 @@ def test_reading_while_the_database_is_down(node, server):
     assert node.cli("docs", "ls").returncode == 69
     assert node.metrics()["waybill_http_requests_total"] > 0
     server.start()
-    wait_until(lambda: node.get(f"/documents/{ident}/payload").body == b"x", 10, "reading")
+    wait_until(lambda: node.get(f"/documents/{ident}/payload").body == b"x", 30, "reading")
 
 
 # ---- several nodes ------------------------------------------------------------------------------------

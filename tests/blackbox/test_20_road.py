@@ -175,6 +175,10 @@ def test_a_large_document_is_asked_again_behind_a_step(make_node, receiver, tmp_
     doc = send(node, document(kind, inner="invoice", region="north", padding="x" * (6 << 20)))
     await_state(node, doc, "delivered", seconds=60)
     assert receiver.requests()[0]["headers"]["waybill-type"] == ("order" if then == "order" else "invoice")
+    if then == "route":
+        late = send(node, document(kind, padding="x" * (6 << 20), inner="invoice", region="north"))
+        error = await_state(node, late, "dead", seconds=60)["error"]
+        assert error["code"] == "budget" and "`json:/inner` is not in the first 4194304 bytes" in error["message"], error
 
 
 @BOTH

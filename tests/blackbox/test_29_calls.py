@@ -283,8 +283,8 @@ def test_an_answer_that_takes_too_long(world):
     node.await_state(doc, "delivered", look=look, seconds=SECONDS)
     stop.set()
     tried = [line for line in lines_of(node, doc) if line["outcome"] == "retrying"]
-    assert len(tried) == 1 and "no whole answer came" in tried[0]["message"], tried
-    assert list(service.keys().values()) == [2]
+    assert tried and "no whole answer came" in tried[0]["message"], tried
+    assert list(service.keys().values()) == [len(tried) + 1]  # one more, unless this machine is slow
 
 
 # ---- failures ----
@@ -335,7 +335,7 @@ def test_long_enough_is_a_dead_letter(world):
     """With the last reason; a person starts it again."""
     well = threading.Event()
     node, service, _ = world(lambda r: shout(r) if well.is_set() else (500, b"out of order"),
-                             lambda s: call(s, "retry: { first: 20ms, most: 50ms, for: 300ms }",
+                             lambda s: call(s, "retry: { first: 20ms, most: 50ms, for: 2s }",
                                             "breaker: { failures: 1000 }"))
     doc = node.accept("in", "a")
     seen = node.await_state(doc, "dead", look=look, seconds=SECONDS)
@@ -365,9 +365,16 @@ def test_retry_after(world):
 
 def test_the_breaker_opens(world):
     """A service that does not answer is left alone, but for a probe; nothing is lost, and nothing dies of waiting."""
-    well = threading.Event()
+    well, known = threading.Event(), threading.Event()
+
+    def answer(request):
+        """A probe fails for good what has waited for long: from the look on who is held, it waits for the end of all."""
+        if known.is_set():
+            well.wait(SECONDS)
+        return shout(request) if well.is_set() else (500, b"")
+
     node, service, receiver = world(
-        lambda r: shout(r) if well.is_set() else (500, b""),
+        answer,
         lambda s: call(s, "retry: { first: 10ms, most: 10ms, for: 1s }", "breaker: { failures: 3, wait: 2s }",
                        "limits: { concurrency: 1 }"))
     docs = [node.accept("in", f"a{n}") for n in range(8)]
@@ -375,6 +382,7 @@ def test_the_breaker_opens(world):
     for doc in docs:
         node.await_state(doc, "retrying", "dead", look=look, seconds=SECONDS)
     asked = service.count()
+    known.set()
     held = wait_for(lambda: [d for d in docs if "its breaker is open" in (look(node, d)["error"] or {}).get("message", "")],
                     node)
     assert asked < 8 and held

@@ -63,4 +63,4 @@ def test_a_step_that_is_confirmed_goes_on(make_node, tmp_path):
     node.wait_event("clock.steady", timeout=30)
     first = keyed(node, "behind the step")
     assert first.status == 202
-    wait_until(lambda: keyed(node, "behind the step").json["document"] == first.json["document"], 5, "the same answer")
+    wait_until(lambda: keyed(node, "behind the step").json["document"] == first.json["document"], 30, "the same answer")

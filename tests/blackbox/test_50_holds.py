@@ -1,5 +1,6 @@
 """Holds and pauses: what may not begin waits as data, and goes on when the reason is gone."""
 import concurrent.futures
+import datetime
 import json
 import os
 import sqlite3
@@ -73,7 +74,7 @@ def show(node, doc):
     return node.show(doc, "state deliveries { state held }")
 
 
-def await_state(node, doc, *states, seconds=10):
+def await_state(node, doc, *states, seconds=30):
     return node.await_state(doc, *states, look=show, seconds=seconds)
 
 
@@ -194,17 +195,17 @@ def test_an_end_needs_an_owner_in_the_api_too(node):
 @BOTH
 @pytest.mark.proves("HO5")
 def test_overlapping_planned_and_expiring(node, receiver):
-    short = hold(node, until="2s")
-    later = hold(node, "--from", "1s", until="4s")
+    short = hold(node, until="5s")
+    later = hold(node, "--from", "1s", until="8s")
     doc = send(node)
-    began = time.monotonic()
     await_state(node, doc, "held")
     node.wait_event("hold.begin", hold=int(later["hold"]["id"]))
     node.wait_event("hold.expire", hold=int(short["hold"]["id"]))
     assert show(node, doc)["state"] == "held"  # the other one is still there
     await_state(node, doc, "delivered")
-    assert 3 < time.monotonic() - began < 15
-    assert len(receiver.requests("/in")) == 1
+    came, = receiver.requests("/in")
+    until = datetime.datetime.fromisoformat(later["hold"]["until"].replace("Z", "+00:00"))
+    assert came["at_us"] / 1e6 >= until.timestamp()
     node.wait_event("hold.expire", hold=int(later["hold"]["id"]))
     ended = objects(node.cli("hold", "ls", "--all", "--json"))
     assert {h["endedBy"] for h in ended} == {"its time"}
@@ -488,7 +489,7 @@ def test_what_waits_is_counted_and_foretold(node, receiver):
     placed = hold(node, until="1h")
     for _ in range(7):
         send(node)
-    wait_until(lambda: system("hub")["waiting"] == 7, 10, "the count")
+    wait_until(lambda: system("hub")["waiting"] == 7, 30, "the count")
     wait_until(lambda: system("hub")["perHour"], 30, "a rate")
     seen = system("hub")
     assert seen["held"] == ["hold"] and seen["drained"] > placed["hold"]["until"]

@@ -143,7 +143,7 @@ def test_while_it_is_asked_a_person_cannot_send_it_twice(make, receiver):
     receiver.behave("/asked", "status", 503, 60)
     receiver.behave("/in/probe", "close")
     doc = send(node, "probe")
-    wait = time.monotonic() + 10
+    wait = time.monotonic() + 30
     while not receiver.requests("/asked"):
         assert time.monotonic() < wait
         time.sleep(0.02)
@@ -201,7 +201,7 @@ def test_cancel_against_a_running_send(make, receiver):
     node = make(concurrency=1, timeout="20s")
     receiver.behave("/in/hold", "late", 3, times=1)
     running = send(node, "hold")
-    wait = time.monotonic() + 10
+    wait = time.monotonic() + 30
     while sent(receiver, running) == 0:
         assert time.monotonic() < wait
         time.sleep(0.01)
@@ -212,7 +212,7 @@ def test_cancel_against_a_running_send(make, receiver):
     receiver.stop_listening()
     waiting = send(node, "hold")
     await_state(node, waiting, "retrying")
-    until = time.monotonic() + 10
+    until = time.monotonic() + 30
     while node.cli("docs", "cancel", waiting).returncode != 0:
         assert time.monotonic() < until
     await_state(node, waiting, "cancelled")
@@ -229,7 +229,7 @@ def test_again_gives_new_keys(make, receiver):
     for n, stage in enumerate(("extract", "route", "delivery"), 1):
         assert node.cli("docs", "retry", doc, "--from", stage).returncode == 1
         assert node.cli("docs", "retry", doc, "--from", stage, "--again").returncode == 0
-        wait = time.monotonic() + 10
+        wait = time.monotonic() + 30
         while sent(receiver, doc) != n + 1:
             assert time.monotonic() < wait, node.tail(5)
             time.sleep(0.02)
@@ -264,7 +264,7 @@ def test_what_a_stop_cuts_off_before_it_was_sent_is_sent_later(make, receiver):
     node = make(timeout="60s, connect_timeout: 60s")
     with nobody_accepts(receiver):
         docs = [send(node, policy) for policy in ("assume", "hold")]
-        until = time.monotonic() + 10
+        until = time.monotonic() + 30
         while any([d["attempts"] for d in look(node, doc)["deliveries"]] != [1] for doc in docs):
             assert time.monotonic() < until, node.tail(5)
             time.sleep(0.02)
@@ -353,7 +353,7 @@ def test_a_crash_puts_no_more_in_doubt_than_the_concurrency(make_node, receiver)
     receiver.behave("/in/hold", "no_answer")
     node.start()
     docs = [send(node, "hold") for _ in range(20)]
-    wait = time.monotonic() + 10
+    wait = time.monotonic() + 30
     while sum(sent(receiver, d) for d in docs) < 2:
         assert time.monotonic() < wait
         time.sleep(0.01)

@@ -23,7 +23,7 @@ def config(url, concurrency=8):
     systems = "".join(f"  {name}: {{ {order}, limits: {{ concurrency: {concurrency} }} }}\n"
                       for name, order in SYSTEMS.items())
     endpoints = "".join(
-        f"  to-{name}: {{ kind: http, url: '{url}/in/{name}', system: {name}, timeout: 2s,"
+        f"  to-{name}: {{ kind: http, url: '{url}/in/{name}', system: {name}, timeout: 2m,"
         " retry: { first: 100ms, most: 300ms, for: 60s }, breaker: { failures: 50, wait: 100ms } }\n"
         for name in SYSTEMS)
     routes = "".join(f"  - {{ name: {name}, when: {{ receiver: {name} }}, do: [ {{ deliver: to-{name} }} ] }}\n"
@@ -47,7 +47,7 @@ def look(node, doc):
     return node.show(doc, "state deliveries { state held blockedBy code }")
 
 
-def await_state(node, doc, *states, seconds=10):
+def await_state(node, doc, *states, seconds=30):
     return node.await_state(doc, *states, look=look, seconds=seconds)
 
 
@@ -60,7 +60,7 @@ def arrived(receiver, system):
     return list(seen)
 
 
-def await_arrivals(receiver, system, count, node, seconds=15):
+def await_arrivals(receiver, system, count, node, seconds=60):
     until = time.monotonic() + seconds
     while True:
         found = arrived(receiver, system)
@@ -99,7 +99,7 @@ def test_what_a_batch_lets_go_one_by_one_goes_in_the_order_of_acceptance(make_no
     node.accept("one", json.dumps({"to": "gathered", "key": "k", "n": 0, "pad": "x" * 3_000_000}))
     for n in range(1, count):
         send(node, "gathered", "k", n)
-    assert [n for _, n in await_arrivals(receiver, "all", count, node, 60)] == list(range(count))
+    assert [n for _, n in await_arrivals(receiver, "all", count, node)] == list(range(count))
     send(node, "all", "k", count)  # none of them stands in the way any more
     await_arrivals(receiver, "all", count + 1, node)
     assert node.cli("doctor").returncode == 0
@@ -108,10 +108,9 @@ def test_what_a_batch_lets_go_one_by_one_goes_in_the_order_of_acceptance(make_no
 @pytest.mark.stores("sqlite", "postgres")
 def test_keys_are_in_order_and_beside_each_other(node, receiver):
     """While one key waits for its answer the others go on; what has no key has a lane too."""
-    receiver.behave("/in/keys", "slow", 5, times=1)
+    receiver.behave("/in/keys", "no_answer", times=1)
     send(node, "keys", "slow", 0)
     receiver.wait_for(1, path="/in/keys")
-    began = time.monotonic()
     for n in range(40):
         send(node, "keys", f"k{n % 4}", n)
     for n in range(1, 4):
@@ -119,8 +118,10 @@ def test_keys_are_in_order_and_beside_each_other(node, receiver):
     for n in range(3):
         answer = node.post("one", json.dumps({"to": "keys", "n": n, "key": None}))
         assert answer.status == 202
-    found = await_arrivals(receiver, "keys", 44, node, seconds=4.8)
-    assert time.monotonic() - began < 4.8 and [n for k, n in found if k == "slow"] == [0]
+    found = await_arrivals(receiver, "keys", 44, node)
+    assert [n for k, n in found if k == "slow"] == [0]
+    receiver.stop_listening()  # ends the one without an answer: it is sent again
+    receiver.listen()
     keys = by_key(await_arrivals(receiver, "keys", 47, node))
     assert all(ns == sorted(ns) for ns in keys.values()), keys
     assert keys["slow"] == [0, 1, 2, 3] and keys[None] == [0, 1, 2]
@@ -150,7 +151,7 @@ def test_a_dead_one_blocks_its_lane_until_somebody_decides(node, receiver, way):
     assert f"blocked by {docs[0]}" in node.cli("docs", "show", docs[2]).stdout
     event = node.wait_event("lane.blocked")
     assert (event["system"], event["blocked_by"]) == ("keys", docs[0])
-    until = time.monotonic() + 5
+    until = time.monotonic() + 30
     while "waybill_lanes_blocked 1" not in node.get("/metrics").body.decode():
         assert time.monotonic() < until
         time.sleep(0.1)
@@ -176,10 +177,8 @@ def test_a_dead_one_that_steps_aside(node, receiver):
 
 @pytest.mark.stores("sqlite", "postgres")
 @pytest.mark.proves("DE17")
-def test_unordered_systems_never_block(make_node, receiver):
+def test_unordered_systems_never_block(node, receiver):
     """One is dead and one waits for its answer; those behind them are delivered."""
-    node = make_node(config=config(receiver.url("")).replace("timeout: 2s", "timeout: 1m"))
-    node.start()
     receiver.behave("/in/free", "status", 400, times=1)
     dead = send(node, "free", "a", 0)
     await_state(node, dead, "dead")

@@ -117,7 +117,7 @@ def at_once(count, work):
         return list(threads.map(run, range(count)))
 
 
-def wait_until(true, seconds=10, what="it"):
+def wait_until(true, seconds=30, what="it"):
     """Poll until true() holds."""
     deadline = time.monotonic() + seconds
     while not true():
