@@ -7,6 +7,7 @@
 #include "admin/view/file_diff.h"
 #include "base/auto.h"
 #include "base/base64.h"
+#include "base/clock.h"
 #include "base/safe_path.h"
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
@@ -357,12 +358,15 @@ static bool config_check(struct graphql_call *call, struct err *err)
         return false;
     struct live_change change = change_of(call, graphql_arg_text(call, "text"), &files);
 
+    int64_t from = clock_mono_us();
+
     (void)graphql_arg_int(call, "filesOf", &change.files_of);
     bool ok = live_propose(live, &change, &report, &plan, err)
                   ? live_losses(live, plan, call->arena, &r->losses, err)
                   : report.problems.count > 0;
 
     plan_unref(plan);
+    graphql_lend(call, clock_mono_us() - from); /* steps in cages are made, one after the other */
     if (!ok)
         return false;
     r->problems = api_keep_problems(call->arena, &report.problems);

@@ -237,7 +237,7 @@ static bool hold_add_one(struct graphql_call *call, struct err *err)
 {
     struct engine *e = api_engine(call);
     struct placed *p = ARENA_NEW(call->arena, struct placed);
-    int64_t began = clock_mono_us(), now = govern_time(engine_govern(e)).early_us;
+    int64_t now = govern_time(engine_govern(e)).early_us;
     struct hold order = { 0 }, made;
 
     order.reason = graphql_arg_text(call, "reason");
@@ -255,7 +255,6 @@ static bool hold_add_one(struct graphql_call *call, struct err *err)
                err_behind(err, "hold %lld is placed, but cannot be shown: see `waybill hold ls`",
                           (long long)p->placed.num));
 
-    graphql_lend(call, clock_mono_us() - began); /* waiting for the other nodes does not count */
     if (!ok)
         return false;
     p->hold = api_hold_show(call, &made);

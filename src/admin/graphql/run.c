@@ -244,6 +244,18 @@ static struct str client_of(const struct run *r, const struct graphql_plan *f)
     return (struct str){ 0 };
 }
 
+/* What a change has done is told, however long it took: its time does not count. */
+static bool call_resolver(struct run *r, const struct graphql_plan *f, struct err *err)
+{
+    if (f->type != r->call.schema->mutation)
+        return f->field->fn(&r->call, err);
+    int64_t from = clock_mono_us();
+    bool ok = f->field->fn(&r->call, err);
+
+    graphql_lend(&r->call, clock_mono_us() - from);
+    return ok;
+}
+
 /* *ret_answer: the JSON of an earlier run under the same client id; the resolver was not called.
  * A NULL pointer: the resolver was called. */
 static bool run_resolver(struct run *r, const struct graphql_plan *f, struct str *ret_answer,
@@ -259,14 +271,14 @@ static bool run_resolver(struct run *r, const struct graphql_plan *f, struct str
     if (!shown)
         return graphql_set_null(&r->call);
     if (client.len == 0)
-        return f->field->fn(&r->call, err);
+        return call_resolver(r, f, err);
     if (!graphql_once_question(&r->call, r->report->source, &question, err) ||
         !r->call.schema->once->begin(&r->call, client, &question, ret_answer, err))
         return false;
     if (ret_answer->ptr != NULL)
         return true;
     r->doing = (struct doing){ .field = f, .client = client, .start = r->out->len };
-    r->doing.done = f->field->fn(&r->call, err);
+    r->doing.done = call_resolver(r, f, err);
     r->doing.why = *err;
     return r->doing.done;
 }

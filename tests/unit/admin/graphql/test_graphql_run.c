@@ -23,7 +23,7 @@ static const char sdl[] =
     "  must2: Must!  slow: Int  nothing: Int  who: String!  big(size: Int!): String!"
     "  memory(size: Int!): Int  texts: [String]  grid: [[Int!]]!  empty: [Int!]!"
     "  odd: Odd!  items: [Item]  strict: [Item!] }"
-    "type Mutation { add(n: Int!): Count! fail: Count  failHard: Count! }"
+    "type Mutation { add(n: Int!): Count! late(n: Int!): Count! fail: Count  failHard: Count! }"
     "type Count { total: Int! }"
     "type Thing { id: ID! name: String note: String size: Long! made: Time! rank: Int! ok: Boolean!"
     "  more: Thing }"
@@ -280,6 +280,13 @@ static bool m_add(struct graphql_call *call, struct err *err)
     return graphql_set_object(call, &total);
 }
 
+static bool m_late(struct graphql_call *call, struct err *err)
+{
+    while (clock_mono_us() <= call->deadline_us)
+        clock_sleep_us(1000);
+    return m_add(call, err);
+}
+
 static bool count_total(struct graphql_call *call, struct err *err)
 {
     (void)err;
@@ -306,6 +313,7 @@ static const struct graphql_resolver table[] = {
     { .field = "Query.items", .fn = q_items },
     { .field = "Query.strict", .fn = q_items },
     { .field = "Mutation.add", .fn = m_add },
+    { .field = "Mutation.late", .fn = m_late },
     { .field = "Mutation.fail", .fn = give_failure },
     { .field = "Mutation.failHard", .fn = give_failure },
     { .field = "Count.total", .fn = count_total },
@@ -518,6 +526,16 @@ TEST(run_stops_in_time)
                "takes over 1 ms\",\"locations\":[{\"line\":1,\"column\":9}],\"path\":[\"b\"],"
                "\"extensions\":{\"code\":\"limit\"}}]}"));
     CHECK(total == 1);
+}
+
+TEST(run_tells_what_a_change_did_however_late)
+{
+    struct graphql_limits l = graphql_limits_default;
+
+    l.time_us = CLOCK_S;
+    total = 0;
+    CHECK(same(ask_with(schema, "mutation{late(n:4){total}}", NULL, &l),
+               "{\"data\":{\"late\":{\"total\":4}}}"));
 }
 
 TEST(run_stops_when_resolvers_take_much_memory)
