@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from rig.receiver import Receiver  # noqa: E402
+from wire import wait_until  # noqa: E402
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 
@@ -184,5 +185,4 @@ def test_killed_between_chunks_each_part_is_made_once(make_node, tmp_path, point
         assert seen[-1]["parts"] == {"made": count, "total": count}
         assert any(0 < one["parts"]["made"] < count and one["parts"]["total"] == count for one in seen), seen[0]
         assert numbers_of_parts(node, parent) == {str(n): 1 for n in range(1, count + 1)}
-        receiver.wait_for(count, seconds=120, path="/end")
-        assert set(bodies(receiver, "/end")) == {f"line {n}\n" for n in range(count)}
+        wait_until(lambda: set(bodies(receiver, "/end")) == {f"line {n}\n" for n in range(count)}, 240, "every part")

@@ -188,7 +188,7 @@ def test_an_ordered_subscriber_gets_copies_in_the_order_of_their_originals(begin
 @BOTH
 @pytest.mark.proves("PR5")
 @pytest.mark.parametrize("point", ["parts.written:kill:3", "parts.counted:kill:3", "parts.committed:kill:3",
-                                   "group.written:kill:12"])
+                                   "group.written:kill:40"])
 def test_killed_while_copies_are_made(begin, receiver, point):
     """Each document that was acknowledged has exactly its copies, or is still on its way."""
     node = begin(environment={"WAYBILL_FAULT": point})

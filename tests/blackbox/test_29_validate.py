@@ -89,7 +89,7 @@ def test_the_examples_of_the_page_are_judged_as_it_says(start):
 @pytest.mark.proves("PR7")
 def test_bytes_stay_and_hostile_documents_end(start):
     node = start(
-        {"json": {"validate": {"json": "any.json"}}, "pattern": {"validate": {"json": "pattern.json", "limits": {"time": "60s"}}},
+        {"json": {"validate": {"json": "any.json", "limits": {"time": "60s"}}}, "pattern": {"validate": {"json": "pattern.json", "limits": {"time": "60s"}}},
          "deep": {"validate": {"json": "deep.json", "limits": {"time": "500ms"}}}, "xml": {"validate": "any.xsd"}},
         {"any.json": '{"type": ["object", "array"], "uniqueItems": true}', "pattern.json": '{"pattern": "^(a|aa)+$"}',
          "deep.json": '{"$defs": {"a": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]}}},'

@@ -150,7 +150,7 @@ def test_a_failing_gateway_is_seen_and_harms_nobody(make_node):
     (node.folder / "away").rename(node.folder / "inbox")
     drop(node, [1])
     wait_for(node, "file", lambda: "1.txt" in delivered(node))
-    assert node.metrics()[success] < 2
+    wait_for(node, "success", lambda: node.metrics()[success] < 2)
     wait_for(node, "no reason", lambda: not node.get("/readyz").json["reasons"])
     assert node.wait_event("gateway.recover")["gateway"] == "drop"
 

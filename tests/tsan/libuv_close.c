@@ -12,7 +12,8 @@
 
 __attribute__((visibility("default"))) long syscall(long number, ...)
 {
-    static long (*_Atomic next)(long, ...);
+    static long (*_Atomic found)(long, ...);
+    long (*next)(long, ...) = found; /* GCC reads without care when it calls an atomic pointer */
     long a[6];
     va_list args;
 
@@ -23,6 +24,6 @@ __attribute__((visibility("default"))) long syscall(long number, ...)
     if (number == SYS_close)
         return close((int)a[0]);
     if (next == NULL)
-        next = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+        found = next = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
     return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
