@@ -15,6 +15,7 @@ bool service_fail(struct service_failure *ret, enum dead_code code, const char *
     va_list args;
 
     ret->code = code;
+    ret->later = false;
     va_start(args, format);
     (void)vsnprintf(ret->message, sizeof ret->message, format, args);
     va_end(args);

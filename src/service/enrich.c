@@ -155,11 +155,12 @@ static bool enrich_missing(const struct enriching *p, struct service_io *io,
         io->note(io, str_of(line));
         return io->put(io, document, ret_failure);
     }
+    (void)service_fail(ret_failure, DEAD_SERVICE_FAILED,
+                       "enrich: the set `%.*s` has no record `%.*s`; `waybill records import %.*s "
+                       "FILE.csv` adds records, a step `store` keeps them",
+                       STR_ARG(set), STR_ARG(key), STR_ARG(set));
     ret_failure->later = p->missing == MISSING_WAIT;
-    return service_fail(ret_failure, DEAD_SERVICE_FAILED,
-                        "enrich: the set `%.*s` has no record `%.*s`; `waybill records import %.*s "
-                        "FILE.csv` adds records, a step `store` keeps them",
-                        STR_ARG(set), STR_ARG(key), STR_ARG(set));
+    return false;
 }
 
 /* Appends the document with the value in it. */

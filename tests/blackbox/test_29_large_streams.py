@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from gpg import Gpg  # noqa: E402
 from rig.process import children_of, memory_bytes  # noqa: E402
+from running_node import BINARY  # noqa: E402
 
 MIB = 1 << 20
 SIZE_MIB = int(os.environ.get("WAYBILL_STREAM_MIB", "96"))
@@ -118,5 +119,6 @@ def test_memory_does_not_follow_a_large_document(make_node, gpg, tmp_path):
     with open(sealed["large"][0], "rb") as body:
         assert digest_of(send(node, body)) == sealed["large"][1]
     grown = {f"{name} {pid}": memory_bytes(pid, "VmHWM") - before[name] for pid, name in processes(node).items()}
-    assert all(bytes_ < GROWTH_MOST for bytes_ in grown.values()), grown
+    if BINARY.parent.name != "asan":  # which keeps what is freed for a while
+        assert all(bytes_ < GROWTH_MOST for bytes_ in grown.values()), grown
     print({name: f"{bytes_ / MIB:.1f} MiB" for name, bytes_ in grown.items()})

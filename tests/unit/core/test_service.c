@@ -71,6 +71,17 @@ TEST(a_service_with_stream_makes_parts)
     CHECK(m.note_count == 1);
 }
 
+/* Whatever stood there before: a failure is for good unless the service says otherwise behind it.
+ */
+TEST(a_failure_is_for_good)
+{
+    struct service_failure failure;
+
+    memset(&failure, 1, sizeof failure);
+    CHECK(!service_fail(&failure, DEAD_LIMIT, "part %d", 7));
+    CHECK(failure.code == DEAD_LIMIT && !failure.later && strcmp(failure.message, "part 7") == 0);
+}
+
 int main(void)
 {
     return test_main();
