@@ -31,7 +31,7 @@
 #include "core/connector.h"
 #include "core/deposit.h"
 #include "core/grammar.h"
-#include "gateway/sighting.h"
+#include "core/sighting.h"
 
 #define WORK FOLDER_WORK
 

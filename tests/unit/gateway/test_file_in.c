@@ -11,7 +11,7 @@
 #include "core/grammar.h"
 #include "fake_deposit.h"
 #include "folder.h"
-#include "gateway/sighting.h"
+#include "core/sighting.h"
 
 /* A gateway over the folder "in", with a store and a ledger beside it. */
 struct box {
