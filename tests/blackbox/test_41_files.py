@@ -190,3 +190,22 @@ def test_two_nodes_on_one_folder_take_each_file_once(make_node):
     drop(second, range(40, 60))
     wait_for(second, "the rest", lambda: len(delivered(second)) == 60 and not left_over(second))
     assert len(second.documents()) == 60
+
+
+TREE = HEAD.replace("after: delete", "depth: 2\n    after: delete").replace("NAMED", 'name: "${name}"')
+
+
+def test_sub_folders_are_looked_into_oldest_first(make_node):
+    """A document has the name of its file; folders stay, links are not followed, nothing below `depth` is taken."""
+    node = make_node(config=TREE)
+    inbox = node.folder / "inbox"
+    (inbox / "x" / "y" / "z").mkdir(parents=True)
+    (inbox / "x" / "way").symlink_to(node.folder)
+    for number, path in enumerate(["x/y/c.txt", "a.txt", "x/b.txt", "x/y/z/deep.txt"]):
+        (inbox / path).write_text(path)
+        os.utime(inbox / path, (1700000000 - number,) * 2)
+    node.start()
+    wait_for(node, "documents", lambda: states(node) == ["delivered"] * 3)
+    assert delivered(node) == {"a.txt": b"a.txt", "b.txt": b"x/b.txt", "c.txt": b"x/y/c.txt"}
+    assert [str(f.relative_to(inbox)) for f in left_over(node)] == ["x/y/z/deep.txt"]
+    assert [node.show(doc, "name")["name"] for doc in reversed(node.documents())] == ["b.txt", "a.txt", "c.txt"]
