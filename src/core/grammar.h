@@ -44,6 +44,7 @@ extern const struct option grammar_s3[];        /* url region access_key secret_
 extern const struct option grammar_sql[];       /* dsn */
 extern const struct option grammar_headers[];   /* headers */
 extern const struct option grammar_file_name[]; /* name */
+extern const struct option grammar_exists[];    /* exists: of endpoints that write files */
 extern const struct option grammar_limits[];    /* limits: of a step in a process of its own */
 
 /* limits: of such a step, for documents of any size */

@@ -279,6 +279,14 @@ const struct option grammar_file_name[] = {
     { 0 },
 };
 
+const struct option grammar_exists[] = {
+    OPTION("exists", OPT_WORD,
+           "what to do when a file has the name: `wait` until it is gone, or `replace` it at once; "
+           "a folder or anything else that is not a plain file is never replaced",
+           .words = OPTION_WORDS("wait", "replace"), .fallback = "wait"),
+    { 0 },
+};
+
 /* ---- the steps of the engine itself ---- */
 
 static const struct option batch_keys[] = {
