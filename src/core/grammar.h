@@ -33,7 +33,7 @@ extern const struct option grammar_answer[];
 extern const struct option grammar_senders[];   /* auth users idempotency: on HTTP */
 extern const struct option grammar_reply[];     /* reply wait */
 extern const struct option grammar_every[];     /* every: how often a gateway polls */
-extern const struct option grammar_files[];     /* match min_age after: which files it takes */
+extern const struct option grammar_files[];     /* match min_age after depth marker: pickup.h */
 extern const struct option grammar_mounted[];   /* mounted */
 extern const struct option grammar_silence[];   /* timeout */
 extern const struct option grammar_login[];     /* user password */
@@ -44,6 +44,7 @@ extern const struct option grammar_s3[];        /* url region access_key secret_
 extern const struct option grammar_sql[];       /* dsn */
 extern const struct option grammar_headers[];   /* headers */
 extern const struct option grammar_file_name[]; /* name */
+extern const struct option grammar_exists[];    /* exists: of endpoints that write files */
 extern const struct option grammar_limits[];    /* limits: of a step in a process of its own */
 
 /* limits: of such a step, for documents of any size */

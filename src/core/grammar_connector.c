@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "core/grammar.h"
 #include "core/lease_time.h"
+#include "core/pickup.h"
 
 /* ---- keys of every gateway ---- */
 
@@ -129,6 +130,13 @@ const struct option grammar_files[] = {
     OPTION("after", OPT_MAP,
            "what happens to a file that was taken; `keep` remembers it in a ledger",
            .keys = after_keys, .words = OPTION_WORDS("delete", "keep"), .fallback = "keep"),
+    OPTION("depth", OPT_INT,
+           "how far down sub folders are looked into: 0 is none, 1 those of the folder; hidden "
+           "ones never",
+           .fallback = "0", .most = PICKUP_DEPTH_MOST),
+    OPTION("marker", OPT_TEXT,
+           "take a file NAME when a file NAME and this ending is there, such as `.ok`, instead of "
+           "waiting for `min_age`"),
     { 0 },
 };
 
@@ -268,6 +276,14 @@ const struct option grammar_asking[] = {
 
 const struct option grammar_file_name[] = {
     OPTION("name", OPT_TEMPLATE, "the name it gets", .fallback = "${id}"),
+    { 0 },
+};
+
+const struct option grammar_exists[] = {
+    OPTION("exists", OPT_WORD,
+           "what to do when a file has the name: `wait` until it is gone, or `replace` it at once; "
+           "a folder or anything else that is not a plain file is never replaced",
+           .words = OPTION_WORDS("wait", "replace"), .fallback = "wait"),
     { 0 },
 };
 

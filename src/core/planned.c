@@ -68,6 +68,7 @@ static const struct option ftp_out[] = {
            .words = OPTION_WORDS("ftp", "ftps")),
     OPTIONS(grammar_login),
     OPTIONS(grammar_file_name),
+    OPTIONS(grammar_exists),
     OPTIONS(grammar_tls),
     { 0 },
 };
@@ -77,6 +78,7 @@ static const struct option sftp_out[] = {
     OPTIONS(grammar_login),
     OPTIONS(grammar_ssh),
     OPTIONS(grammar_file_name),
+    OPTIONS(grammar_exists),
     { 0 },
 };
 
@@ -112,6 +114,7 @@ static const struct option s3_out[] = {
     OPTIONS(grammar_s3),
     OPTION("bucket", OPT_TEMPLATE, "the bucket", .flags = OPT_REQUIRED),
     OPTIONS(grammar_file_name),
+    OPTIONS(grammar_exists),
     { 0 },
 };
 

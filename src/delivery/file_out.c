@@ -1,8 +1,9 @@
 /* file_out.c - writes each document as a file in a folder, or appends it to one.
  *
  * A file is written under a temporary name in its folder, synced, and then renamed, so that nobody
- * sees half of it.  An existing file is never replaced: if this delivery wrote it before a crash,
- * the delivery is done; else it is retried until the name is free.  An extended attribute
+ * sees half of it.  If this delivery wrote a file of that name before a crash, the delivery is
+ * done. Any other file is never replaced, and the delivery is retried until the name is free; with
+ * `exists: replace` a plain file is replaced by the rename.  An extended attribute
  * (`user.waybill.delivery`) says who wrote a file; without attributes, its bytes decide.
  *
  * Files and subfolders get the permissions of the folder that they are in.
@@ -36,7 +37,7 @@ enum { PIECE = 64 << 10, SYNC_BYTES = 8 << 20, TEMP_TRIES = 3, WALK_ENTRIES = 10
 struct file_out {
     struct known_folder folder;
     const struct template *name;
-    bool append;
+    bool append, replace;
     int64_t made_us; /* older unfinished files were left by a crash */
 };
 
@@ -389,15 +390,46 @@ static bool meet(const struct job *j, bool staged, bool *ret_ours, struct err *e
     return file_try_sync(fd, j->path, err);
 }
 
+/* For `exists: replace`: only a plain file may be replaced, never what somebody else made there on
+ * purpose: a folder, a pipe, a link to another place. */
+static bool may_replace(const struct job *j, struct err *err)
+{
+    struct stat st;
+
+    if (fstatat(j->dirfd, j->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ||
+               err_set(err, file_err_kind(errno), errno, "%.120s: %s", j->path, strerror(errno));
+    return S_ISREG(st.st_mode) ||
+           err_set(err, ERR_TRANSIENT, EEXIST,
+                   "%.120s is there, is not a plain file, and is not replaced", j->path);
+}
+
+/* A replay leaves its own file as it is: a reader may have taken note of its time. */
+static bool rename_over(struct job *j, struct err *err)
+{
+    struct err other = { 0 };
+    bool ours = false;
+
+    if (!may_replace(j, err))
+        return false;
+    if (!meet(j, true, &ours, &other) || !ours)
+        return file_rename_over(j->dirfd, j->temp, j->name, err);
+    drop_temp(j);
+    return true;
+}
+
 static bool publish(struct job *j, struct err *err)
 {
-    bool ours;
+    bool replace = j->self->replace, ours;
 
-    if (!meet(j, false, &ours, err) || !stage(j, err))
+    if (!(replace ? may_replace(j, err) : meet(j, false, &ours, err)) || !stage(j, err))
         return false;
     if (!call_commit(j->call)) /* another attempt may be under way */
         return err_set(err, ERR_TRANSIENT, 0, "the call was given up");
-    if (!file_rename_new(j->dirfd, j->temp, j->dirfd, j->name, err)) {
+    if (replace) {
+        if (!rename_over(j, err))
+            return false;
+    } else if (!file_rename_new(j->dirfd, j->temp, j->dirfd, j->name, err)) {
         if (err->sys != EEXIST)
             return false;
         *err = (struct err){ 0 };
@@ -457,8 +489,8 @@ static bool digest_sending(struct job *j, struct err *err)
 }
 
 /* Whether the file exists with these bytes and is not another delivery's.  False with ERR_NONE: it
- * does not. */
-static bool file_out_is_there(struct job *j, struct err *err)
+ * does not; *ret_other: another document has the name. */
+static bool file_out_is_there(struct job *j, bool *ret_other, struct err *err)
 {
     struct sha256 sha;
     struct stat st;
@@ -469,7 +501,10 @@ static bool file_out_is_there(struct job *j, struct err *err)
 
     if (fd < 0 && errno != ENOENT && errno != ELOOP)
         return err_set(err, file_err_kind(errno), errno, "%.120s: %s", j->path, strerror(errno));
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != j->sending->size ||
+    if (fd < 0)
+        return false;
+    *ret_other = true;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != j->sending->size ||
         owner_of(fd, j->sending->delivery) == OWNER_OTHER)
         return false;
     return digest_sending(j, err) && digest_file(fd, &sha, err) && digest_same(&sha, &j->sha256) &&
@@ -496,16 +531,21 @@ static void ask_file(void *self, const struct sending *s, struct call *c, struct
     struct err err = { 0 };
 
     enum append_known known = APPEND_NOT_THERE;
+    bool other = false;
 
     *ret = (struct verdict){ 0 };
     if (j.self->append ? ask_journal(&j, &known, &err) && known == APPEND_THERE
-                       : file_out_is_there(&j, &err))
+                       : file_out_is_there(&j, &other, &err))
         (void)verdict_say(ret, VERDICT_DELIVERED, "asked: %s %s", j.path,
                           j.self->append ? "has it, as its journal says"
                                          : "is there with these bytes");
     else if (err.kind == ERR_NONE && known == APPEND_UNKNOWN)
         (void)verdict_say(ret, VERDICT_DOUBT,
                           "asked: it may stand in %s, in part or whole, and its journal cannot say",
+                          j.path);
+    else if (err.kind == ERR_NONE && other && j.self->replace)
+        (void)verdict_say(ret, VERDICT_DOUBT,
+                          "asked: %s has other bytes: it was not written, or was replaced since",
                           j.path);
     else if (err.kind == ERR_NONE)
         (void)verdict_say(ret, VERDICT_RETRY, "asked: %s %s; it is written again", j.path,
@@ -561,9 +601,9 @@ static const struct option options[] = {
     OPTIONS(grammar_mounted),
     OPTION("name", OPT_TEMPLATE,
            "the name it gets, with sub folders; a value of the document that has a `/` or begins "
-           "with a dot is refused; a file that has the name is not replaced: the delivery waits "
-           "until the name is free",
+           "with a dot is refused",
            .fallback = "${id}"),
+    OPTIONS(grammar_exists),
     OPTION("append", OPT_BOOL,
            "add to the file instead of making a new one; `.NAME.waybill` beside it notes what was "
            "added",
@@ -571,15 +611,27 @@ static const struct option options[] = {
     { 0 },
 };
 
+static void check(const struct yaml_node *map, struct problem_list *problems)
+{
+    const struct yaml_node *append = yaml_get(map, "append"), *exists = yaml_get(map, "exists");
+
+    if (append != NULL && str_is(yaml_text(append), "true") && exists != NULL &&
+        str_is(yaml_text(exists), "replace"))
+        problem_add(problems, yaml_position(exists), "leave one of them out",
+                    "`exists: replace` and `append: true` exclude each other");
+}
+
 static bool make(const struct settings *s, void **ret_self, struct err *err)
 {
     struct file_out *self = ARENA_NEW(s->arena, struct file_out);
-    struct str name;
+    struct str name, exists;
 
     if (!settings_folder(s, "path", &self->folder, err) || !settings_text(s, "name", &name, err) ||
+        !settings_text(s, "exists", &exists, err) ||
         !settings_bool(s, "append", &self->append, err) ||
         !template_compile(name, s->arena, &self->name, err))
         return false;
+    self->replace = str_is(exists, "replace");
     self->made_us = clock_wall_us();
     *ret_self = self;
     return true;
@@ -682,7 +734,10 @@ static void recover(void *arg, struct call *c)
 }
 
 const struct endpoint_type endpoint_file = {
-    .kind = { .name = "file", .help = "each document as a file in a folder", .keys = options },
+    .kind = { .name = "file",
+              .help = "each document as a file in a folder",
+              .keys = options,
+              .check = check },
     .make = make,
     .unmake = unmake,
     .send = send_file,

@@ -190,3 +190,56 @@ def test_two_nodes_on_one_folder_take_each_file_once(make_node):
     drop(second, range(40, 60))
     wait_for(second, "the rest", lambda: len(delivered(second)) == 60 and not left_over(second))
     assert len(second.documents()) == 60
+
+
+TREE = HEAD.replace("after: delete", "depth: 2\n    after: delete").replace("NAMED", 'name: "${name}"')
+
+
+def test_sub_folders_are_looked_into_oldest_first(make_node):
+    """A document has the name of its file; folders stay, links are not followed, nothing below `depth` is taken."""
+    node = make_node(config=TREE)
+    inbox = node.folder / "inbox"
+    (inbox / "x" / "y" / "z").mkdir(parents=True)
+    (inbox / "x" / "way").symlink_to(node.folder)
+    for number, path in enumerate(["x/y/c.txt", "a.txt", "x/b.txt", "x/y/z/deep.txt"]):
+        (inbox / path).write_text(path)
+        os.utime(inbox / path, (1700000000 - number,) * 2)
+    node.start()
+    wait_for(node, "documents", lambda: states(node) == ["delivered"] * 3)
+    assert delivered(node) == {"a.txt": b"a.txt", "b.txt": b"x/b.txt", "c.txt": b"x/y/c.txt"}
+    assert [str(f.relative_to(inbox)) for f in left_over(node)] == ["x/y/z/deep.txt"]
+    assert [node.show(doc, "name")["name"] for doc in reversed(node.documents())] == ["b.txt", "a.txt", "c.txt"]
+
+
+DAILY = HEAD.replace("NAMED", "name: inventory.csv, exists: EXISTS")
+
+
+@pytest.mark.proves("FI8")
+def test_a_daily_file_replaces_that_of_yesterday(make_node):
+    """With `exists: replace` each document takes the name at once; with `wait`, the default, it waits for it."""
+    node = make_node(config=DAILY.replace("EXISTS", "replace"))
+    node.start()
+    for day in ("monday", "tuesday", "wednesday"):
+        drop_one(node, day)
+        wait_for(node, f"{day} in the outbox", lambda: delivered(node) == {"inventory.csv": day.encode()})
+    wait_for(node, "three deliveries", lambda: states(node) == ["delivered"] * 3)
+    node.write_config(DAILY.replace(", exists: EXISTS", ""))
+    assert node.cli("apply", node.config_file).returncode == 0
+    drop_one(node, "thursday")
+    wait_for(node, "a delivery that waits", lambda: states(node)[0] in ("held", "retrying"))
+    assert delivered(node) == {"inventory.csv": b"wednesday"}
+    (node.folder / "outbox" / "inventory.csv").unlink()
+    wait_for(node, "thursday", lambda: delivered(node) == {"inventory.csv": b"thursday"})
+
+
+def drop_one(node, content):
+    inbox = node.folder / "inbox"
+    inbox.mkdir(exist_ok=True)
+    (inbox / "one.part").write_text(content)
+    os.rename(inbox / "one.part", inbox / "one.txt")
+
+
+def test_replace_and_append_exclude_each_other(make_node):
+    node = make_node(config=DAILY.replace("EXISTS", "replace, append: true"))
+    done = node.cli("check", node.config_file)
+    assert done.returncode != 0 and "exclude each other" in done.stdout + done.stderr

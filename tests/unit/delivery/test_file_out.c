@@ -85,6 +85,55 @@ TEST(a_foreign_file_is_never_replaced)
     CHECK(sender_send(&s, "a", "ours").kind == VERDICT_DELIVERED && holds(s.out, "a", "ours"));
 }
 
+/* ---- exists: replace ---- */
+
+static const char replacing[] = ", name: '${name}', exists: replace";
+
+/* proves: FI7 FI8 */
+TEST(a_plain_file_is_replaced_at_once_when_it_may_be)
+{
+    AUTO(sender_done) struct sender s = sender_of(replacing);
+    struct stat before, after;
+
+    CHECK(put(s.out, "a", "theirs") && fstatat(s.out, "a", &before, 0) == 0);
+    AUTO_FD reader = openat(s.out, "a", O_RDONLY);
+    char bytes[10];
+
+    CHECK(sender_send(&s, "a", "ours").kind == VERDICT_DELIVERED && holds(s.out, "a", "ours"));
+    CHECK(fstatat(s.out, "a", &after, 0) == 0 && before.st_ino != after.st_ino);
+    CHECK(read(reader, bytes, sizeof bytes) == 6 && memcmp(bytes, "theirs", 6) == 0);
+    CHECK(sender_send_as(&s, "next", STR("a"), STR("newer")).kind == VERDICT_DELIVERED);
+    CHECK(holds(s.out, "a", "newer") && entries(s.out, ".") == 1);
+    /* A name that nobody has. */
+    CHECK(sender_send(&s, "b", "ours").kind == VERDICT_DELIVERED && holds(s.out, "b", "ours"));
+    /* A replay leaves its file as it is. */
+    CHECK(fstatat(s.out, "b", &before, 0) == 0);
+    CHECK(sender_send(&s, "b", "ours").kind == VERDICT_DELIVERED);
+    CHECK(fstatat(s.out, "b", &after, 0) == 0 && before.st_ino == after.st_ino);
+    CHECK(entries(s.out, ".") == 2);
+}
+
+/* proves: FI8 */
+TEST(nothing_but_a_plain_file_is_replaced)
+{
+    AUTO(sender_done) struct sender s = sender_of(replacing);
+    static const char *const names[] = { "folder", "full", "pipe", "link", "dangling" };
+
+    CHECK(mkdirat(s.out, "folder", 0700) == 0 && mkdirat(s.out, "full", 0700) == 0);
+    CHECK(put(s.out, "full/x", "x") && mkfifoat(s.out, "pipe", 0600) == 0);
+    CHECK(put(s.home.fd, "target", "target") && symlinkat("../target", s.out, "link") == 0);
+    CHECK(symlinkat("nowhere", s.out, "dangling") == 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct verdict v = sender_send(&s, names[i], "ours");
+        struct stat st;
+
+        CHECK(v.kind == VERDICT_RETRY && strstr(v.message, "not a plain file") != NULL);
+        CHECK(fstatat(s.out, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode));
+    }
+    CHECK(holds(s.home.fd, "target", "target") && holds(s.out, "full/x", "x"));
+    CHECK(entries(s.out, ".") == 5);
+}
+
 /* proves: FI9 */
 TEST(a_replay_finds_its_own_file)
 {
@@ -154,6 +203,20 @@ TEST(a_file_that_was_sent_is_found_by_its_name_and_bytes)
     CHECK(put(s.out, "empty", "") && ask_as(&s, DELIVERY, "empty", "").kind == VERDICT_DELIVERED);
     CHECK(renameat(s.home.fd, "out", s.home.fd, "away") == 0);
     CHECK(ask_as(&s, DELIVERY, "a", "bytes").kind == VERDICT_UNREACHED);
+}
+
+/* Another document that has the name was there before, or came since: nobody can tell. */
+TEST(a_file_that_may_have_been_replaced_stays_in_doubt)
+{
+    AUTO(sender_done) struct sender s = sender_of(replacing);
+
+    CHECK(ask_as(&s, DELIVERY, "a", "bytes").kind == VERDICT_RETRY); /* nothing is there */
+    CHECK(sender_send(&s, "a", "bytes").kind == VERDICT_DELIVERED);
+    CHECK(ask_as(&s, DELIVERY, "a", "bytes").kind == VERDICT_DELIVERED);
+    CHECK(sender_send_as(&s, "next", STR("a"), STR("newer")).kind == VERDICT_DELIVERED);
+    struct verdict v = ask_as(&s, DELIVERY, "a", "bytes");
+
+    CHECK(v.kind == VERDICT_DOUBT && strstr(v.message, "replaced since") != NULL);
 }
 
 /* proves: FI12 */
@@ -333,13 +396,13 @@ static const char *big_body(void)
 }
 
 /* In a process that is killed on its way. */
-static int play(const char *home)
+static int play(const char *home, const char *options)
 {
     struct sender s = { .arena = ARENA_INIT(256 << 20), .out = -1 };
 
     (void)snprintf(s.home.path, sizeof s.home.path, "%s", home);
     s.home.fd = open(home, O_RDONLY | O_DIRECTORY);
-    if (!sender_make(&s, ", name: 'sub/${name}'"))
+    if (!sender_make(&s, options))
         return 1;
     return sender_send(&s, "a", big_body()).kind != VERDICT_DELIVERED;
 }
@@ -371,6 +434,29 @@ TEST(a_crash_leaves_no_half_file)
             CHECK(sender_send(&s, "a", big_body()).kind == VERDICT_DELIVERED);
             CHECK(holds(s.out, "sub/a", big_body()) && entries(s.out, "sub") == 1);
         }
+}
+
+/* proves: FI5 */
+TEST(a_crash_leaves_the_old_file_or_the_new_one)
+{
+    static const struct {
+        const char *fault;
+        bool replaced;
+    } cases[] = { { "file.writing:kill:1", false },
+                  { "file.writing:kill:3", false },
+                  { "file.staged:kill", false },
+                  { "file.named:kill", true } };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        AUTO(sender_done) struct sender s = sender_of(replacing);
+
+        CHECK(put(s.out, "a", "yesterday's"));
+        CHECK(again("replace", cases[i].fault, s.home.path).signal == SIGKILL);
+        CHECK(holds(s.out, "a", cases[i].replaced ? big_body() : "yesterday's"));
+        CHECK(sender_make(&s, replacing));
+        CHECK(sender_send(&s, "a", big_body()).kind == VERDICT_DELIVERED);
+        CHECK(holds(s.out, "a", big_body()) && entries(s.out, ".") == 1);
+    }
 }
 #endif
 
@@ -443,6 +529,6 @@ int main(int argc, char **argv)
     const char *scene = again_scene(argc, argv);
 
     if (scene != NULL)
-        _exit(play(argv[2]));
+        _exit(play(argv[2], strcmp(scene, "replace") == 0 ? replacing : ", name: 'sub/${name}'"));
     return test_main();
 }

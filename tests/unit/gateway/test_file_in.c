@@ -3,15 +3,16 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/sysmacros.h>
 
 #include "again.h"
 #include "base/clock.h"
 #include "core/connector.h"
 #include "core/grammar.h"
+#include "core/sighting.h"
 #include "fake_deposit.h"
 #include "folder.h"
-#include "gateway/sighting.h"
 
 /* A gateway over the folder "in", with a store and a ledger beside it. */
 struct box {
@@ -208,6 +209,88 @@ TEST(kept_files_are_taken_once)
     CHECK(unlinkat(b.in, "b", 0) == 0 && put(b.in, "b", "two") && look(&b) == 1);
     CHECK(stored(&b, "b", "two") == 2);
     CHECK(!is_there(b.in, ".waybill") && entries(b.in, ".") == 2);
+}
+
+TEST(the_oldest_file_is_taken_first)
+{
+    static const char *const options[] = { now_delete, ", min_age: 0s" };
+
+    for (size_t i = 0; i < 2; i++) {
+        AUTO(box_done) struct box b = box_of(options[i]);
+        struct timespec times[2] = { { .tv_sec = 1700000003 }, { .tv_sec = 1700000003 } };
+        static const char *const names[] = { "c", "a", "d", "b" };
+
+        for (size_t n = 0; n < 4; n++, times[1].tv_sec--)
+            CHECK(put(b.in, names[n], names[n]) && utimensat(b.in, names[n], times, 0) == 0);
+        b.fake.stop_after = 1; /* of one poll each */
+        for (size_t n = 4; n-- > 0;) {
+            CHECK(look(&b) == 1 && stored(&b, names[n], names[n]) == 1);
+            b.fake.stopping = false;
+            b.fake.stop_after++;
+        }
+    }
+}
+
+/* ---- sub folders ---- */
+
+static bool make_tree(const struct box *b)
+{
+    return mkdirat(b->in, "x", 0700) == 0 && mkdirat(b->in, "x/y", 0700) == 0 &&
+           put(b->in, "same", "top") && put(b->in, "x/same", "one down") &&
+           put(b->in, "x/y/same", "two down");
+}
+
+TEST(sub_folders_are_looked_into)
+{
+    static const char *const options[] = { ", min_age: 0s, depth: 1, after: delete",
+                                           ", min_age: 0s, depth: 1",
+                                           ", min_age: 0s, depth: 1, after: { move: in/done }" };
+
+    for (size_t i = 0; i < 3; i++) {
+        AUTO(box_done) struct box b = box_of(options[i]);
+
+        CHECK(make_tree(&b) && look(&b) == 2 && look(&b) == 0);
+        CHECK(stored(&b, "same", "top") == 1 && stored(&b, "same", "one down") == 1);
+        CHECK(stored(&b, "same", "two down") == 0 && is_there(b.in, "x/y/same"));
+        CHECK(is_there(b.in, "x/same") == (i == 1) && (i == 1 || is_clean(&b)));
+        CHECK(i != 2 || entries(b.in, "done") == 2); /* and not taken from there again */
+        CHECK(b.fake.complaints == 0);
+        /* A name that is used again is another file. */
+        CHECK(unlinkat(b.in, "x/same", 0) == 0 || i != 1);
+        CHECK(put(b.in, "x/same", "one down") && look(&b) == 1);
+        CHECK(stored(&b, "same", "one down") == 2);
+    }
+}
+
+/* proves: FI14 S3 */
+TEST(no_link_leads_out_of_the_tree)
+{
+    AUTO(box_done) struct box b = box_of(", min_age: 0s, depth: 8, after: delete");
+
+    CHECK(mkdirat(b.home.fd, "outside", 0700) == 0 && put(b.home.fd, "outside/secret", "secret"));
+    CHECK(mkdirat(b.in, "x", 0700) == 0 && symlinkat("../outside", b.in, "way") == 0);
+    CHECK(symlinkat("../../outside", b.in, "x/way") == 0);
+    CHECK(symlinkat("../../outside/secret", b.in, "x/link") == 0);
+    CHECK(mkdirat(b.in, "new\nline", 0700) == 0 && put(b.in, "new\nline/a", "a"));
+    CHECK(look(&b) == 0 && b.fake.complaints == 4 && entries(b.fake.store, ".") == 0);
+    CHECK(is_there(b.home.fd, "outside/secret") && is_there(b.in, "x/link"));
+}
+
+/* proves: FI2 */
+TEST(a_sub_folder_on_another_file_system_is_reported)
+{
+    AUTO(box_done) struct box b = box_of(", min_age: 0s, depth: 1, after: delete");
+
+    CHECK(mkdirat(b.in, "x", 0700) == 0 && put(b.in, "a", "a"));
+    AUTO_TEXT at = NULL;
+
+    CHECK(asprintf(&at, "%s/in/x", b.home.path) > 0);
+    if (mount("none", at, "tmpfs", 0, "size=64k") < 0)
+        return; /* only root may mount */
+    bool ok = put(b.in, "x/b", "b") && look(&b) == 1 && b.fake.complaints == 1 &&
+              is_there(b.in, "x/b") && strstr(b.fake.why, "file system") != NULL;
+
+    CHECK(umount(at) == 0 && ok);
 }
 
 /* ---- complete files ---- */
@@ -602,6 +685,24 @@ TEST(a_crash_anywhere_makes_no_second_document_and_loses_none)
             CHECK(keeps || (is_clean(&b) && entries(b.in, ".") == 1));
             CHECK(look(&b) == 0);
         }
+}
+/* proves: FI1 */
+TEST(a_crash_anywhere_loses_no_file_of_a_sub_folder)
+{
+    static const char *const faults[] = { "file.claimed:kill:1", "file.claimed:kill:2",
+                                          "file.read:kill:2", "file.taken:kill:2" };
+    static const char options[] = ", min_age: 0s, depth: 2, after: delete";
+
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        AUTO(box_done) struct box b = box_of(options);
+
+        CHECK(make_tree(&b));
+        (void)setenv("FILE_IN_OPTIONS", options, 1);
+        CHECK(again("take", faults[i], b.home.path).signal == SIGKILL);
+        CHECK(look(&b) >= 0 && look(&b) == 0 && is_clean(&b) && entries(b.in, "x/y") == 0);
+        CHECK(stored(&b, "same", "top") == 1 && stored(&b, "same", "one down") == 1);
+        CHECK(stored(&b, "same", "two down") == 1 && entries(b.fake.store, ".") == 3);
+    }
 }
 #endif
 

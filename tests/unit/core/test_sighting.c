@@ -1,4 +1,4 @@
-#include "gateway/sighting.h"
+#include "core/sighting.h"
 
 #include <stdio.h>
 
