@@ -21,7 +21,7 @@ import symbols
 ORDER = [
     ["base"],
     ["core"],
-    ["core/format"],
+    ["core/format", "core/s3"],
     ["service/script", "service/pgp"],
     ["service/schema"],
     ["router", "extract", "gateway", "service", "delivery", "cage"],

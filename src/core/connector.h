@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/digest.h"
 #include "base/http_server.h"
 #include "core/call.h"
 #include "core/facts.h"
@@ -62,7 +63,10 @@ struct sending {
     int64_t size;
     struct str bytes; /* the whole payload; ptr NULL: read it piece by piece with next() */
     bool (*next)(void *arg, struct str *ret, struct err *err); /* *ret empty: the end */
+    /* Of a call that may block: next() begins again with the first piece. */
+    bool (*rewind)(void *arg, struct err *err);
     void *next_arg;
+    const struct sha256 *sha256; /* of what next() reads; NULL for `bytes` */
 };
 
 /* The values that templates of an endpoint are filled with. */

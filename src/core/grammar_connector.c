@@ -186,8 +186,11 @@ const struct option grammar_s3[] = {
     OPTION("url", OPT_URL, "the S3 service", .flags = OPT_REQUIRED,
            .words = OPTION_WORDS("http", "https")),
     OPTION("region", OPT_TEXT, "the region", .fallback = "us-east-1"),
-    OPTION("access_key", OPT_SECRET, "the id of the access key"),
+    OPTION("style", OPT_WORD, "where the bucket stands: in the path, or before the host's name",
+           .words = OPTION_WORDS("path", "host"), .fallback = "path"),
+    OPTION("access_key", OPT_SECRET, "the id of the access key; left out: requests are not signed"),
     OPTION("secret_key", OPT_SECRET, "the secret of the access key"),
+    OPTION("session_token", OPT_SECRET, "the token of temporary keys"),
     { 0 },
 };
 

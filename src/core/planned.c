@@ -110,14 +110,6 @@ static const struct option sql_out[] = {
     { 0 },
 };
 
-static const struct option s3_out[] = {
-    OPTIONS(grammar_s3),
-    OPTION("bucket", OPT_TEMPLATE, "the bucket", .flags = OPT_REQUIRED),
-    OPTIONS(grammar_file_name),
-    OPTIONS(grammar_exists),
-    { 0 },
-};
-
 static const struct option content_out[] = {
     OPTION("store", OPT_NAME, "one of `stores`", .flags = OPT_REQUIRED),
     OPTION("space", OPT_TEMPLATE, "the space in it", .flags = OPT_REQUIRED),
@@ -190,7 +182,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_ENDPOINT, "smtp", "mails", smtp_out),
     PLANNED(ROLE_ENDPOINT, "mllp", "HL7 messages over MLLP", mllp_out),
     PLANNED(ROLE_ENDPOINT, "sql", "a statement on a database", sql_out),
-    PLANNED(ROLE_ENDPOINT, "s3", "objects in a bucket", s3_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 
 

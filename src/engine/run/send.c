@@ -68,6 +68,7 @@ void send_fill(struct leg *p)
     } else {
         p->sending.next = send_next_piece;
         p->sending.next_arg = p;
+        p->sending.sha256 = &v->source.sha256;
     }
 }
 

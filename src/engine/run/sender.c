@@ -66,6 +66,18 @@ static bool next_piece(void *arg, struct str *ret, struct err *err)
     return ok;
 }
 
+static bool rewind_pieces(void *arg, struct err *err)
+{
+    struct outing *o = arg;
+
+    if (!call_own_begin(&o->call.call, err))
+        return false;
+    payload_close(o->reader);
+    o->reader = NULL;
+    call_alive(&o->call.call);
+    return true;
+}
+
 static void copy_sending(struct outing *o, const struct leg *p)
 {
     struct arena *a = &o->arena;
@@ -86,7 +98,9 @@ static void copy_sending(struct outing *o, const struct leg *p)
     } else {
         o->source = p->variant->source;
         s->next = next_piece;
+        s->rewind = rewind_pieces;
         s->next_arg = o;
+        s->sha256 = &o->source.sha256;
     }
 }
 
@@ -219,7 +233,7 @@ static struct outing *outing_new(struct road *r, struct plan *plan, const struct
 {
     struct outing *o = NEW(struct outing);
 
-    *o = (struct outing){ .call = { .call = { .stop = &r->stopping },
+    *o = (struct outing){ .call = { .call = { .stop = &r->stopping, .egress = r->options.egress },
                                     .patience_us = e->timeout_us,
                                     .run = outing_run,
                                     .done = outing_done,

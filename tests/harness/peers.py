@@ -1,0 +1,145 @@
+"""What servers that tests start have in common: ports, an end, and a way between them and the node."""
+import ctypes
+import random
+import signal
+import socket
+import threading
+
+PORTS = range(20000, 32000)  # below the range from which the kernel picks outgoing ports
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)
+
+
+def free_ports(count):
+    """So many ports of 127.0.0.1 that nobody listens on now."""
+    found = []
+    for port in random.sample(PORTS, len(PORTS)):
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.append(port)
+        if len(found) == count:
+            return found
+    raise OSError("no port is free")
+
+
+def end_with_parent():
+    """In a child, before it becomes a server: it ends when the tests end, however they end."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Between:
+    """A TCP proxy before a server, which loses what it is told to.
+
+        with Between(server.port) as way:
+            way.lose("PUT")      # of the answer to the next such request only the first bytes come, then the end
+            way.drop("PUT")      # the next such request does not come there; it is answered with some bytes and the end
+            way.hold(1 << 20)    # connections stand still after so many bytes from the client, until release()
+    """
+
+    def __init__(self, port):
+        self.to = port
+        self.lost = 0       # answers or requests that were thrown away
+        self.held = 0       # connections that stand still
+        self._lose = self._drop = None
+        self._hold = None
+        self._free = threading.Event()
+        self._lock = threading.Lock()
+        self._open = []
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = self._server.getsockname()[1]
+
+    def __enter__(self):
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.release()
+        self._server.close()
+        with self._lock:
+            for s in self._open:
+                self._end(s)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def lose(self, method):
+        self._lose = method.encode() + b" "
+
+    def drop(self, method):
+        self._drop = method.encode() + b" "
+
+    def hold(self, size):
+        self._free.clear()
+        self._hold = size
+
+    def release(self):
+        self._hold = None
+        self._free.set()
+
+    @staticmethod
+    def _end(s):
+        try:
+            s.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        s.close()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self._server.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(("127.0.0.1", self.to))
+            except OSError:
+                self._end(client)
+                continue
+            with self._lock:
+                self._open += [client, server]
+            doomed = threading.Event()
+            threading.Thread(target=self._forth, args=(client, server, doomed), daemon=True).start()
+            threading.Thread(target=self._back, args=(client, server, doomed), daemon=True).start()
+
+    def _forth(self, client, server, doomed):
+        count = 0
+        try:
+            while got := client.recv(1 << 16):
+                with self._lock:
+                    if self._lose is not None and got.startswith(self._lose):
+                        self._lose = None
+                        doomed.set()
+                    if self._drop is not None and got.startswith(self._drop):
+                        self._drop = None
+                        self.lost += 1
+                        client.sendall(b"HTTP/1.1")
+                        break
+                count += len(got)
+                most = self._hold
+                if most is not None and count > most:
+                    with self._lock:
+                        self.held += 1
+                    self._free.wait()
+                server.sendall(got)
+        except OSError:
+            pass
+        self._end(server)
+        self._end(client)
+
+    def _back(self, client, server, doomed):
+        try:
+            while got := server.recv(1 << 16):
+                if doomed.is_set() and b" 100 " not in got[:16]:
+                    client.sendall(got[:8])  # without a byte a client may repeat by itself what it has sent
+                    with self._lock:
+                        self.lost += 1
+                    break
+                client.sendall(got)
+        except OSError:
+            pass
+        self._end(client)
+        self._end(server)
