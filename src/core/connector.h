@@ -57,6 +57,7 @@ struct sending {
     const struct facts *facts;
     struct str name, ctype, gateway, endpoint; /* name, ctype: may be empty */
     struct str traceparent;
+    struct str token; /* to log in with, for an endpoint with oauth2; else empty */
     int64_t received_us;
     int64_t attempt; /* from 1 */
 
@@ -93,6 +94,12 @@ struct http_out_options {
     bool verify;
 };
 
+/* A login by a token of another server (core/oauth2.h). */
+struct oauth2 {
+    struct str token_url, client_id, client_secret, scope; /* terminated; scope: may be empty */
+    bool in_form; /* id and secret are in the form, not in Authorization */
+};
+
 enum http_out_reach {
     HTTP_OUT_ANSWERED, /* a whole answer came */
     HTTP_OUT_NOT_SENT, /* failed before the first byte of the request was sent */
@@ -118,6 +125,9 @@ struct endpoint_http {
                     struct http_out_request *ret, struct verdict *ret_failed);
     void (*judge)(void *self, const struct http_out_answer *answer, struct verdict *ret);
     const struct http_out_options *(*options)(void *self);
+    /* The engine gets a token with these settings and lends it to prepare() and ask(), as
+     * sending.token.  NULL, or returns NULL: none is needed. */
+    const struct oauth2 *(*oauth2)(void *self);
     /* Both or none: query the receiver whether a delivery in doubt arrived, without sending it.
      * ask() builds the query, hear() judges the answer:
      *   DELIVERED              the receiver has the document

@@ -10,7 +10,7 @@
 #include "core/template.h"
 
 enum {
-    OWN_FIELDS = 7,
+    OWN_FIELDS = 8,
     CONFIGURED_MOST = 48,
     VALUE_MOST = 8192,
     EXCERPT_MOST = 400, /* bytes of an answer in a message */
@@ -242,6 +242,16 @@ static bool put_words(const struct http_client_field *f, const struct sending *s
     return http_client_put(r, f->name, arena_copy(a, buf_view(&b)), v);
 }
 
+/* The value is on the arena beside the token. */
+static bool put_token(struct http_out_request *r, struct str token, struct arena *a,
+                      struct verdict *v)
+{
+    if (token.len == 0)
+        return true;
+    return http_client_put(r, STR("Authorization"),
+                           str_of(arena_printf(a, "Bearer %.*s", STR_ARG(token))), v);
+}
+
 static bool put_own(struct http_out_request *r, const struct sending *s, struct verdict *v)
 {
     r->field_count = 0;
@@ -272,7 +282,8 @@ static bool put_configured(const struct http_client *h, const struct sending *s,
 bool http_client_put_fields(const struct http_client *c, const struct sending *s, struct arena *a,
                             struct http_out_request *ret, struct verdict *ret_failed)
 {
-    return put_own(ret, s, ret_failed) && put_configured(c, s, a, ret, ret_failed);
+    return put_own(ret, s, ret_failed) && put_token(ret, s->token, a, ret_failed) &&
+           put_configured(c, s, a, ret, ret_failed);
 }
 
 bool http_client_prepare(const struct http_client *c, const struct sending *s, struct arena *a,
@@ -282,7 +293,7 @@ bool http_client_prepare(const struct http_client *c, const struct sending *s, s
 
     ret->method = c->method;
     ret->url = c->url;
-    return put_own(ret, s, ret_failed) &&
+    return put_own(ret, s, ret_failed) && put_token(ret, s->token, a, ret_failed) &&
            (c->typed || http_client_put(ret, STR("Content-Type"), ctype, ret_failed)) &&
            put_configured(c, s, a, ret, ret_failed);
 }

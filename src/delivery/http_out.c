@@ -10,12 +10,14 @@
 #include "base/auto.h"
 #include "core/grammar.h"
 #include "core/http_client.h"
+#include "core/oauth2.h"
 #include "core/template.h"
 
 enum { ASK_URL_MOST = 8192 };
 
 struct http_out {
     struct http_client client;
+    const struct oauth2 *oauth2; /* NULL: no token is needed */
 
     /* `probe` */
     struct str ask_method;
@@ -48,6 +50,7 @@ static const struct option options[] = {
            .fallback = "POST"),
     OPTIONS(grammar_headers),
     OPTIONS(grammar_login),
+    OPTIONS(oauth2_options),
     OPTIONS(grammar_tls),
     OPTION("probe", OPT_MAP, "how `in_doubt: probe` asks whether a document has arrived",
            .keys = probe_options),
@@ -99,7 +102,8 @@ static bool http_make(const struct settings *s, void **ret_self, struct err *err
 {
     struct http_out *h = ARENA_NEW(s->arena, struct http_out);
 
-    if (!http_client_read(s, &h->client, err) || !read_probe(s, h, err))
+    if (!http_client_read(s, &h->client, err) || !oauth2_read(s, &h->oauth2, err) ||
+        !read_probe(s, h, err))
         return false;
     *ret_self = h;
     return true;
@@ -202,10 +206,24 @@ static const struct http_out_options *http_options(void *self)
     return &h->client.options;
 }
 
+static const struct oauth2 *http_oauth2(void *self)
+{
+    const struct http_out *h = self;
+
+    return h->oauth2;
+}
+
+static void http_check(const struct yaml_node *map, struct problem_list *problems)
+{
+    http_client_check(map, problems);
+    oauth2_check(map, problems);
+}
+
 static const struct endpoint_http calls = {
     .prepare = http_prepare,
     .judge = http_judge,
     .options = http_options,
+    .oauth2 = http_oauth2,
     .ask = http_ask,
     .hear = http_hear,
 };
@@ -214,7 +232,7 @@ const struct endpoint_type endpoint_http = {
     .kind = { .name = "http",
               .help = "each document as one HTTP request",
               .keys = options,
-              .check = http_client_check },
+              .check = http_check },
     .make = http_make,
     .unmake = http_unmake,
     .http = &calls,

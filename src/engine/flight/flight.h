@@ -29,6 +29,7 @@
 #include "core/verdict.h"
 #include "engine/plan/plan.h"
 #include "engine/threads/pool.h"
+#include "engine/transfer/tokens.h"
 #include "engine/transfer/transfer.h"
 #include "store/road/delivery.h"
 #include "store/road/settle.h"
@@ -151,6 +152,12 @@ struct leg {
     unsigned held_why; /* why it was parked (held_reason) */
 
     struct sending sending;
+    struct leg_login {
+        struct token_wait wait;
+        void (*go_on)(struct leg *p, const struct verdict *failed); /* after it has waited */
+        uint64_t number;                                            /* of the token that it has */
+        bool renewed; /* the receiver refused the first one of this attempt */
+    } login;          /* of an endpoint that needs a token (run/login.h) */
     struct http_out_request *request;
     struct transfer transfer;
     struct payload_reader *reader; /* for bytes that are only in the store */

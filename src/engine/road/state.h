@@ -20,6 +20,7 @@ struct keeping;
 struct mishaps;
 struct ordering;
 struct limiter;
+struct tokens;
 struct transfer_hub;
 struct turns;
 struct ways;
@@ -43,6 +44,7 @@ struct road {
     struct dispatch *dispatch;
     struct limiter *limiter;
     struct transfer_hub *hub;
+    struct tokens *tokens;
     struct outbox hub_outbox; /* of the transfer thread, flushed after each of its rounds */
     struct pool *pool;
     struct crew *senders;

@@ -55,6 +55,7 @@
 #include "base/require.h"
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
+#include "engine/run/login.h"
 #include "engine/run/send.h"
 #include "engine/run/sender.h"
 #include "engine/run/settling.h"
@@ -123,6 +124,8 @@ static void on_told(struct leg *p, struct outbox *out)
     intend(p, out); /* a new intent, under the same slot and id */
 }
 
+static bool ask_request(struct leg *p, struct outbox *out);
+
 /* On the transfer thread. */
 static void doubt_on_answer(struct transfer *t)
 {
@@ -132,6 +135,8 @@ static void doubt_on_answer(struct transfer *t)
 
     p->endpoint->type->http->hear(p->endpoint->self, &t->answer, &p->verdict);
     suspects_leave(&r->suspects, c);
+    if (login_refused(p, &t->answer) && ask_request(p, &r->hub_outbox))
+        return;
     on_told(p, &r->hub_outbox);
 }
 
@@ -143,10 +148,39 @@ static void on_sender_told(struct leg *p)
     on_told(p, &out);
 }
 
+static void ask_with_token(struct leg *p, const struct verdict *failed)
+{
+    OUTBOX(out, p->flight->road);
+
+    if (failed != NULL)
+        p->verdict = *failed;
+    if (failed != NULL || !ask_request(p, &out))
+        on_told(p, &out);
+}
+
+/* False: it could not be built; p->verdict says why. */
+static bool ask_request(struct leg *p, struct outbox *out)
+{
+    static const struct sending nothing = { 0 };
+    const struct endpoint_type *type = p->endpoint->type;
+    enum tokens_answer token = login_take(p, ask_with_token);
+
+    if (token != TOKEN_HERE)
+        return token == TOKEN_WAIT;
+    p->request = ARENA_NEW(&p->own, struct http_out_request);
+    if (!type->http->ask(p->endpoint->self, &p->sending, &p->own, p->request, &p->verdict))
+        return false;
+    p->transfer = (struct transfer){ .options = type->http->options(p->endpoint->self),
+                                     .request = p->request,
+                                     .sending = &nothing,
+                                     .done = doubt_on_answer };
+    outbox_add_transfer(out, &p->transfer);
+    return true;
+}
+
 /* False: there is no question to ask, or it could not be built; p->verdict says why. */
 static bool doubt_ask(struct leg *p, struct outbox *out)
 {
-    static const struct sending nothing = { 0 };
     const struct endpoint_type *type = p->endpoint->type;
 
     p->asking = true;
@@ -161,15 +195,7 @@ static bool doubt_ask(struct leg *p, struct outbox *out)
         (void)verdict_say(&p->verdict, VERDICT_FAILED, "nobody can be asked whether it arrived");
         return false;
     }
-    p->request = ARENA_NEW(&p->own, struct http_out_request);
-    if (!type->http->ask(p->endpoint->self, &p->sending, &p->own, p->request, &p->verdict))
-        return false;
-    p->transfer = (struct transfer){ .options = type->http->options(p->endpoint->self),
-                                     .request = p->request,
-                                     .sending = &nothing,
-                                     .done = doubt_on_answer };
-    outbox_add_transfer(out, &p->transfer);
-    return true;
+    return ask_request(p, out);
 }
 
 /* ---- begin ---- */

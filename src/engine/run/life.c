@@ -24,6 +24,7 @@
 #include "engine/run/work.h"
 #include "engine/threads/crew.h"
 #include "engine/threads/pool.h"
+#include "engine/transfer/tokens.h"
 #include "engine/transfer/transfer.h"
 #include "engine/walk/caging.h"
 #include "store/govern/allot.h"
@@ -112,7 +113,7 @@ static void life_on_round(void *arg)
     send_flush(&r->hub_outbox);
 }
 
-/* ---- called by what steps ask ---- */
+/* ---- called by what steps ask, and for tokens ---- */
 
 static bool life_send_call(void *arg, struct transfer *t)
 {
@@ -187,6 +188,8 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
                                                         .put_back = life_put_back,
                                                         .may_act = life_may_act,
                                                         .arg = r });
+    r->tokens = tokens_new(
+        &(struct tokens_options){ .send = life_send_call, .arg = r, .now_us = clock_mono_us });
     r->keeping = keep_new(r);
     r->order = order_start(r);
     suspects_start(&r->suspects, store_recorder(r->store));
@@ -297,6 +300,7 @@ void road_free(struct road *r)
     caging_free(r->caging);
     turns_free(r->turns);
     calling_free(r->calling);
+    tokens_free(r->tokens);
     metrics_forget(&flights_metric);
     outcome_metrics_forget();
     settling_metrics_forget();

@@ -14,6 +14,7 @@
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
 #include "engine/run/doubt.h"
+#include "engine/run/login.h"
 #include "engine/run/sender.h"
 #include "engine/run/settling.h"
 #include "engine/walk/answer_doc.h"
@@ -147,6 +148,8 @@ void send_ended(struct leg *p, struct outbox *out)
 
 /* ---- begin ---- */
 
+static bool send_http(struct leg *p, struct outbox *out);
+
 /* On a thread that may block. */
 static void answer_stored(struct pool_job *job)
 {
@@ -170,6 +173,13 @@ static void send_on_answer(struct transfer *t)
 
     p->endpoint->type->http->judge(p->endpoint->self, &t->answer, &p->verdict);
     suspects_leave(&r->suspects, c);
+    if (login_refused(p, &t->answer)) {
+        payload_close(p->reader);
+        p->reader = NULL;
+        if (!send_http(p, &r->hub_outbox))
+            send_ended(p, &r->hub_outbox);
+        return;
+    }
     answers_take(p, &t->answer);
     if (answer_doc_take(p, &t->answer)) {
         p->job = (struct pool_job){ .run = answer_stored };
@@ -222,24 +232,28 @@ void send_clear(struct leg *p)
     p->verdict.hung = false;
     p->verdict.message[0] = '\0';
     p->read_err.kind = ERR_NONE;
+    p->login.renewed = false;
 }
 
-bool send_begin(struct leg *p, struct outbox *out)
+static void send_with_token(struct leg *p, const struct verdict *failed)
+{
+    OUTBOX(out, p->flight->road);
+
+    if (failed != NULL)
+        p->verdict = *failed;
+    if (failed != NULL || !send_http(p, &out))
+        send_ended(p, &out);
+}
+
+/* False: the attempt has ended with p->verdict. */
+static bool send_http(struct leg *p, struct outbox *out)
 {
     const struct endpoint_type *type = p->endpoint->type;
-    struct flight *f = p->flight;
+    enum tokens_answer token = login_take(p, send_with_token);
 
-    send_clear(p);
-    p->row.attempts++;
-    send_fill(p);
-    fault_point(SEND_BEGIN);
-    if (type->http == NULL) {
-        if (!sender_send(p,
-                         &(struct sender_ends){ .ended = sender_ended, .refused = sender_refused }))
-            outbox_add_unsent(out, p);
-        return true;
-    }
-    struct arena *a = p->direct ? &f->arena : &p->own;
+    if (token != TOKEN_HERE)
+        return token == TOKEN_WAIT;
+    struct arena *a = p->direct ? &p->flight->arena : &p->own;
 
     p->request = ARENA_NEW(a, struct http_out_request);
     if (!type->http->prepare(p->endpoint->self, &p->sending, a, p->request, &p->verdict))
@@ -253,6 +267,21 @@ bool send_begin(struct leg *p, struct outbox *out)
         p->transfer.sink = answer_doc_sink(p);
     outbox_add_transfer(out, &p->transfer);
     return true;
+}
+
+bool send_begin(struct leg *p, struct outbox *out)
+{
+    send_clear(p);
+    p->row.attempts++;
+    send_fill(p);
+    fault_point(SEND_BEGIN);
+    if (p->endpoint->type->http == NULL) {
+        if (!sender_send(p,
+                         &(struct sender_ends){ .ended = sender_ended, .refused = sender_refused }))
+            outbox_add_unsent(out, p);
+        return true;
+    }
+    return send_http(p, out);
 }
 
 /* Begins legs that have slots.  A leg that ends at once may free its slot for others, which join

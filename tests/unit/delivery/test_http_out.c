@@ -451,6 +451,30 @@ TEST(http_out_shows_the_beginning_of_an_answer_in_one_plain_line)
     CHECK(strcmp(v.message, "the receiver answered 422") == 0);
 }
 
+TEST(http_out_logs_in_with_the_token_it_is_lent)
+{
+    AUTO(fixture_done) struct fixture f;
+    struct http_out_request r;
+    struct verdict v;
+    struct sending s = sending();
+
+    make(&f,
+         "e: { " URL ", oauth2: { token_url: 'https://a.example/t', client_id: me, "
+         "client_secret: '${secret:token}' }, probe: { url: 'http://a.example/${delivery}' } }");
+    CHECK(f.self != NULL);
+    const struct oauth2 *o = endpoint_http.http->oauth2(f.self);
+
+    CHECK(o != NULL && str_is(o->client_secret, "t0psecret"));
+    s.token = STR("abc.def");
+    CHECK(endpoint_http.http->prepare(f.self, &s, &f.arena, &r, &v));
+    CHECK(strcmp(field(&r, "Authorization"), "Bearer abc.def") == 0);
+    CHECK(endpoint_http.http->ask(f.self, &s, &f.arena, &r, &v));
+    CHECK(strcmp(field(&r, "Authorization"), "Bearer abc.def") == 0);
+    fixture_done(&f);
+    make(&f, "e: { " URL " }");
+    CHECK(endpoint_http.http->oauth2(f.self) == NULL);
+}
+
 int main(void)
 {
     return test_main();
