@@ -91,7 +91,7 @@ static const struct option user_each = { .type = OPT_HASH };
 
 const struct option grammar_senders[] = {
     OPTION("auth", OPT_WORD, "how senders prove who they are; `none` only on a loopback address",
-           .words = OPTION_WORDS("key", "basic", "none"), .fallback = "key"),
+           .words = OPTION_WORDS("key", "basic", "none", "hmac"), .fallback = "key"),
     OPTION("users", OPT_NAMED,
            "for `auth: basic`: user names and argon2id hashes of their passwords",
            .each = &user_each, .noun = "user"),

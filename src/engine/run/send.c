@@ -234,6 +234,18 @@ void send_clear(struct leg *p)
     p->login.renewed = false;
 }
 
+static bool send_prepared(struct leg *p, struct outbox *out);
+
+/* On a thread that may block. */
+static void send_read(struct pool_job *job)
+{
+    struct leg *p = container_of(job, struct leg, job);
+    OUTBOX(out, p->flight->road);
+
+    if (!send_prepared(p, &out))
+        send_ended(p, &out);
+}
+
 static void send_with_token(struct leg *p, const struct verdict *failed)
 {
     OUTBOX(out, p->flight->road);
@@ -247,16 +259,29 @@ static void send_with_token(struct leg *p, const struct verdict *failed)
 /* False: the attempt has ended with p->verdict. */
 static bool send_http(struct leg *p, struct outbox *out)
 {
-    const struct endpoint_type *type = p->endpoint->type;
+    const struct endpoint_http *http = p->endpoint->type->http;
     enum tokens_answer token = login_take(p, send_with_token);
 
     if (token != TOKEN_HERE)
         return token == TOKEN_WAIT;
+    if (p->sending.next == NULL || http->reads == NULL || !http->reads(p->endpoint->self))
+        return send_prepared(p, out);
+    p->direct = false; /* it goes on there */
+    p->job = (struct pool_job){ .run = send_read };
+    pool_submit(p->flight->road->pool, &p->job);
+    return true;
+}
+
+static bool send_prepared(struct leg *p, struct outbox *out)
+{
+    const struct endpoint_type *type = p->endpoint->type;
     struct arena *a = p->direct ? &p->flight->arena : &p->own;
 
     p->request = ARENA_NEW(a, struct http_out_request);
     if (!type->http->prepare(p->endpoint->self, &p->sending, a, p->request, &p->verdict))
         return false;
+    payload_close(p->reader); /* what prepare() has read is read again */
+    p->reader = NULL;
     p->transfer = (struct transfer){ .options = type->http->options(p->endpoint->self),
                                      .request = p->request,
                                      .sending = &p->sending,
