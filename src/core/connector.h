@@ -82,6 +82,9 @@ struct http_out_request {
     struct str method, url; /* terminated */
     struct http_out_field fields[HTTP_OUT_FIELDS];
     size_t field_count;
+    /* Sent around the bytes of the document, of which the first `skip` are left out. */
+    struct str before, after;
+    size_t skip;
 };
 
 /* The settings of an endpoint that are the same for all its requests. */

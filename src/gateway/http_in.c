@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/http_origin.h"
 #include "base/http_target.h"
 #include "base/require.h"
@@ -21,6 +22,7 @@ enum {
     KEY_MOST = 255,   /* bytes of Idempotency-Key */
     NAME_MOST = 1024, /* bytes of Waybill-Name */
     HEAD_MOST = 33 << 10,
+    FAULT_MOST = 8 << 10,
 };
 
 static const struct http_handler handler;
@@ -52,15 +54,30 @@ void http_in_free(struct post *p)
 
 /* ---- answers ---- */
 
+/* The sender's fault, unless the same may be taken later. */
+static void answer_fault(struct http_request *r, enum soap_version version, int status,
+                         const char *fields, const char *code, const char *message)
+{
+    bool later = status >= 500 || status == 408 || status == 429;
+    AUTO(buf_done) struct buf body = BUF_INIT(FAULT_MOST);
+
+    soap_put_fault(&body, version, later ? SOAP_RECEIVER : SOAP_SENDER, code, message);
+    http_answer(r, status, str_of(fields), soap_content_type(version), buf_view(&body));
+}
+
 void http_in_refuse(struct post *p, int status, const char *fields, const char *code,
                     const char *message)
 {
     struct http_request *r = p->request;
+    enum soap_version soap = p->soap;
 
     if (p->gateway != NULL)
         p->self->port->count_refusal(p->gateway, status);
     http_in_free(p);
-    http_answer_error(r, status, str_of(fields), code, message);
+    if (soap != SOAP_NONE)
+        answer_fault(r, soap, status, fields, code, message);
+    else
+        http_answer_error(r, status, str_of(fields), code, message);
 }
 
 void http_in_refuse_by(struct post *p, const struct intake_answer *a)
@@ -86,6 +103,11 @@ static void answer_accepted(struct post *p, const struct intake_answer *a)
     buf_put(&fields, STR("Location: /documents/"));
     buf_put(&fields, str_mem(id, ID_TEXT - 1));
     buf_put(&fields, a->repeated ? STR("\r\nIdempotent-Replay: true\r\n") : STR("\r\n"));
+    if (p->soap != SOAP_NONE) { /* nothing is answered yet: SOAP calls it one-way */
+        http_in_free(p);
+        http_answer(r, 202, buf_view(&fields), STR(""), STR(""));
+        return;
+    }
     buf_put(&body, STR("{\"document\":\""));
     buf_put(&body, str_mem(id, ID_TEXT - 1));
     buf_put(&body, STR("\"}\n"));
@@ -255,6 +277,15 @@ static bool http_in_find_gateway(struct post *p)
     return p->gateway != NULL && p->gateway->type == &gateway_http;
 }
 
+/* SOAP 1.2 has a content type of its own. */
+static enum soap_version version_of(struct str content_type)
+{
+    struct str type;
+
+    (void)str_cut(content_type, ';', &type);
+    return str_eq_nocase(str_trim(type), STR("application/soap+xml")) ? SOAP_1_2 : SOAP_1_1;
+}
+
 static void http_in_on_head(struct http_request *r, void *arg)
 {
     struct post *p = NEW(struct post);
@@ -268,6 +299,9 @@ static void http_in_on_head(struct http_request *r, void *arg)
         http_in_refuse(p, 404, "", "unknown_gateway", "There is no gateway of this name.");
         return;
     }
+    p->rule = p->gateway->self;
+    if (p->rule != NULL && p->rule->soap)
+        p->soap = version_of(r->content_type);
     if (!p->gateway->here) {
         char text[100];
 
@@ -286,7 +320,6 @@ static void http_in_on_head(struct http_request *r, void *arg)
                        "This gateway cannot be used: its operator has to look.");
         return;
     }
-    p->rule = p->gateway->self;
     http_in_authenticate(p);
 }
 
@@ -368,15 +401,19 @@ static void http_in_check(const struct yaml_node *map, struct problem_list *prob
 
 static bool http_in_make(const struct settings *s, void **ret_self, struct err *err)
 {
-    struct http_in_rule *rule;
+    struct http_in_rule rule = { 0 };
+    struct str reply;
 
     *ret_self = NULL;
-    if (!settings_has(s, "hmac"))
-        return true; /* http_in_check() has seen that it is not needed */
-    rule = ARENA_NEW(s->arena, struct http_in_rule);
-    if (!signature_read(s, "hmac", &rule->signature, err))
+    if (!signature_read(s, "hmac", &rule.signature, err) || !settings_text(s, "reply", &reply, err))
         return false;
-    *ret_self = rule;
+    rule.soap = str_is(reply, "soap");
+    if (rule.signature == NULL && !rule.soap)
+        return true;
+    struct http_in_rule *kept = ARENA_NEW(s->arena, struct http_in_rule);
+
+    *kept = rule;
+    *ret_self = kept;
     return true;
 }
 

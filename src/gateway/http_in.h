@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/connector.h"
+#include "core/format/soap.h"
 #include "core/http_user.h"
 #include "core/signature.h"
 
@@ -16,6 +17,7 @@ struct http_in {
 /* What a gateway asks beyond the usual; most have none. */
 struct http_in_rule {
     const struct signature *signature; /* `auth: hmac`; else NULL */
+    bool soap;                         /* `reply: soap` */
 };
 
 /* One request, from its head to its answer. */
@@ -32,6 +34,7 @@ struct post {
     struct str systems; /* that the caller's key is bound to; owned by the table; empty: none */
     struct arrival *arrival;
     struct signature_check *signature; /* of the body, while it comes; NULL: it is not signed */
+    enum soap_version soap;            /* in which it is answered; SOAP_NONE: in our own words */
     bool verifying;
     struct intake_answer refusal; /* that is answered after a delay */
 };

@@ -14,6 +14,7 @@
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
 #include "engine/run/doubt.h"
+#include "engine/run/envelope.h"
 #include "engine/run/login.h"
 #include "engine/run/sender.h"
 #include "engine/run/settling.h"
@@ -175,6 +176,7 @@ static void send_on_answer(struct transfer *t)
     if (login_refused(p, &t->answer)) {
         payload_close(p->reader);
         p->reader = NULL;
+        send_fill(p); /* the document without what was sent around it */
         if (!send_http(p, &r->hub_outbox))
             send_ended(p, &r->hub_outbox);
         return;
@@ -282,6 +284,8 @@ static bool send_prepared(struct leg *p, struct outbox *out)
         return false;
     payload_close(p->reader); /* what prepare() has read is read again */
     p->reader = NULL;
+    if (p->request->before.len > 0)
+        envelope_put(p);
     p->transfer = (struct transfer){ .options = type->http->options(p->endpoint->self),
                                      .request = p->request,
                                      .sending = &p->sending,
