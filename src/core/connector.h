@@ -34,6 +34,8 @@ struct gateway_type {
     const struct http_handler *handler;
     void *(*open)(struct intake *in, const struct intake_port *port);
     void (*close)(void *self);
+    /* It may have make() and unmake(), too: what make() makes of the options of one gateway, on
+     * s->arena, is intake_gateway.self.  NULL: nothing is needed. */
 
     /* Or a gateway that polls, on a thread that may block.  make() reads the options; look() is
      * one poll: it hands in the documents that it finds, through the port (core/deposit.h), and
@@ -84,6 +86,9 @@ struct http_out_request {
     struct str method, url; /* terminated */
     struct http_out_field fields[HTTP_OUT_FIELDS];
     size_t field_count;
+    /* Sent around the bytes of the document, of which the first `skip` are left out. */
+    struct str before, after;
+    size_t skip;
 };
 
 /* The settings of an endpoint that are the same for all its requests. */
@@ -124,6 +129,9 @@ struct endpoint_http {
     bool (*prepare)(void *self, const struct sending *s, struct arena *a,
                     struct http_out_request *ret, struct verdict *ret_failed);
     void (*judge)(void *self, const struct http_out_answer *answer, struct verdict *ret);
+    /* prepare() reads the bytes of the document: where they are not in memory, it is called on a
+     * thread that may block, and they are read again to be sent.  NULL: it does not. */
+    bool (*reads)(void *self);
     const struct http_out_options *(*options)(void *self);
     /* The engine gets a token with these settings and lends it to prepare() and ask(), as
      * sending.token.  NULL, or returns NULL: none is needed. */

@@ -92,7 +92,7 @@ static const struct option user_each = { .type = OPT_HASH };
 
 const struct option grammar_senders[] = {
     OPTION("auth", OPT_WORD, "how senders prove who they are; `none` only on a loopback address",
-           .words = OPTION_WORDS("key", "basic", "none"), .fallback = "key"),
+           .words = OPTION_WORDS("key", "basic", "none", "hmac"), .fallback = "key"),
     OPTION("users", OPT_NAMED,
            "for `auth: basic`: user names and argon2id hashes of their passwords",
            .each = &user_each, .noun = "user"),
@@ -105,7 +105,7 @@ const struct option grammar_reply[] = {
     OPTION("reply", OPT_WORD,
            "what the sender is answered; `receiver` waits for the receiver's own answer",
            .words = OPTION_WORDS("ack", "soap", "receiver"),
-           .planned = OPTION_WORDS("soap", "receiver"), .fallback = "ack"),
+           .planned = OPTION_WORDS("receiver"), .fallback = "ack"),
     OPTION("wait", OPT_DURATION, "how long `reply: receiver` waits before it answers 504",
            .flags = OPT_PLANNED, .least = 1, .fallback = "30s"),
     { 0 },

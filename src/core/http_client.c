@@ -362,6 +362,12 @@ enum verdict_kind http_client_usual(int64_t status)
     }
 }
 
+bool http_client_is_told(const struct http_client *c, int64_t status)
+{
+    return status >= HTTP_STATUS_LEAST && status <= HTTP_STATUS_MOST &&
+           c->outcomes[status] != OUTCOME_USUAL;
+}
+
 static enum verdict_kind http_client_kind_of(const struct http_client *h, int64_t status)
 {
     static const enum verdict_kind kinds[] = {
@@ -371,8 +377,7 @@ static enum verdict_kind http_client_kind_of(const struct http_client *h, int64_
         [OUTCOME_REJECTED] = VERDICT_REJECTED,
     };
 
-    if (status < HTTP_STATUS_LEAST || status > HTTP_STATUS_MOST ||
-        h->outcomes[status] == OUTCOME_USUAL)
+    if (!http_client_is_told(h, status))
         return http_client_usual(status);
     return kinds[h->outcomes[status]];
 }

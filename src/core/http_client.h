@@ -42,6 +42,8 @@ bool http_client_prepare(const struct http_client *c, const struct sending *s, s
 
 void http_client_judge(const struct http_client *c, const struct http_out_answer *answer,
                        struct verdict *ret);
+/* `outcome` says what the status means. */
+bool http_client_is_told(const struct http_client *c, int64_t status);
 /* What a status means where nothing else is said. */
 enum verdict_kind http_client_usual(int64_t status);
 /* The wait that Retry-After asks for; 0: none, or unreadable. */

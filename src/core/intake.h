@@ -40,6 +40,8 @@ struct intake_gateway {
     int64_t word; /* name id */
     bool here;    /* this node is of its area */
     struct intake_gateway_state *state;
+    void *self;         /* what its type has made of its options; NULL: nothing */
+    const char *broken; /* why it cannot be used; NULL: it can */
 };
 
 /* The last use of a key, kept in memory: a sender only sets the flag, the housekeeper reads the

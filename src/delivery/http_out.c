@@ -8,16 +8,21 @@
  * `delivered` lists, means that it has; 404 and 410, or what `missing` lists, that it has not.
  */
 #include "base/auto.h"
+#include "base/clock.h"
 #include "core/grammar.h"
 #include "core/http_client.h"
 #include "core/oauth2.h"
+#include "core/signature.h"
 #include "core/template.h"
+#include "delivery/http_soap.h"
 
 enum { ASK_URL_MOST = 8192 };
 
 struct http_out {
     struct http_client client;
-    const struct oauth2 *oauth2; /* NULL: no token is needed */
+    const struct oauth2 *oauth2;  /* NULL: no token is needed */
+    const struct signature *sign; /* NULL: requests are not signed */
+    const struct http_soap *soap; /* NULL: documents are sent as they are */
 
     /* `probe` */
     struct str ask_method;
@@ -51,7 +56,9 @@ static const struct option options[] = {
     OPTIONS(grammar_headers),
     OPTIONS(grammar_login),
     OPTIONS(oauth2_options),
+    OPTION("sign", OPT_MAP, "sign requests with a shared secret", .keys = signature_makes),
     OPTIONS(grammar_tls),
+    OPTIONS(http_soap_options),
     OPTION("probe", OPT_MAP, "how `in_doubt: probe` asks whether a document has arrived",
            .keys = probe_options),
     { 0 },
@@ -103,8 +110,11 @@ static bool http_make(const struct settings *s, void **ret_self, struct err *err
     struct http_out *h = ARENA_NEW(s->arena, struct http_out);
 
     if (!http_client_read(s, &h->client, err) || !oauth2_read(s, &h->oauth2, err) ||
+        !signature_read(s, "sign", &h->sign, err) || !http_soap_read(s, &h->soap, err) ||
         !read_probe(s, h, err))
         return false;
+    if (h->soap != NULL)
+        h->client.typed = true; /* http_soap_prepare() says which */
     *ret_self = h;
     return true;
 }
@@ -116,12 +126,87 @@ static void http_unmake(void *self)
 
 /* ---- the request ---- */
 
+/* The document, as prepare() reads it. */
+struct reading {
+    struct str first; /* its first piece, lent until the next is read */
+    bool whole;       /* that is all of it */
+};
+
+static bool read_next(const struct sending *s, struct str *ret, struct verdict *v)
+{
+    struct err err = { 0 };
+
+    if (s->next(s->next_arg, ret, &err))
+        return true;
+    *v = (struct verdict){ 0 };
+    (void)verdict_say(v, VERDICT_RETRY, "the document could not be read: %s", err.text);
+    return false;
+}
+
+static bool read_first(const struct sending *s, struct reading *ret, struct verdict *v)
+{
+    *ret = (struct reading){ s->bytes, s->bytes.ptr != NULL || s->size == 0 };
+    return ret->whole || read_next(s, &ret->first, v);
+}
+
+/* The bytes as they are sent. */
+static bool add_bytes(struct hmac *to, const struct sending *s, const struct reading *doc,
+                      const struct http_out_request *r, struct verdict *v)
+{
+    struct str piece = doc->first;
+    size_t skip = r->skip;
+
+    hmac_add(to, r->before);
+    while (piece.len > 0) {
+        hmac_add(to, str_from(piece, skip));
+        skip -= piece.len < skip ? piece.len : skip;
+        piece.len = 0;
+        if (!doc->whole && !read_next(s, &piece, v))
+            return false;
+    }
+    hmac_add(to, r->after);
+    return true;
+}
+
+static bool put_signature(const struct signature *rule, const struct sending *s,
+                          const struct reading *doc, struct arena *a, struct http_out_request *r,
+                          struct verdict *v)
+{
+    char time[SIGNATURE_TIME];
+    struct hmac h = signature_start(rule, clock_wall_us(), time);
+
+    if (!add_bytes(&h, s, doc, r, v)) {
+        hmac_drop(&h);
+        return false;
+    }
+    r->fields[r->field_count++] =
+        (struct http_out_field){ rule->header, signature_value(rule, &h, a) };
+    if (time[0] != '\0')
+        r->fields[r->field_count++] =
+            (struct http_out_field){ rule->timestamp, str_of(arena_text(a, str_of(time))) };
+    return true;
+}
+
 static bool http_prepare(void *self, const struct sending *s, struct arena *a,
                          struct http_out_request *r, struct verdict *v)
 {
     const struct http_out *h = self;
+    struct reading doc;
 
-    return http_client_prepare(&h->client, s, a, r, v);
+    if (!http_client_prepare(&h->client, s, a, r, v))
+        return false;
+    if (h->soap == NULL && h->sign == NULL)
+        return true;
+    return read_first(s, &doc, v) &&
+           (h->soap == NULL || http_soap_prepare(h->soap, doc.first, doc.whole, a, r, v)) &&
+           (h->sign == NULL || put_signature(h->sign, s, &doc, a, r, v));
+}
+
+static bool http_reads(void *self)
+{
+    const struct http_out *h = self;
+
+    return h->sign != NULL || h->soap != NULL;
 }
 
 /* ---- the probe ---- */
@@ -160,6 +245,8 @@ static void http_judge(void *self, const struct http_out_answer *a, struct verdi
     const struct http_out *h = self;
 
     http_client_judge(&h->client, a, v);
+    if (h->soap != NULL)
+        http_soap_judge(h->soap, &h->client, a, v);
 }
 
 static void hear_answer(const struct http_out *h, const struct http_out_answer *a,
@@ -213,15 +300,35 @@ static const struct oauth2 *http_oauth2(void *self)
     return h->oauth2;
 }
 
+/* A header of the signature that `headers` has as well. */
+static void check_twice(const struct yaml_node *map, const char *key, struct problem_list *problems)
+{
+    const struct yaml_node *headers = yaml_get(map, "headers"),
+                           *name = yaml_get(yaml_get(map, "sign"), key);
+    char text[PROBLEM_QUOTE];
+
+    if (name == NULL || headers == NULL || headers->kind != YAML_MAP)
+        return;
+    for (const struct yaml_node *n = headers->first; n != NULL; n = n->next)
+        if (str_eq_nocase(n->key->text, yaml_text(name)))
+            problem_add(problems, n->place, "leave it out here",
+                        "the header `%s` is that of `sign`", problem_quote(text, n->key->text));
+}
+
 static void http_check(const struct yaml_node *map, struct problem_list *problems)
 {
     http_client_check(map, problems);
     oauth2_check(map, problems);
+    http_soap_check(map, problems);
+    signature_check(yaml_get(map, "sign"), problems);
+    check_twice(map, "header", problems);
+    check_twice(map, "timestamp", problems);
 }
 
 static const struct endpoint_http calls = {
     .prepare = http_prepare,
     .judge = http_judge,
+    .reads = http_reads,
     .options = http_options,
     .oauth2 = http_oauth2,
     .ask = http_ask,

@@ -67,7 +67,6 @@ def test_only_nodes_of_its_area_run_a_gateway_and_an_endpoint(make_node, receive
 
 REFUSED = [
     ("kind: http, auth: none,", "kind: http, auth: none, reply: receiver,", "reply: receiver"),
-    ("kind: http, auth: none,", "kind: http, auth: none, reply: soap,", "reply: soap"),
     ("kind: http, auth: none,", "kind: http, auth: none, wait: 5s,", "`wait`"),
 ]
 PLAIN = """\

@@ -109,6 +109,7 @@ void flight_free(struct flight *f)
     for (size_t i = 0; i < f->leg_count; i++) {
         payload_close(f->legs[i]->reader);
         plan_unref(f->legs[i]->plan);
+        free(f->legs[i]->envelope.bytes);
         arena_done(&f->legs[i]->own);
     }
     for (size_t i = 0; i < f->made_count; i++)

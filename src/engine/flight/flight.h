@@ -158,6 +158,12 @@ struct leg {
         uint64_t number;                                            /* of the token that it has */
         bool renewed; /* the receiver refused the first one of this attempt */
     } login;          /* of an endpoint that needs a token (run/login.h) */
+    struct leg_envelope {
+        enum { ENVELOPE_BEFORE, ENVELOPE_BYTES, ENVELOPE_OVER } stage; /* of a large body */
+        size_t skip;                                                   /* bytes that are left out */
+        bool (*next)(void *arg, struct str *ret, struct err *err);     /* of the document */
+        char *bytes; /* a small body, with the document in it; its own */
+    } envelope;      /* what is sent around the document (run/envelope.h) */
     struct http_out_request *request;
     struct transfer transfer;
     struct payload_reader *reader; /* for bytes that are only in the store */

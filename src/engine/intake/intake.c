@@ -11,6 +11,7 @@
 #include "core/connector.h"
 #include "engine/intake/arrival.h"
 #include "engine/intake/login_limit.h"
+#include "engine/intake/served.h"
 #include "store/people/caller.h"
 #include "store/store.h"
 
@@ -61,6 +62,8 @@ static bool fill_gateways(struct intake *in, struct intake_table *t, struct err 
         if (!name_add(in->options.store, NAME_GATEWAY, str_of(g->config->name), &g->word, err))
             return false;
         t->gateway_count++;
+        if (!served_make(in->options.store, t, g, err))
+            return false;
     }
     return true;
 }

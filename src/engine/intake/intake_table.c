@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/key.h"
 #include "base/require.h"
+#include "engine/intake/served.h"
 
 enum { KEY_MOST = 200 };
 
@@ -18,6 +19,8 @@ void intake_table_unref(struct intake_table *t)
 {
     if (t == NULL || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
         return;
+    for (size_t i = 0; i < t->gateway_count; i++)
+        served_unmake(&t->gateways[i]);
     config_unref(t->config);
     arena_done(&t->arena);
     free(t);

@@ -14,6 +14,7 @@
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
 #include "engine/run/doubt.h"
+#include "engine/run/envelope.h"
 #include "engine/run/login.h"
 #include "engine/run/sender.h"
 #include "engine/run/settling.h"
@@ -176,6 +177,7 @@ static void send_on_answer(struct transfer *t)
     if (login_refused(p, &t->answer)) {
         payload_close(p->reader);
         p->reader = NULL;
+        send_fill(p); /* the document without what was sent around it */
         if (!send_http(p, &r->hub_outbox))
             send_ended(p, &r->hub_outbox);
         return;
@@ -235,6 +237,18 @@ void send_clear(struct leg *p)
     p->login.renewed = false;
 }
 
+static bool send_prepared(struct leg *p, struct outbox *out);
+
+/* On a thread that may block. */
+static void send_read(struct pool_job *job)
+{
+    struct leg *p = container_of(job, struct leg, job);
+    OUTBOX(out, p->flight->road);
+
+    if (!send_prepared(p, &out))
+        send_ended(p, &out);
+}
+
 static void send_with_token(struct leg *p, const struct verdict *failed)
 {
     OUTBOX(out, p->flight->road);
@@ -248,16 +262,31 @@ static void send_with_token(struct leg *p, const struct verdict *failed)
 /* False: the attempt has ended with p->verdict. */
 static bool send_http(struct leg *p, struct outbox *out)
 {
-    const struct endpoint_type *type = p->endpoint->type;
+    const struct endpoint_http *http = p->endpoint->type->http;
     enum tokens_answer token = login_take(p, send_with_token);
 
     if (token != TOKEN_HERE)
         return token == TOKEN_WAIT;
+    if (p->sending.next == NULL || http->reads == NULL || !http->reads(p->endpoint->self))
+        return send_prepared(p, out);
+    p->direct = false; /* it goes on there */
+    p->job = (struct pool_job){ .run = send_read };
+    pool_submit(p->flight->road->pool, &p->job);
+    return true;
+}
+
+static bool send_prepared(struct leg *p, struct outbox *out)
+{
+    const struct endpoint_type *type = p->endpoint->type;
     struct arena *a = p->direct ? &p->flight->arena : &p->own;
 
     p->request = ARENA_NEW(a, struct http_out_request);
     if (!type->http->prepare(p->endpoint->self, &p->sending, a, p->request, &p->verdict))
         return false;
+    payload_close(p->reader); /* what prepare() has read is read again */
+    p->reader = NULL;
+    if (p->request->before.len > 0)
+        envelope_put(p);
     p->transfer = (struct transfer){ .options = type->http->options(p->endpoint->self),
                                      .request = p->request,
                                      .sending = &p->sending,

@@ -11,6 +11,7 @@
 #include "engine/intake/deposit.h"
 #include "engine/intake/intake.h"
 #include "engine/intake/poller.h"
+#include "engine/intake/served.h"
 #include "engine/plan/folders.h"
 #include "engine/plan/outside.h"
 #include "engine/plan/plan.h"
@@ -237,6 +238,7 @@ static bool try_plan(struct live *l, struct config *c, struct config_report *rep
     struct plan *plan = NULL;
 
     poller_try(l->o.poller, c, &report->problems);
+    served_try(l->o.store, l->o.connectors, c, &report->problems);
     if (plan_build(c, 0, l->o.connectors, l->o.store, &report->problems, &plan, err)) {
         plan_unref(plan);
         return report->problems.count == 0;
@@ -474,8 +476,10 @@ bool live_propose(struct live *l, const struct live_change *change, struct confi
         struct config *in_force = config_ref(l->config);
 
         (void)pthread_mutex_unlock(&l->mutex);
-        if (change->step.ptr == NULL)
+        if (change->step.ptr == NULL) {
             poller_try(l->o.poller, c, &report->problems);
+            served_try(l->o.store, l->o.connectors, c, &report->problems);
+        }
         ok = plan_build_apart(c, l->o.connectors, l->o.store, in_force, &report->problems, &plan,
                               err);
         config_unref(in_force);

@@ -475,6 +475,153 @@ TEST(http_out_logs_in_with_the_token_it_is_lent)
     CHECK(endpoint_http.http->oauth2(f.self) == NULL);
 }
 
+TEST(http_out_signs_what_it_sends)
+{
+    AUTO(fixture_done) struct fixture f;
+    struct http_out_request r = { 0 };
+    struct verdict v;
+    struct sending s = sending();
+
+    s.bytes = STR("order");
+    s.size = 5;
+    make(&f, "e: { " URL ", sign: { header: X-Sign, secret: Jefe-Jefe, prefix: 'v1=' } }");
+    CHECK(f.self != NULL && endpoint_http.http->reads(f.self));
+    CHECK(endpoint_http.http->prepare(f.self, &s, &f.arena, &r, &v));
+    /* By Python: hmac.new(b"Jefe-Jefe", b"order", "sha256") */
+    CHECK(strcmp(field(&r, "X-Sign"),
+                 "v1=0bc00036e25896333bf74dda548cc8323b82e6f6e5b59cef86c3969042dad52d") == 0);
+    CHECK(strcmp(field(&r, "X-Time"), "(none)") == 0);
+    fixture_done(&f);
+    make(&f, "e: { " URL " }");
+    CHECK(!endpoint_http.http->reads(f.self));
+}
+
+/* ---- SOAP ---- */
+
+/* A document that is read in pieces of one byte. */
+static bool one_byte(void *arg, struct str *ret, struct err *err)
+{
+    struct str *left = arg;
+
+    (void)err;
+    *ret = str_mem(left->ptr, left->len > 0 ? 1 : 0);
+    *left = str_from(*left, ret->len);
+    return true;
+}
+
+TEST(http_out_puts_documents_into_envelopes)
+{
+    AUTO(fixture_done) struct fixture f;
+    struct http_out_request r = { 0 };
+    struct verdict v;
+    struct sending s = sending();
+
+    s.bytes = STR("<?xml version='1.0'?><a/>");
+    s.size = (int64_t)s.bytes.len;
+    make(&f, "e: { " URL ", soap: { action: 'urn:a' } }");
+    CHECK(f.self != NULL && endpoint_http.http->prepare(f.self, &s, &f.arena, &r, &v));
+    CHECK(strcmp(field(&r, "Content-Type"), "text/xml; charset=utf-8") == 0);
+    CHECK(strcmp(field(&r, "SOAPAction"), "\"urn:a\"") == 0);
+    CHECK(r.skip == 21 && r.before.len > 0 && r.after.len > 0);
+    fixture_done(&f);
+    make(&f, "e: { " URL ", soap: { action: 'urn:a', version: '1.2' } }");
+    r = (struct http_out_request){ 0 };
+    CHECK(f.self != NULL && endpoint_http.http->prepare(f.self, &s, &f.arena, &r, &v));
+    CHECK(strcmp(field(&r, "Content-Type"),
+                 "application/soap+xml; charset=utf-8; action=\"urn:a\"") == 0);
+    CHECK(strcmp(field(&r, "SOAPAction"), "(none)") == 0);
+    /* What is an envelope already is sent as it is, if the version is right. */
+    s.bytes = STR("<Envelope xmlns='http://www.w3.org/2003/05/soap-envelope'/>");
+    r = (struct http_out_request){ 0 };
+    CHECK(endpoint_http.http->prepare(f.self, &s, &f.arena, &r, &v));
+    CHECK(r.skip == 0 && r.before.len == 0 && r.after.len == 0);
+    s.bytes = STR("<Envelope xmlns='http://schemas.xmlsoap.org/soap/envelope/'/>");
+    CHECK(!endpoint_http.http->prepare(f.self, &s, &f.arena, &r, &v));
+    CHECK(v.kind == VERDICT_FAILED && strstr(v.message, "SOAP 1.1") != NULL);
+    s.bytes = STR("no XML");
+    CHECK(!endpoint_http.http->prepare(f.self, &s, &f.arena, &r, &v));
+    CHECK(v.kind == VERDICT_FAILED && strstr(v.message, "not XML") != NULL);
+}
+
+TEST(http_out_signs_the_envelope_too)
+{
+    AUTO(fixture_done) struct fixture f;
+    struct http_out_request small = { 0 }, large = { 0 };
+    struct verdict v;
+    struct sending s = sending();
+    struct str text = STR("<a>1</a>"), left = text;
+    char first[256];
+
+    make(&f, "e: { " URL ", soap: {}, sign: { header: X-Sign, secret: Jefe-Jefe } }");
+    s.bytes = text;
+    s.size = (int64_t)text.len;
+    CHECK(f.self != NULL && endpoint_http.http->prepare(f.self, &s, &f.arena, &small, &v));
+    (void)snprintf(first, sizeof first, "%s", field(&small, "X-Sign"));
+    CHECK(strlen(first) == 64);
+    /* Of a large one only the first piece is looked at; this one does not even have an element. */
+    s.bytes = (struct str){ 0 };
+    s.next = one_byte;
+    s.next_arg = &left;
+    CHECK(!endpoint_http.http->prepare(f.self, &s, &f.arena, &large, &v));
+    CHECK(strstr(v.message, "first 1 bytes") != NULL);
+    fixture_done(&f);
+    make(&f, "e: { " URL ", sign: { header: X-Sign, secret: Jefe-Jefe } }");
+    s.bytes = text;
+    s.next = NULL;
+    small = large = (struct http_out_request){ 0 };
+    CHECK(endpoint_http.http->prepare(f.self, &s, &f.arena, &small, &v));
+    CHECK(strcmp(field(&small, "X-Sign"), first) != 0);
+    (void)snprintf(first, sizeof first, "%s", field(&small, "X-Sign"));
+    s.bytes = (struct str){ 0 };
+    s.next = one_byte;
+    left = text;
+    CHECK(endpoint_http.http->prepare(f.self, &s, &f.arena, &large, &v));
+    CHECK(strcmp(field(&large, "X-Sign"), first) == 0);
+}
+
+TEST(http_out_judges_faults)
+{
+#define BODY11      "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body>"
+#define FAULT(code) BODY11 "<s:Fault><faultcode>" code "</faultcode><faultstring>why</faultstring>"
+    static const struct {
+        int64_t status;
+        const char *ctype, *body;
+        enum verdict_kind kind;
+        const char *says;
+    } cases[] = {
+        { 200, "text/xml", BODY11 "<ok/></s:Body></s:Envelope>", VERDICT_DELIVERED, "" },
+        { 200, "text/xml", "", VERDICT_DELIVERED, "" },
+        { 202, "", "", VERDICT_DELIVERED, "" },
+        { 200, "text/html", "<html>log in</html>", VERDICT_DOUBT, "no SOAP envelope" },
+        { 200, "text/xml", FAULT("s:Client"), VERDICT_REJECTED, "fault Client: why" },
+        { 200, "multipart/related; boundary=x", "--x\r\nA: b\r\n\r\n" FAULT("s:Server"),
+          VERDICT_RETRY, "fault Server: why" },
+        { 500, "text/xml", FAULT("s:Client"), VERDICT_REJECTED, "500 with the fault Client: why" },
+        { 500, "text/xml", FAULT("s:Server.Full"), VERDICT_RETRY, "fault Server.Full: why" },
+        { 500, "text/xml", FAULT("x:E17"), VERDICT_REJECTED, "fault E17: why" },
+        { 500, "text/html", "<html>oh</html>", VERDICT_DOUBT, "500: oh" },
+        { 400, "text/xml", FAULT("s:Server"), VERDICT_RETRY, "fault Server" },
+        { 401, "text/xml", FAULT("s:Client"), VERDICT_CREDENTIAL, "401" },
+        { 503, "text/xml", FAULT("s:Client"), VERDICT_RETRY, "503" },
+        { 599, "text/xml", FAULT("s:Client"), VERDICT_DELIVERED, "" }, /* `outcome` */
+    };
+    AUTO(fixture_done) struct fixture f;
+
+    make(&f, "e: { " URL ", soap: {}, outcome: { 599: delivered } }");
+    CHECK(f.self != NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct http_out_answer a = { .reach = HTTP_OUT_ANSWERED,
+                                     .status = cases[i].status,
+                                     .ctype = str_of(cases[i].ctype),
+                                     .body = str_of(cases[i].body) };
+        struct verdict v;
+
+        endpoint_http.http->judge(f.self, &a, &v);
+        CHECK(v.kind == cases[i].kind);
+        CHECK(strstr(v.message, cases[i].says) != NULL);
+    }
+}
+
 int main(void)
 {
     return test_main();

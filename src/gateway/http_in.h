@@ -1,0 +1,57 @@
+/* http_in.h - one request to a gateway on HTTP, for the files of this gateway: http_in.c (the
+ * request and its answer), http_in_auth.c (who sends it). */
+#pragma once
+
+#include "core/connector.h"
+#include "core/format/soap.h"
+#include "core/http_user.h"
+#include "core/signature.h"
+
+enum { HTTP_IN_MAGIC = 0x68747470 };
+
+struct http_in {
+    struct intake *intake;
+    const struct intake_port *port;
+};
+
+/* What a gateway asks beyond the usual; most have none. */
+struct http_in_rule {
+    const struct signature *signature; /* `auth: hmac`; else NULL */
+    bool soap;                         /* `reply: soap` */
+};
+
+/* One request, from its head to its answer. */
+struct post {
+    struct http_user user; /* first: http_user.h */
+    unsigned magic;
+    struct http_in *self;
+    struct http_request *request; /* NULL: the client is gone */
+    struct intake_table *table;
+    const struct intake_gateway *gateway;
+    const struct http_in_rule *rule; /* of the gateway; owned by the table; NULL: none */
+    const struct config_user *basic; /* the authenticated user; owned by the table */
+    int64_t caller, size;
+    struct str systems; /* that the caller's key is bound to; owned by the table; empty: none */
+    struct arrival *arrival;
+    struct signature_check *signature; /* of the body, while it comes; NULL: it is not signed */
+    enum soap_version soap;            /* in which it is answered; SOAP_NONE: in our own words */
+    bool verifying;
+    struct intake_answer refusal; /* that is answered after a delay */
+};
+
+struct post *http_in_post(void *user);
+void http_in_free(struct post *p);
+/* These answer and free the post. */
+void http_in_refuse(struct post *p, int status, const char *fields, const char *code,
+                    const char *message);
+void http_in_refuse_by(struct post *p, const struct intake_answer *a);
+/* The sender is authenticated: admission, then the body. */
+void http_in_begin(struct post *p);
+
+/* ---- http_in_auth.c ---- */
+
+/* Calls http_in_begin(), now or later, or answers. */
+void http_in_authenticate(struct post *p);
+/* The body is whole: it has the signature that the head announced. */
+bool http_in_is_signed(struct post *p);
+void http_in_refuse_signature(struct post *p); /* answers */
