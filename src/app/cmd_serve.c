@@ -30,6 +30,7 @@
 #include "core/config.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
+#include "engine/intake/listeners.h"
 #include "engine/upkeep/file_config.h"
 #include "store/open.h"
 #include "store/road/recorder.h"
@@ -461,6 +462,7 @@ static void reload(struct node *n)
     if (n->tls != NULL && !cmd_serve_set_tls(n, node, &err))
         log_event(LOG_ERROR, "tls.refuse", kv_z("why", err.text),
                   kv_z("hint", "The old certificate stays in use."));
+    listeners_renew(engine_listeners(n->engine));
     log_set_level(log_levels[node->log]);
     log_event(LOG_INFO, "node.reload", kv_bool("ok", fresh != NULL && err.kind == ERR_NONE));
     config_unref(fresh);

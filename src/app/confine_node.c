@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "app/reach.h"
@@ -14,6 +15,17 @@ static void make_data_folder(const char *path)
     (void)mkdir(path, 0700);
 }
 
+/* The port of the node itself, and those that its gateways may open while it runs. */
+static struct confine_ports ports_of(const struct config_node *node, struct arena *a)
+{
+    uint16_t *all = ARENA_ARRAY(a, uint16_t, node->ports.count + 1);
+
+    all[0] = node->listen.port;
+    if (node->ports.count > 0)
+        memcpy(all + 1, node->ports.items, node->ports.count * sizeof *all);
+    return (struct confine_ports){ all, node->ports.count + 1, node->ports.any };
+}
+
 void confine_node(const struct config *config, struct str text, struct confined *ret)
 {
     AUTO(reach_done) struct reach reach = REACH_INIT;
@@ -23,8 +35,9 @@ void confine_node(const struct config *config, struct str text, struct confined 
     make_data_folder(config->node.data);
     reach_collect(&reach, config, text);
     ret->rules = reach.count;
-    (void)confine_files(reach.rules, reach.count, config->node.listen.port, &ret->files,
-                        &ret->landlock);
+    struct confine_ports ports = ports_of(&config->node, &reach.arena);
+
+    (void)confine_files(reach.rules, reach.count, &ports, &ret->files, &ret->landlock);
     (void)confine_calls(&ret->seccomp);
 }
 

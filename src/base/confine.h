@@ -37,16 +37,23 @@ struct confine_rule {
 struct confine_files_report {
     int abi;        /* of the kernel's Landlock; 0: none */
     size_t skipped; /* rules whose path does not exist   */
-    bool ports;     /* sockets are bound to the given port alone */
+    bool ports;     /* sockets are bound to the given ports alone */
 };
 
 bool confine_process(struct err *err);
 
-/* From now on files are reached by these rules alone; descriptors that are open stay open.  `port`:
- * the one TCP port that may be listened on, 0 for any free one.  ERR_CONFIG: the kernel has no
- * usable Landlock, nothing was limited. */
-bool confine_files(const struct confine_rule *rules, size_t count, uint16_t port,
-                   struct confine_files_report *ret, struct err *err);
+/* TCP ports that may be listened on; 0 among them: any free one. */
+struct confine_ports {
+    const uint16_t *items;
+    size_t count;
+    bool any; /* all of them */
+};
+
+/* From now on files are reached by these rules alone; descriptors that are open stay open.
+ * ERR_CONFIG: the kernel has no usable Landlock, nothing was limited. */
+bool confine_files(const struct confine_rule *rules, size_t count,
+                   const struct confine_ports *ports, struct confine_files_report *ret,
+                   struct err *err);
 
 /* From now on no file is opened, no TCP port bound or connected to, and no process outside of this
  * call's domain is signalled, as far as the kernel's Landlock knows these.  Returns its ABI; 0:

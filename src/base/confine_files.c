@@ -129,8 +129,9 @@ static bool add_port_rule(int ruleset, uint16_t port, struct err *err)
     return true;
 }
 
-bool confine_files(const struct confine_rule *rules, size_t count, uint16_t port,
-                   struct confine_files_report *ret, struct err *err)
+bool confine_files(const struct confine_rule *rules, size_t count,
+                   const struct confine_ports *ports, struct confine_files_report *ret,
+                   struct err *err)
 {
     *ret = (struct confine_files_report){ .abi = confine_files_abi() };
     if (ret->abi < ABI_LEAST)
@@ -139,6 +140,9 @@ bool confine_files(const struct confine_rule *rules, size_t count, uint16_t port
                            ? "the kernel has no Landlock, or a container forbids it"
                            : "the kernel's Landlock is too old: it has no moves of files");
     struct ruleset_attr handled = handled_by(ret->abi);
+
+    if (ports->any)
+        handled.handled_access_net = 0;
     AUTO_FD ruleset = (int)syscall(CREATE_RULESET, &handled, sizeof handled, 0);
 
     if (ruleset < 0)
@@ -147,8 +151,9 @@ bool confine_files(const struct confine_rule *rules, size_t count, uint16_t port
         if (!add_path_rule(ruleset, &rules[i], handled.handled_access_fs, ret, err))
             return false;
     ret->ports = handled.handled_access_net != 0;
-    if (ret->ports && !add_port_rule(ruleset, port, err))
-        return false;
+    for (size_t i = 0; ret->ports && i < ports->count; i++)
+        if (!add_port_rule(ruleset, ports->items[i], err))
+            return false;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(RESTRICT_SELF, ruleset, 0) < 0)
         return err_set(err, ERR_CONFIG, errno, "Landlock: %s", strerror(errno));
     return true;

@@ -1,9 +1,6 @@
 #include "base/http_server.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/auto.h"
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/http_conn.h"
+#include "base/listen_socket.h"
 #include "base/require.h"
 
 enum { ACCEPTS_PER_EVENT = 64, BACKLOG = 4096 };
@@ -112,11 +109,6 @@ static void http_server_take(struct http_io *io, int fd, const struct sockaddr *
     conn_open(io, &g, peer, len);
 }
 
-static int spare_descriptor(void)
-{
-    return open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
 /* Out of descriptors: closes the spare descriptor to accept the connection and refuse it.
  * Otherwise it would stay in the backlog and wake the loop for ever.  False: failed. */
 static bool take_without_descriptor(struct http_io *io, int listen_fd)
@@ -130,7 +122,7 @@ static bool take_without_descriptor(struct http_io *io, int listen_fd)
         http_count(&io->counters.accepted, 1);
         turn_away(io, fd, HTTP_REFUSED_OVERLOAD);
     }
-    io->spare_fd = spare_descriptor();
+    io->spare_fd = listen_socket_spare();
     return fd >= 0;
 }
 
@@ -300,7 +292,7 @@ static void http_server_on_start(struct loop_msg *m)
     io->read_buf = xmalloc(HTTP_READ_BUF);
     io->plain_buf = s->o.tls != NULL ? xmalloc(HTTP_READ_BUF) : NULL;
     io->out_buf = xmalloc(HTTP_OUT_BUF);
-    io->spare_fd = spare_descriptor();
+    io->spare_fd = listen_socket_spare();
     set_date(io);
     require(uv_timer_init(uv, &io->tick) == 0);
     io->tick.data = io;
@@ -319,63 +311,6 @@ static void http_server_on_start(struct loop_msg *m)
     pthread_mutex_unlock(&s->lock);
 }
 
-static bool bind_socket(int fd, const struct addrinfo *a, uint16_t port, bool shared,
-                        struct err *err)
-{
-    struct sockaddr_storage address = { 0 };
-    int one = 1;
-
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* inherited on Linux */
-    if (shared)
-        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
-    if (a->ai_family == AF_INET6)
-        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-    memcpy(&address, a->ai_addr, a->ai_addrlen);
-    if (a->ai_family == AF_INET6)
-        ((struct sockaddr_in6 *)&address)->sin6_port = htons(port);
-    else
-        ((struct sockaddr_in *)&address)->sin_port = htons(port);
-    if (bind(fd, (const struct sockaddr *)&address, a->ai_addrlen) < 0)
-        return err_set(err, ERR_CONFIG, errno, "bind: %s", strerror(errno));
-    return true;
-}
-
-static bool bind_one(const struct addrinfo *a, uint16_t port, bool shared, int *ret_fd,
-                     struct err *err)
-{
-    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (fd < 0)
-        return err_set(err, ERR_CONFIG, errno, "socket: %s", strerror(errno));
-    if (!bind_socket(fd, a, port, shared, err)) {
-        (void)close(fd);
-        return false;
-    }
-    *ret_fd = fd;
-    return true;
-}
-
-/* With SO_REUSEPORT two daemons could share a port unnoticed, and each would get half of
- * the requests: try to bind without it first. */
-static bool port_is_free(const struct addrinfo *a, uint16_t port, struct err *err)
-{
-    AUTO_FD fd = -1;
-
-    return port == 0 || bind_one(a, port, false, &fd, err);
-}
-
-static uint16_t bound_port(int fd)
-{
-    struct sockaddr_storage a;
-    socklen_t len = sizeof a;
-
-    if (getsockname(fd, (struct sockaddr *)&a, &len) < 0)
-        return 0;
-    return ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port
-                                         : ((struct sockaddr_in *)&a)->sin_port);
-}
-
 /* Binds one address, with one socket per loop. */
 static bool http_server_bind_all(struct http_server *s, const struct addrinfo *a, struct err *err)
 {
@@ -383,11 +318,14 @@ static bool http_server_bind_all(struct http_server *s, const struct addrinfo *a
         struct http_io *io = &s->io[i];
         int fd;
 
-        if ((i == 0 && !port_is_free(a, s->port, err)) || !bind_one(a, s->port, true, &fd, err))
+        /* With SO_REUSEPORT two daemons could share a port unnoticed, and each would get half of
+         * the requests: try to bind without it first. */
+        if ((i == 0 && !listen_socket_is_free(a, s->port, err)) ||
+            !listen_socket_bind(a, s->port, true, &fd, err))
             return false;
         io->listeners[io->listener_count++].fd = fd;
         if (s->port == 0)
-            s->port = bound_port(fd);
+            s->port = listen_socket_port(fd);
         if (listen(fd, BACKLOG) < 0)
             return err_set(err, ERR_CONFIG, errno, "listen: %s", strerror(errno));
     }
@@ -398,15 +336,12 @@ static bool http_server_bind_all(struct http_server *s, const struct addrinfo *a
  * still resolve one. */
 static bool bind_name(struct http_server *s, struct err *err)
 {
-    const char *host = s->o.host != NULL && strcmp(s->o.host, "*") != 0 ? s->o.host : NULL;
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *all = NULL;
-    int rc = getaddrinfo(host, host != NULL ? NULL : "0", &hints, &all);
+    struct addrinfo *all = NULL;
     size_t bound = 0;
     bool ok = true;
 
-    if (rc != 0)
-        return err_set(err, ERR_CONFIG, 0, "listen on %s: %s", host != NULL ? host : "*",
-                       gai_strerror(rc));
+    if (!listen_socket_resolve(s->o.host, &all, err))
+        return false;
     for (struct addrinfo *a = all; a != NULL && bound < HTTP_ADDRESSES; a = a->ai_next) {
         struct err one = { 0 };
 
@@ -414,7 +349,7 @@ static bool bind_name(struct http_server *s, struct err *err)
             continue;
         if (http_server_bind_all(s, a, &one))
             bound++;
-        else if (one.sys != EADDRNOTAVAIL && one.sys != EAFNOSUPPORT) {
+        else if (!listen_socket_may_miss(&one)) {
             *err = one;
             ok = false;
             break;
@@ -423,7 +358,8 @@ static bool bind_name(struct http_server *s, struct err *err)
     freeaddrinfo(all);
     if (ok && bound == 0)
         ok = err_set(err, ERR_CONFIG, 0, "no address of this machine");
-    return ok || err_context(err, "listen on %s port %d", host != NULL ? host : "*", s->o.port);
+    return ok ||
+           err_context(err, "listen on %s port %d", s->o.host != NULL ? s->o.host : "*", s->o.port);
 }
 
 static struct http_server *http_server_make(const struct http_server_options *o,

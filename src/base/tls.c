@@ -128,6 +128,26 @@ static void count_key_updates(int is_ours, int version, int type, const void *by
         c->key_updates++;
 }
 
+/* Authorities are a text or a file of one or more certificates. */
+static bool demand_certificates(SSL_CTX *ssl, const char *ca, struct err *err)
+{
+    BIO *bio = is_pem(ca) ? BIO_new_mem_buf(ca, -1) : BIO_new_file(ca, "r");
+    X509_STORE *store = SSL_CTX_get_cert_store(ssl);
+    int count = 0;
+    bool ok = bio != NULL;
+
+    for (X509 *x; ok && (x = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL; count++) {
+        ok = X509_STORE_add_cert(store, x) == 1 && SSL_CTX_add_client_CA(ssl, x) == 1;
+        X509_free(x);
+    }
+    BIO_free(bio);
+    if (!ok || count == 0)
+        return tls_fail(err, "authority", is_pem(ca) ? "(given as text)" : ca);
+    ERR_clear_error(); /* the end of the text is reported as an error */
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    return true;
+}
+
 static bool tls_make(const char *cert, const char *key, SSL_CTX **ret_ssl, struct err *err)
 {
     SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
@@ -148,6 +168,15 @@ static bool tls_make(const char *cert, const char *key, SSL_CTX **ret_ssl, struc
     return true;
 }
 
+static struct tls_context *tls_context_of(SSL_CTX *ssl)
+{
+    struct tls_context *t = NEW(struct tls_context);
+
+    t->ssl = ssl;
+    (void)pthread_mutex_init(&t->lock, NULL);
+    return t;
+}
+
 bool tls_context_open(const char *cert, const char *key, struct tls_context **ret_context,
                       struct err *err)
 {
@@ -155,11 +184,26 @@ bool tls_context_open(const char *cert, const char *key, struct tls_context **re
 
     if (!tls_make(cert, key, &ssl, err))
         return false;
-    struct tls_context *t = NEW(struct tls_context);
+    *ret_context = tls_context_of(ssl);
+    return true;
+}
 
-    t->ssl = ssl;
-    (void)pthread_mutex_init(&t->lock, NULL);
-    *ret_context = t;
+/* A ticket would let a client in whose certificate was checked long ago. */
+bool tls_context_open_for(const char *cert, const char *key, const char *ca,
+                          struct tls_context **ret_context, struct err *err)
+{
+    SSL_CTX *ssl;
+
+    if (!tls_make(cert, key, &ssl, err))
+        return false;
+    SSL_CTX_set_alpn_select_cb(ssl, NULL, NULL);
+    (void)SSL_CTX_set_options(ssl, SSL_OP_NO_TICKET);
+    (void)SSL_CTX_set_num_tickets(ssl, 0);
+    if (ca != NULL && !demand_certificates(ssl, ca, err)) {
+        SSL_CTX_free(ssl);
+        return false;
+    }
+    *ret_context = tls_context_of(ssl);
     return true;
 }
 

@@ -28,6 +28,11 @@ bool tls_context_open(const char *cert, const char *key, struct tls_context **re
 bool tls_context_reload(struct tls_context *t, const char *cert, const char *key, struct err *err);
 void tls_context_close(struct tls_context *t); /* accepts NULL */
 
+/* For a protocol other than HTTP: no ALPN, no session tickets.  `ca`, NULL or like the others: the
+ * authorities of which a client needs a certificate; without one its handshake fails. */
+bool tls_context_open_for(const char *cert, const char *key, const char *ca,
+                          struct tls_context **ret_context, struct err *err);
+
 /* When the first certificate of a PEM file or text expires. */
 bool tls_certificate_end(const char *cert, int64_t *ret_us, struct err *err);
 

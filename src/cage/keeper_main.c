@@ -45,7 +45,8 @@ static void confine_keeper(void)
 
     (void)confine_process(&err);
 #if !KEEPER_SANITIZED
-    (void)confine_files(rules, sizeof rules / sizeof rules[0], 0, &report, &err);
+    (void)confine_files(rules, sizeof rules / sizeof rules[0], &(struct confine_ports){ 0 },
+                        &report, &err);
     (void)confine_calls_of_keeper(&err);
 #else
     (void)rules;

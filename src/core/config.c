@@ -108,6 +108,55 @@ static struct config_networks read_networks(struct config *c, const struct yaml_
     return (struct config_networks){ items, list->count };
 }
 
+/* The ports that gateways of this file name, as far as they are written there. */
+static struct config_ports ports_of_gateways(struct config *c)
+{
+    const struct yaml_node *map = yaml_get(c->root, "gateways");
+    struct config_ports ports = { 0 };
+    struct units_address address;
+    struct err err;
+
+    if (map == NULL || map->kind != YAML_MAP)
+        return ports;
+    uint16_t *items = ARENA_ARRAY(&c->arena, uint16_t, map->count);
+
+    for (const struct yaml_node *g = map->first; g != NULL; g = g->next)
+        if (units_address(yaml_text(yaml_get(g, "listen")), &address, &err))
+            items[ports.count++] = address.port;
+    ports.items = items;
+    return ports;
+}
+
+static struct config_ports read_ports(struct config *c, const struct yaml_node *value)
+{
+    const struct yaml_node *one = value != NULL && value->kind == YAML_LIST ? value->first : value;
+    struct config_ports ports = { 0 };
+
+    if (value == NULL)
+        return ports_of_gateways(c);
+    uint16_t *items = ARENA_ARRAY(&c->arena, uint16_t, value->kind == YAML_LIST ? value->count : 1);
+
+    for (; one != NULL; one = value->kind == YAML_LIST ? one->next : NULL) {
+        uint64_t port;
+
+        if (str_to_u64(one->text, &port))
+            items[ports.count++] = (uint16_t)port;
+        else
+            ports.any = true;
+    }
+    ports.items = items;
+    return ports;
+}
+
+bool config_allows_port(const struct config_node *node, uint16_t port)
+{
+    bool found = node->ports.any;
+
+    for (size_t i = 0; i < node->ports.count && !found; i++)
+        found = node->ports.items[i] == port;
+    return found;
+}
+
 /* ---- the sections ---- */
 
 static void build_node(struct config *c, const struct config_node *given)
@@ -143,6 +192,7 @@ static void build_node(struct config *c, const struct config_node *given)
         .trust = read_networks(c, yaml_get(map, "trust")),
         .egress = read_networks(c, yaml_get(map, "egress")),
         .monitors = read_networks(c, yaml_get(map, "monitors")),
+        .ports = read_ports(c, yaml_get(map, "ports")),
         .environment_proxy =
             str_is(config_read_text(map, key(grammar_node, "proxy")), "environment"),
         .insecure = str_is(config_read_text(map, key(grammar_node, "insecure")), "true"),

@@ -76,6 +76,13 @@ struct config_networks {
     size_t count;
 };
 
+/* Ports that gateways may listen on. */
+struct config_ports {
+    const uint16_t *items;
+    size_t count;
+    bool any;
+};
+
 struct config_node {
     const char *file;            /* of the configuration: the paths below start in its folder */
     struct units_address listen; /* host "" : written as ${...} and not expanded */
@@ -92,6 +99,7 @@ struct config_node {
     /* Paths as written: see config_path().  No folders: that of the configuration file. */
     struct config_texts folders, expose_files, expose_env;
     struct config_networks trust, egress, monitors;
+    struct config_ports ports;
     bool environment_proxy;
     bool insecure;
     enum config_source source;
@@ -195,6 +203,9 @@ bool config_fits_node(const struct config *config, const struct config_node *nod
                       struct problem_list *problems);
 
 /* ---- what it reaches on the machine ---- */
+
+/* Whether a gateway may listen on the port: `node.ports`. */
+bool config_allows_port(const struct config_node *node, uint16_t port);
 
 /* Adds a problem for each folder that the node does not allow (folder_rule.h).  Looks at the
  * folders, so it may block. */

@@ -247,9 +247,9 @@ static bool check_typed(const struct option *o, struct str text, struct err *err
     case OPT_BOOL:
         return str_is(text, "true") || str_is(text, "false") ||
                err_set(err, ERR_CONFIG, 0, "it is true or false");
-    case OPT_INT:
     case OPT_SIZE:
         return check_number(o, text, err);
+    case OPT_INT:
     case OPT_DURATION:
         return is_word(o, text) || check_number(o, text, err);
     case OPT_RATE:

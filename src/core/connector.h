@@ -12,6 +12,7 @@
 
 #include "base/digest.h"
 #include "base/http_server.h"
+#include "base/stream_server.h"
 #include "core/call.h"
 #include "core/facts.h"
 #include "core/intake.h"
@@ -19,6 +20,7 @@
 #include "core/service.h"
 #include "core/settings.h"
 #include "core/state.h"
+#include "core/units.h"
 #include "core/verdict.h"
 
 /* ---- gateways: documents come in ---- */
@@ -44,6 +46,29 @@ struct gateway_type {
     bool (*look)(void *self, const struct deposit_port *port, void *deposit, int64_t *ret_taken,
                  struct err *err);
     void (*unmake)(void *self);
+
+    /* Or a gateway that listens on a port of its own: make() and unmake() as above, listening()
+     * says what they read, and `stream` talks with each connection on a loop; its open() gets a
+     * struct stream_door. */
+    const struct listening *(*listening)(void *self);
+    const struct stream_handler *stream;
+};
+
+/* What a gateway that listens was told.  It lives as long as `self`. */
+struct listening {
+    struct units_address address;
+    const char *cert, *key, *ca; /* PEM texts or paths; cert NULL: no TLS; ca NULL: any client */
+    const struct network *allow; /* who may connect */
+    size_t allow_count;          /* 0: everybody */
+    int64_t silence_us;          /* how long the other side may be silent within a message */
+};
+
+/* Where a connection of a listening gateway leads to.  It outlives the connection. */
+struct stream_door {
+    struct intake *intake;
+    const struct intake_port *port;
+    struct str gateway; /* its name */
+    uint32_t silence_ms;
 };
 
 /* ---- services: documents are changed: core/service.h ---- */

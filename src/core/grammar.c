@@ -107,6 +107,10 @@ const struct option grammar_node[] = {
            "where file gateways, file endpoints, the archive and backups may read and write; left "
            "out: the folder of this file and what is below it",
            .each = &folder_each),
+    OPTION("ports", OPT_INT,
+           "ports that gateways may listen on, or `any`; left out: those that the gateways of this "
+           "file name",
+           .flags = OPT_OR_LIST, .words = OPTION_WORDS("any"), .most = 65535),
     OPTION("expose", OPT_MAP, "what a configuration may take from this machine; left out: nothing",
            .keys = node_expose),
     OPTION("trust", OPT_LIST,

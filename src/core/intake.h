@@ -142,6 +142,9 @@ struct intake_port {
                              struct intake_answer *ret_refusal);
     /* Takes the bytes in either case.  False: no more calls until `more` is called. */
     bool (*add)(struct arrival *a, struct str bytes);
+    /* Before end(), instead of a key of the head: the key is this text together with the digest of
+     * the bytes, so other bytes under it are another document. */
+    void (*name)(struct arrival *a, struct str key);
     void (*end)(struct arrival *a);
     void (*abort)(struct arrival *a);
 

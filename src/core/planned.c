@@ -26,20 +26,6 @@ static const struct option sftp_in[] = {
     { 0 },
 };
 
-static const struct option mllp_in_tls[] = {
-    OPTION("cert", OPT_PATH, "the certificate chain", .flags = OPT_REQUIRED),
-    OPTION("key", OPT_SECRET, "its private key", .flags = OPT_REQUIRED),
-    OPTION("ca", OPT_PATH, "senders need a certificate from this authority"),
-    { 0 },
-};
-
-static const struct option mllp_in[] = {
-    OPTION("listen", OPT_ADDRESS, "where senders connect", .flags = OPT_REQUIRED),
-    OPTION("tls", OPT_MAP, "answer with TLS", .keys = mllp_in_tls),
-    OPTIONS(grammar_reply),
-    { 0 },
-};
-
 static const struct option sql_in[] = {
     OPTIONS(grammar_sql),
     OPTION("query", OPT_TEXT, "the statement; :NAME stands for the last value of a cursor column",
@@ -173,7 +159,6 @@ static const struct option no_keys[] = { { 0 } };
 const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_GATEWAY, "ftp", "files on an FTP server", ftp_in),
     PLANNED(ROLE_GATEWAY, "sftp", "files on an SFTP server", sftp_in),
-    PLANNED(ROLE_GATEWAY, "mllp", "HL7 messages over MLLP", mllp_in),
     PLANNED(ROLE_GATEWAY, "sql", "rows of a database", sql_in),
     PLANNED(ROLE_GATEWAY, "s3", "objects in a bucket", s3_in),
 

@@ -15,6 +15,7 @@
 #include "engine/batch/batcher.h"
 #include "engine/dispatch/govern.h"
 #include "engine/intake/intake.h"
+#include "engine/intake/listeners.h"
 #include "engine/intake/poller.h"
 #include "engine/intake/spool.h"
 #include "engine/manual.h"
@@ -74,6 +75,7 @@ struct engine {
     struct road *road;
     struct intake *intake;
     struct poller *poller;
+    struct listeners *listeners;
     struct live *live;
     struct file_config *file_config; /* NULL: the store is the truth */
     struct admin_keys *admin_keys;
@@ -208,6 +210,17 @@ struct poller *engine_poller(struct engine *e)
     return e->poller;
 }
 
+struct listeners *engine_listeners(struct engine *e)
+{
+    return e->listeners;
+}
+
+void engine_gateway_why(struct engine *e, struct str gateway, struct buf *to)
+{
+    poller_why(e->poller, gateway, to);
+    listeners_why(e->listeners, gateway, to);
+}
+
 struct series *engine_series(struct engine *e)
 {
     return e->series;
@@ -336,10 +349,18 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                      .mishaps = e->mishaps,
                                                      .closed = engine_closed_why,
                                                      .arg = e->intake });
+    e->listeners = listeners_new(&(struct listeners_options){ .store = e->store,
+                                                              .intake = e->intake,
+                                                              .connectors = o->connectors,
+                                                              .loops = e->loops,
+                                                              .loop_count = e->loop_count,
+                                                              .node = o->node,
+                                                              .mishaps = e->mishaps });
     e->live = live_new(&(struct live_options){ .store = e->store,
                                                .intake = e->intake,
                                                .road = e->road,
                                                .poller = e->poller,
+                                               .listeners = e->listeners,
                                                .connectors = o->connectors,
                                                .node = o->node,
                                                .file_rules = o->file != NULL });
@@ -437,6 +458,7 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
                                   .mishaps = e->mishaps,
                                   .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes });
     poller_run(e->poller);
+    listeners_run(e->listeners);
     metrics_register(&syncs_metric);
     metrics_register(&log_metric);
     hanging_metric.arg = e;
@@ -449,6 +471,7 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
 void engine_stop(struct engine *e)
 {
     metrics_forget(&hanging_metric);
+    listeners_stop(e->listeners);
     crew_hurry(e->looks, LOOKS_STOP_US);
     purger_hurry(e->purger);
     poller_stop(e->poller);
@@ -500,6 +523,7 @@ void engine_free(struct engine *e)
     alerts_free(e->alerts);
     batcher_free(e->batcher);
     poller_free(e->poller);
+    listeners_free(e->listeners);
     manual_metrics_forget();
     intake_free(e->intake);
     road_free(e->road);
@@ -558,6 +582,7 @@ void engine_troubles(struct engine *e, struct buf *to)
         file_config_tell(e->file_config, to);
     controls_tell(e->controls, to);
     poller_troubles(e->poller, to);
+    listeners_troubles(e->listeners, to);
     tell_broken(e, to);
     alerts_tell(e->alerts, to);
 }

@@ -28,6 +28,7 @@ struct intake;
 struct live;
 struct loop;
 struct manual;
+struct listeners;
 struct poller;
 struct refusals;
 struct pool;
@@ -78,6 +79,9 @@ struct background *engine_background(struct engine *e);
 struct purger *engine_purger(struct engine *e);
 const struct manual *engine_manual(const struct engine *e);
 struct poller *engine_poller(struct engine *e);
+struct listeners *engine_listeners(struct engine *e);
+/* Appends why this node cannot run a gateway now; nothing: it can. */
+void engine_gateway_why(struct engine *e, struct str gateway, struct buf *to);
 struct road *engine_road(struct engine *e);
 struct series *engine_series(struct engine *e);
 struct charts *engine_charts(struct engine *e);

@@ -12,7 +12,6 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"
 #include "engine/engine.h"
-#include "engine/intake/poller.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
 #include "engine/tally/ways.h"
@@ -277,7 +276,7 @@ static void tell_gateway(struct flow *f, struct edge *e)
     if (g->broken != NULL)
         buf_puts(&why, g->broken);
     else
-        poller_why(engine_poller(api_engine(f->call)), g->name, &why);
+        engine_gateway_why(api_engine(f->call), g->name, &why);
     if (why.len > 0)
         e->trouble = arena_text(f->call->arena, buf_view(&why));
 }

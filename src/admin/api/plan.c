@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "core/connector.h"
 #include "engine/engine.h"
-#include "engine/intake/poller.h"
 #include "engine/plan/areas.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
@@ -121,7 +120,7 @@ static struct str why_broken(struct graphql_call *call, const struct plan_gatewa
         return arena_copy(call->arena, str_of(p->broken));
     if (unserved != NULL)
         return arena_copy(call->arena, str_of(unserved));
-    poller_why(engine_poller(api_engine(call)), p->name, &why);
+    engine_gateway_why(api_engine(call), p->name, &why);
     for (size_t i = 0; why.len == 0 && i < all->count; i++)
         if (all->list[i].word == p->word)
             buf_printf(&why, "node on %.*s: %.*s", STR_ARG(all->list[i].host),

@@ -196,7 +196,7 @@ static bool probe_gateway(struct graphql_call *call, const struct plan *plan, st
 
     if (c == NULL || !name_find(api_store(call), NAME_GATEWAY, name, &word))
         return true;
-    poller_why(poller, name, &why);
+    engine_gateway_why(api_engine(call), name, &why);
     *p = (struct shown_probe){ .name = arena_copy(call->arena, name),
                                .kind = arena_copy(call->arena, str_of(c->kind)),
                                .broken = arena_copy(call->arena, buf_view(&why)),

@@ -257,11 +257,24 @@ void arrival_hand_over(struct loop_hook *hook)
     }
 }
 
+/* The digests of the name and of the bytes, one behind the other, are the text of the key. */
+static void arrival_make_key(struct arrival *a)
+{
+    struct sha256 both[2] = { a->name, a->accept.sha256 };
+
+    a->accept.has_key = true;
+    a->accept.key =
+        key_search_digest(a->accept.gateway, a->accept.caller, STR(""), str_mem(both, sizeof both));
+    a->accept.key_period_us = a->gateway->config->idempotency_us;
+}
+
 static void arrival_commit(struct arrival *a)
 {
     struct intake_loop *lane = a->lane;
     struct accept_op *o = &a->accept;
 
+    if (a->named)
+        arrival_make_key(a);
     o->op.verb = &accept_verb;
     o->op.done = arrival_on_committed;
     o->op.next = NULL;
@@ -468,6 +481,13 @@ static bool add(struct arrival *a, struct str bytes)
     return true;
 }
 
+static void name(struct arrival *a, struct str key)
+{
+    require(a->magic == ARRIVAL_MAGIC && !a->committing && !a->accept.has_key);
+    a->named = true;
+    a->name = digest_of(key);
+}
+
 static void end(struct arrival *a)
 {
     require(a->magic == ARRIVAL_MAGIC && !a->committing);
@@ -527,6 +547,7 @@ const struct intake_port intake_port = {
     .check_key = intake_check_key,
     .begin = begin,
     .add = add,
+    .name = name,
     .end = end,
     .abort = abort_arrival,
     .verify = sender_login_verify,

@@ -49,7 +49,9 @@ struct arrival {
     const struct arrival_calls *calls;
     void *user;
     bool aborted, committing;
-    int64_t reserved; /* bytes of the share of memory */
+    bool named;         /* its key is `name` and the digest of its bytes */
+    struct sha256 name; /* of the text */
+    int64_t reserved;   /* bytes of the share of memory */
     int64_t began_us;
 
     struct buf body;

@@ -54,7 +54,7 @@ static bool fill_gateways(struct intake *in, struct intake_table *t, struct err 
         struct intake_gateway *g = &t->gateways[t->gateway_count];
 
         g->type = connector_gateway(in->options.connectors, str_of(c->gateways[i].kind));
-        if (g->type == NULL || g->type->path == NULL)
+        if (g->type == NULL || (g->type->path == NULL && g->type->stream == NULL))
             continue; /* it polls (poller.h), or this build does not have its kind */
         g->config = &c->gateways[i];
         g->here = g->config->area == CONFIG_ANYWHERE || g->config->area == in->options.area;

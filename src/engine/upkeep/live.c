@@ -10,6 +10,7 @@
 #include "core/connector.h"
 #include "engine/intake/deposit.h"
 #include "engine/intake/intake.h"
+#include "engine/intake/listeners.h"
 #include "engine/intake/poller.h"
 #include "engine/intake/served.h"
 #include "engine/plan/folders.h"
@@ -77,7 +78,7 @@ static int64_t longest_key_period(const struct live *l, const struct config *c)
     for (size_t i = 0; i < c->gateway_count; i++) {
         const struct gateway_type *type =
             connector_gateway(l->o.connectors, str_of(c->gateways[i].kind));
-        bool served = type != NULL && type->path != NULL;
+        bool served = type != NULL && (type->path != NULL || type->stream != NULL);
         int64_t period = served ? c->gateways[i].idempotency_us : DEPOSIT_KEY_PERIOD_US;
 
         if (period > most)
@@ -165,8 +166,10 @@ static bool use(struct live *l, struct config *c, int64_t version, struct err *e
     }
     if (!intake_use(l->o.intake, c, version, err))
         return false;
-    if (!same)
+    if (!same) {
         poller_use(l->o.poller, c, version);
+        listeners_use(l->o.listeners, c);
+    }
     if (c != l->config) {
         config_unref(l->config);
         l->config = config_ref(c);
@@ -239,6 +242,7 @@ static bool try_plan(struct live *l, struct config *c, struct config_report *rep
 
     poller_try(l->o.poller, c, &report->problems);
     served_try(l->o.store, l->o.connectors, c, &report->problems);
+    listeners_try(l->o.listeners, c, &report->problems);
     if (plan_build(c, 0, l->o.connectors, l->o.store, &report->problems, &plan, err)) {
         plan_unref(plan);
         return report->problems.count == 0;
@@ -479,6 +483,7 @@ bool live_propose(struct live *l, const struct live_change *change, struct confi
         if (change->step.ptr == NULL) {
             poller_try(l->o.poller, c, &report->problems);
             served_try(l->o.store, l->o.connectors, c, &report->problems);
+            listeners_try(l->o.listeners, c, &report->problems);
         }
         ok = plan_build_apart(c, l->o.connectors, l->o.store, in_force, &report->problems, &plan,
                               err);
@@ -637,6 +642,7 @@ bool live_follow(struct live *l, struct err *err)
     bool ok = upkeep_live_follow(l, err);
 
     (void)pthread_mutex_unlock(&l->mutex);
+    listeners_look(l->o.listeners);
     return ok;
 }
 

@@ -19,6 +19,7 @@
 
 struct connectors;
 struct intake;
+struct listeners;
 struct live;
 struct losses;
 struct plan;
@@ -31,6 +32,7 @@ struct live_options {
     struct intake *intake;
     struct road *road;
     struct poller *poller;
+    struct listeners *listeners;
     const struct connectors *connectors;
     const struct config_node *node; /* lent: a version must fit the node that runs it */
     bool file_rules;                /* a file that differs is not ignored (file_config.h) */

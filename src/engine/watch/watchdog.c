@@ -430,6 +430,26 @@ static void look_at_certificate(struct watchdog *l, const char *of, struct str o
     mishaps_note(l->o.mishaps, "certificate", "of", str_of(of), "its certificate ends");
 }
 
+/* Of gateways with a port of their own, as far as the configuration itself says where it is. */
+static void look_at_gateways_certificates(struct watchdog *l, const struct config *c)
+{
+    for (size_t i = 0; i < c->gateway_count; i++) {
+        const struct yaml_node *cert = yaml_get(yaml_get(c->gateways[i].node, "tls"), "cert");
+        AUTO(buf_done) struct buf path = BUF_INIT(1 << 20);
+        struct err err;
+        char name[100];
+
+        if (cert == NULL || cert->kind != YAML_SCALAR || cert->outside)
+            continue;
+        if (config_is_pem(cert->text.ptr))
+            buf_put(&path, cert->text);
+        else if (!config_path(cert->text.ptr, l->o.node->file, &path, &err))
+            continue;
+        (void)snprintf(name, sizeof name, "gateway %s", c->gateways[i].name);
+        look_at_certificate(l, name, str_of(name), path.ptr);
+    }
+}
+
 bool watchdog_certificates(struct watchdog *l, struct err *err)
 {
     struct plan *plan = road_plan(l->o.road);
@@ -449,6 +469,8 @@ bool watchdog_certificates(struct watchdog *l, struct err *err)
         if (cert.len > 0)
             look_at_certificate(l, name, str_of(name), cert.ptr);
     }
+    if (plan != NULL)
+        look_at_gateways_certificates(l, plan->config);
     plan_unref(plan);
     return true;
 }

@@ -64,17 +64,21 @@ TEST(registry_every_gateway_is_complete)
     const struct gateway_type *t;
 
     for (size_t i = 0; (t = registry.gateways[i]) != NULL; i++) {
-        bool served = t->path != NULL;
+        bool served = t->path != NULL, listens = t->stream != NULL;
 
         CHECK(keeps_contract(ROLE_GATEWAY, &t->kind));
         CHECK(connector_gateway(&registry, str_of(t->kind.name)) == t);
-        CHECK((t->look != NULL) != served); /* exactly one form */
+        CHECK((t->look != NULL) + served + listens == 1); /* exactly one form */
         CHECK(served == (t->handler != NULL && t->open != NULL && t->close != NULL));
         CHECK(served == (option_find(t->kind.keys, STR("auth")) != NULL));
         if (served)
             continue;
         CHECK(t->make != NULL && t->unmake != NULL);
-        CHECK(option_find(t->kind.keys, STR("every")) == &grammar_every[0]);
+        CHECK((option_find(t->kind.keys, STR("every")) == &grammar_every[0]) == !listens);
+        CHECK(!listens ||
+              (t->listening != NULL && t->stream->open != NULL && t->stream->bytes != NULL &&
+               t->stream->expired != NULL && t->stream->eof != NULL && t->stream->gone != NULL));
+        CHECK(listens == (option_find(t->kind.keys, STR("listen")) != NULL));
         IS_POLITE(t, ROLE_GATEWAY);
     }
     CHECK(connector_gateway(&registry, STR("no such thing")) == NULL);

@@ -91,6 +91,21 @@ static int bind_to(int port)
     return bind(fd, (struct sockaddr *)&a, sizeof a) == 0 ? 0 : errno;
 }
 
+static struct confine_ports ports = { (const uint16_t[]){ 0 }, 1, false };
+
+/* A port that nobody listens on now. */
+static int a_free_port(void)
+{
+    AUTO_FD fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof a;
+
+    return bind(fd, (struct sockaddr *)&a, sizeof a) == 0 &&
+                   getsockname(fd, (struct sockaddr *)&a, &len) == 0
+               ? ntohs(a.sin_port)
+               : 0;
+}
+
 /* True: this kernel has Landlock, and the rules are in force. */
 static bool rules_hold(struct confine_files_report *report)
 {
@@ -107,7 +122,7 @@ static bool rules_hold(struct confine_files_report *report)
     (void)snprintf(look, sizeof look, "%s/look", place.path);
     (void)snprintf(one, sizeof one, "%s/one", place.path);
     (void)snprintf(gone, sizeof gone, "%s/gone", place.path);
-    return confine_files(rules, 4, 0, report, &err);
+    return confine_files(rules, 4, &ports, report, &err);
 }
 
 static int files_are_listed(void)
@@ -150,7 +165,7 @@ static int what_may_run_runs(void)
 
     int fd = openat(place.fd, "data/program", O_PATH | O_CLOEXEC);
 
-    TRY(fd >= 0 && confine_files(rules, 1, 0, &report, &err));
+    TRY(fd >= 0 && confine_files(rules, 1, &ports, &report, &err));
     TRY(can_read("look/file") && !can_write("data/new"));
     /* It is empty: the kernel looks into it, and finds no program. */
     TRY(syscall(SYS_execveat, fd, "", argv, argv + 1, AT_EMPTY_PATH) < 0 && errno == ENOEXEC);
@@ -173,6 +188,29 @@ static int one_port_is_bound(void)
     TRY(rules_hold(&report));
     TRY(bind_to(0) == 0);
     TRY(!report.ports || bind_to(1234) == EACCES);
+    return 0;
+}
+
+static int listed_ports_are_bound(void)
+{
+    struct confine_files_report report;
+    int port = a_free_port();
+
+    ports = (struct confine_ports){ (const uint16_t[]){ 1, (uint16_t)port }, 2, false };
+    TRY(rules_hold(&report));
+    TRY(bind_to(port) == 0);
+    TRY(!report.ports || bind_to(0) == EACCES);
+    return 0;
+}
+
+static int all_ports_are_bound(void)
+{
+    struct confine_files_report report;
+    int port = a_free_port();
+
+    ports = (struct confine_ports){ .any = true };
+    TRY(rules_hold(&report) && !report.ports);
+    TRY(bind_to(0) == 0 && bind_to(port) == 0);
     return 0;
 }
 
@@ -214,7 +252,8 @@ TEST(files_are_reached_by_rules_alone)
     if (in_child(has_landlock) == 1) {
         CHECK(in_child(files_are_listed) == 0);
         CHECK(in_child(nothing_is_executed) == 0);
-        CHECK(in_child(one_port_is_bound) == 0);
+        CHECK(in_child(one_port_is_bound) == 0 && in_child(listed_ports_are_bound) == 0 &&
+              in_child(all_ports_are_bound) == 0);
         CHECK(in_child(what_may_run_runs) == 0);
         CHECK(in_child(nothing_is_reached) == 0);
     } else {

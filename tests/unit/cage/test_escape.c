@@ -306,7 +306,7 @@ static int run_confined(void)
     const struct confine_rule rules[] = { { "/proc", CONFINE_READ } };
     struct confine_files_report report;
 
-    (void)confine_files(rules, 1, 0, &report, &err);
+    (void)confine_files(rules, 1, &(struct confine_ports){ 0 }, &report, &err);
     if (!confine_calls(&err))
         return 4;
     char *const none[] = { NULL };

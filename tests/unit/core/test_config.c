@@ -116,7 +116,6 @@ TEST(config_whole_example_is_valid_and_warns_once_per_part)
         const char *part;
     } warnings[] = {
         { 4, "the database is on another machine" },
-        { 31, "gateways of kind mllp are not run by this build" },
         { 32, "gateways of kind sftp are not run by this build" },
         { 34, "gateways of kind sql are not run by this build" },
         { 52, "`jobs` is not run by this build" },
@@ -329,15 +328,15 @@ TEST(config_warns_about_words_and_kinds)
     struct config *c =
         config_load(STR("gateways: { a: { kind: http, reply: ack }, b: { kind: http, reply: soap },"
                         " c: { kind: http, reply: soap },"
-                        " d: { kind: mllp, listen: '127.0.0.1:1' },"
-                        " e: { kind: mllp, listen: '127.0.0.1:2' } }\n"
+                        " d: { kind: sql, dsn: 'secret:a', query: q },"
+                        " e: { kind: sql, dsn: 'secret:a', query: q } }\n"
                         "routes: [ { name: a, do: [ { drop: x } ] } ]"),
                     "t", &options, &report);
 
     CHECK(c != NULL && report.warnings.count == 2);
     CHECK(
         strstr(report.warnings.items[0].message, "`reply: soap` of gateways of kind http is not"));
-    CHECK(strstr(report.warnings.items[1].message, "gateways of kind mllp are not run"));
+    CHECK(strstr(report.warnings.items[1].message, "gateways of kind sql are not run"));
 }
 
 static void *use(void *config)
