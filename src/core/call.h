@@ -28,8 +28,11 @@
 
 #include "base/err.h"
 
+struct egress;
+
 struct call {
-    const _Atomic bool *stop; /* the node stops; NULL: it does not */
+    const _Atomic bool *stop;    /* the node stops; NULL: it does not */
+    const struct egress *egress; /* where it may connect to (base/egress.h); NULL: anywhere */
     _Atomic int64_t alive_us; /* the last sign of life; monotonic */
     _Atomic unsigned marks;
 };

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/http_server.h"
 #include "core/call.h"
 #include "core/facts.h"
@@ -62,7 +63,12 @@ struct sending {
     int64_t size;
     struct str bytes; /* the whole payload; ptr NULL: read it piece by piece with next() */
     bool (*next)(void *arg, struct str *ret, struct err *err); /* *ret empty: the end */
-    void *next_arg;
+    void (*rewind)(void *arg); /* next() begins anew; NULL: it cannot */
+    void *next_arg;            /* of both */
+
+    /* What the attempt before left for this one, and what this one leaves for the next: a line for
+     * people, kept with the delivery unless the call is given up.  NULL: nothing is kept. */
+    struct buf *note;
 };
 
 /* The values that templates of an endpoint are filled with. */
@@ -137,6 +143,8 @@ struct endpoint_type {
     /* or by a call that may block, on a thread of its own.  It may be given up when it hangs: it
      * calls call_commit() before the receiver can see anything of the document (core/call.h). */
     void (*send)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
+    /* It ends by itself within `timeout`: it is given up only some seconds after that. */
+    bool keeps_time;
     /* The query of endpoint_http.ask as a call that may block; may be NULL. */
     void (*ask)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
     /* Cleans up what a crash may have left half written; called at start and when the endpoint is
