@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/digest.h"
 #include "base/http_server.h"
 #include "base/stream_server.h"
@@ -95,6 +96,10 @@ struct sending {
     bool (*rewind)(void *arg, struct err *err);
     void *next_arg;
     const struct sha256 *sha256; /* of what next() reads; NULL for `bytes` */
+
+    /* What the attempt before left for this one, and what this one leaves for the next: a line for
+     * people, kept with the delivery unless the call is given up.  NULL: nothing is kept. */
+    struct buf *note;
 };
 
 /* The values that templates of an endpoint are filled with. */
@@ -184,6 +189,8 @@ struct endpoint_type {
     /* or by a call that may block, on a thread of its own.  It may be given up when it hangs: it
      * calls call_commit() before the receiver can see anything of the document (core/call.h). */
     void (*send)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
+    /* It ends by itself within `timeout`: it is given up only some seconds after that. */
+    bool keeps_time;
     /* The query of endpoint_http.ask as a call that may block; may be NULL. */
     void (*ask)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
     /* Cleans up what a crash may have left half written; called at start and when the endpoint is

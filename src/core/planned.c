@@ -68,19 +68,6 @@ static const struct option sftp_out[] = {
     { 0 },
 };
 
-static const struct option smtp_out[] = {
-    OPTION("url", OPT_URL, "the mail server", .flags = OPT_REQUIRED,
-           .words = OPTION_WORDS("smtp", "smtps")),
-    OPTIONS(grammar_login),
-    OPTION("from", OPT_TEMPLATE, "the mail's sender", .flags = OPT_REQUIRED),
-    OPTION("to", OPT_TEMPLATE, "its recipients", .flags = OPT_REQUIRED | OPT_OR_LIST),
-    OPTION("subject", OPT_TEMPLATE, "its subject", .fallback = "${type} ${id}"),
-    OPTION("body", OPT_TEMPLATE, "its text; the document is attached"),
-    OPTIONS(grammar_file_name),
-    OPTIONS(grammar_tls),
-    { 0 },
-};
-
 static const struct option mllp_out[] = {
     OPTION("address", OPT_ADDRESS, "where the receiver listens",
            .flags = OPT_REQUIRED | OPT_OUTGOING),
@@ -164,7 +151,6 @@ const struct planned_kind planned_kinds[] = {
 
     PLANNED(ROLE_ENDPOINT, "ftp", "files on an FTP server", ftp_out),
     PLANNED(ROLE_ENDPOINT, "sftp", "files on an SFTP server", sftp_out),
-    PLANNED(ROLE_ENDPOINT, "smtp", "mails", smtp_out),
     PLANNED(ROLE_ENDPOINT, "mllp", "HL7 messages over MLLP", mllp_out),
     PLANNED(ROLE_ENDPOINT, "sql", "a statement on a database", sql_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),

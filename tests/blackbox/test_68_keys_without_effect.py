@@ -119,11 +119,11 @@ def test_a_gateway_of_a_kind_that_does_not_run_is_broken(make_node):
     node = make_node(config=PLAIN.replace("endpoints:", """\
   edi: { kind: sftp, url: "sftp://edi@host/out", every: 1m, host_key: "SHA256:abc", extract: { sender: "value:acme" } }
 endpoints:
-  mail: { kind: smtp, url: "smtp://localhost", from: a@b, to: c@d }"""))
+  pages: { kind: content, store: main, space: s }"""))
     node.start()
     shown = {g["name"]: g["broken"] for g in node.graphql("{ gateways { name broken } }")["gateways"]}
     assert shown["any"] is None and "sftp" in shown["edi"] and "build" in shown["edi"]
     troubles = node.graphql("{ health { troubles } }")["health"]["troubles"]
     assert any("edi" in t and "sftp" in t for t in troubles), troubles
-    assert any("mail" in t and "smtp" in t for t in troubles), troubles
+    assert any("pages" in t and "content" in t for t in troubles), troubles
     assert node.get("/readyz").json["ready"]

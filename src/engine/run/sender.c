@@ -17,8 +17,9 @@
 #include "store/store.h"
 
 #define RECOVER_PATIENCE_US (INT64_C(60) * CLOCK_S)
+#define SPARE_US            (INT64_C(5) * CLOCK_S) /* for a connector that keeps the time itself */
 
-enum { ARENA_MOST = 2 << 20 };
+enum { ARENA_MOST = 2 << 20, NOTE_MOST = 64 << 10 };
 
 enum errand { ERRAND_SEND, ERRAND_ASK, ERRAND_RECOVER };
 enum { NOT_NOTED, NOTED, NOT_WANTED }; /* a task in the recorder */
@@ -44,6 +45,7 @@ struct outing {
     struct payload_source source; /* of a large body ... */
     struct payload_reader *reader;
     struct err read_err;
+    struct buf note; /* of the attempts: what the delivery's row keeps */
     struct verdict verdict;
 };
 
@@ -93,6 +95,9 @@ static void copy_sending(struct outing *o, const struct leg *p)
     s->gateway = arena_copy(a, s->gateway);
     s->endpoint = arena_copy(a, s->endpoint);
     s->traceparent = arena_copy(a, s->traceparent);
+    if (p->row.name.len <= NOTE_MOST)
+        buf_put(&o->note, p->row.name);
+    s->note = &o->note;
     if (s->bytes.ptr != NULL) {
         s->bytes = arena_copy(a, s->bytes);
     } else {
@@ -143,6 +148,7 @@ static void outing_run(struct crew_call *call)
 static void outing_free(struct outing *o)
 {
     payload_close(o->reader);
+    buf_done(&o->note);
     arena_done(&o->arena);
     plan_unref(o->plan);
     free(o);
@@ -163,6 +169,8 @@ static void outing_done(struct crew_call *call)
         forget_code(o);
         p->verdict = o->verdict;
         p->read_err = o->read_err;
+        if (o->note.len > 0)
+            p->row.name = arena_copy(&p->own, buf_view(&o->note));
         outing_free(o);
         if (!refused)
             fault_point(SEND_ANSWERED);
@@ -234,7 +242,8 @@ static struct outing *outing_new(struct road *r, struct plan *plan, const struct
     struct outing *o = NEW(struct outing);
 
     *o = (struct outing){ .call = { .call = { .stop = &r->stopping, .egress = r->options.egress },
-                                    .patience_us = e->timeout_us,
+                                    .patience_us =
+                                        e->timeout_us + (e->type->keeps_time ? SPARE_US : 0),
                                     .run = outing_run,
                                     .done = outing_done,
                                     .lost = outing_lost,
@@ -243,6 +252,7 @@ static struct outing *outing_new(struct road *r, struct plan *plan, const struct
                           .road = r,
                           .plan = plan_ref(plan),
                           .endpoint = e,
+                          .note = BUF_INIT(NOTE_MOST),
                           .arena = ARENA_INIT(ARENA_MOST) };
     return o;
 }

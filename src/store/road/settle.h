@@ -70,7 +70,8 @@ struct settle_delivery {
     struct str code, message; /* of its last failure; empty: none */
     int64_t status;
     int64_t intent_us, asked;   /* DELIVER: the intent that remains (intent.h); 0: none */
-    struct str name;            /* its name at the receiver, once chosen; empty: none */
+    struct str name;            /* its name at the receiver, or whatever else its endpoint keeps
+                                 * from attempt to attempt (sending.note); empty: none */
     struct settle_bytes *bytes; /* NULL: the document's own; deliveries may share them */
     /* The receiver's answer to this attempt, in memory, with stored.id and its line, which goes to
      * the end of the timeline; NULL: none is kept. */

@@ -1,0 +1,663 @@
+/* smtp_out.c - each document as a mail.
+ *
+ * A mail goes to its recipients one by one, each in a transaction of its own, because a server may
+ * take one and refuse the other; what became of each is noted with the delivery
+ * (core/mail_recipients.h).  Before the last dot of a mail a server has nothing: what fails until
+ * then was not sent.  After it the answer decides, and without an answer it is in doubt.  The
+ * Message-ID is the delivery's id, the same in every attempt and for every recipient, so that a
+ * mail that comes twice can be told.
+ */
+#include <curl/curl.h>
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/safe_path.h"
+#include "core/connector.h"
+#include "core/grammar.h"
+#include "core/mail_message.h"
+#include "core/mail_recipients.h"
+#include "core/problem.h"
+#include "core/template.h"
+#include "delivery/curl_line.h"
+
+enum {
+    MAILBOX_MOST = MAIL_ADDRESS_MOST + MAIL_NAME_MOST + 8,
+    SLICE = 48 << 10, /* bytes of the document that are encoded at a time */
+    SLICE_ROOM = (SLICE + 2 * MAIL_LINE_BYTES) * 3 / 2 + MAIL_TAIL_MOST,
+    ANSWER_MOST = 300,      /* of an answer, in a message */
+    ANSWER_LINES = 1000,    /* of a transaction */
+    LETTER_ARENA = 1 << 20, /* texts of one mail */
+    LAST_BYTES = 2,
+    FAILURE_LEAST = 400,
+    FAILURE_MOST = 599,
+    CLOSES = 421,   /* the server ends the conversation */
+    GOOD_BYE = 221, /* the answer to QUIT, which libcurl says after a failure, too */
+};
+
+enum smtp_outcome {
+    OUTCOME_USUAL,
+    OUTCOME_DELIVERED,
+    OUTCOME_RETRY,
+    OUTCOME_DOUBT,
+    OUTCOME_REJECTED
+};
+
+struct smtp_out {
+    struct curl_line_options options;
+    struct str token;
+    const struct template *from, *subject, *text, *name; /* text: NULL: none */
+    const struct template **to;
+    size_t to_count;
+    unsigned char outcomes[FAILURE_MOST - FAILURE_LEAST + 1]; /* enum smtp_outcome */
+};
+
+/* One attempt. */
+struct letter {
+    const struct smtp_out *self;
+    const struct sending *sending;
+    struct call *call;
+    struct curl_line line;
+    struct mail mail;
+    struct mail_address to[MAIL_TO_MOST];
+    struct mail_recipient recipients[MAIL_TO_MOST];
+    size_t count;
+
+    /* What libcurl reads: the head, the document, the tail. */
+    struct buf head, out;
+    size_t at; /* in `out` */
+    struct mail_encoder encoder;
+    struct str piece; /* of the document, not encoded yet */
+    int64_t came;     /* bytes of the document so far */
+    bool all;         /* `out` has the end of the mail */
+    struct err err;   /* why there is no more */
+
+    /* What the server answered. */
+    struct buf answer;
+    int64_t code; /* of the answer that is whole; 0: none */
+    bool whole, logged_in, no_login;
+    size_t lines;
+
+    struct mail_seen seen;
+};
+
+static void letter_done(struct letter *l)
+{
+    curl_line_close(&l->line);
+    buf_done(&l->head);
+    buf_done(&l->out);
+    buf_done(&l->answer);
+}
+
+/* ---- the mail ---- */
+
+static bool render(const struct letter *l, const struct template *t, size_t most, bool path,
+                   struct arena *a, struct str *ret, struct err *err)
+{
+    struct template_values values = sending_values(l->sending);
+    AUTO(buf_done) struct buf b = BUF_INIT(most);
+
+    values.path = path;
+    if (!template_render(t, &values, &b, err))
+        return false;
+    *ret = arena_copy(a, buf_view(&b));
+    return true;
+}
+
+static bool is_named(const struct letter *l, struct str address)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (str_eq(l->recipients[i].address, address))
+            return true;
+    return false;
+}
+
+/* A recipient that is named twice gets one mail. */
+static bool write_recipients(struct letter *l, struct arena *a, struct err *err)
+{
+    for (size_t i = 0; i < l->self->to_count; i++) {
+        struct mail_address to;
+        struct str text;
+
+        if (!render(l, l->self->to[i], MAILBOX_MOST, false, a, &text, err) ||
+            !mail_address_parse(text, &to, err))
+            return err_context(err, "`to`, number %zu", i + 1);
+        if (is_named(l, to.address))
+            continue;
+        l->to[l->count] = to;
+        l->recipients[l->count++] = (struct mail_recipient){ .address = to.address };
+    }
+    return true;
+}
+
+static bool write_mail(struct letter *l, struct arena *a, struct err *err)
+{
+    const struct smtp_out *self = l->self;
+    const struct sending *s = l->sending;
+    struct str from;
+
+    l->mail = (struct mail){ .to = l->to,
+                             .id = s->delivery,
+                             .document = s->document,
+                             .date_us = s->received_us,
+                             .ctype = s->ctype };
+    if (!render(l, self->from, MAILBOX_MOST, false, a, &from, err) ||
+        !mail_address_parse(from, &l->mail.from, err))
+        return err_context(err, "`from`");
+    if (!write_recipients(l, a, err))
+        return false;
+    l->mail.to_count = l->count;
+    if (!render(l, self->subject, MAIL_SUBJECT_MOST, false, a, &l->mail.subject, err))
+        return err_context(err, "`subject`");
+    if (self->text != NULL && !render(l, self->text, MAIL_TEXT_MOST, false, a, &l->mail.text, err))
+        return err_context(err, "`body`");
+    if (!render(l, self->name, SAFE_NAME_MOST, true, a, &l->mail.name, err) ||
+        !safe_name(l->mail.name, err))
+        return err_context(err, "the name of the attachment");
+    return mail_head(&l->mail, &l->head, err);
+}
+
+/* ---- what libcurl reads ---- */
+
+static void begin_reading(struct letter *l)
+{
+    const struct sending *s = l->sending;
+
+    struct err ignored; /* only a call that is given up; next() says so */
+
+    if (l->came > 0 && s->bytes.ptr == NULL && s->rewind != NULL)
+        (void)s->rewind(s->next_arg, &ignored);
+    l->piece = s->bytes.ptr != NULL ? s->bytes : STR("");
+    l->encoder = (struct mail_encoder){ 0 };
+    l->came = 0;
+    l->all = false;
+    l->at = 0;
+    buf_clear(&l->out);
+    buf_put(&l->out, buf_view(&l->head));
+}
+
+static bool end_reading(struct letter *l)
+{
+    mail_encode_end(&l->encoder, &l->out);
+    mail_tail(&l->mail, &l->out);
+    l->all = true;
+    return l->came == l->sending->size ||
+           err_set(&l->err, ERR_PERMANENT, 0, "the document has %lld bytes and gave %lld",
+                   (long long)l->sending->size, (long long)l->came);
+}
+
+/* Fills `out`, which was read. */
+static bool read_on(struct letter *l)
+{
+    const struct sending *s = l->sending;
+
+    buf_clear(&l->out);
+    l->at = 0;
+    if (l->piece.len == 0 && s->bytes.ptr == NULL && s->next != NULL &&
+        !s->next(s->next_arg, &l->piece, &l->err))
+        return err_context(&l->err, "the bytes of the document");
+    if (l->piece.len == 0)
+        return end_reading(l);
+    size_t n = l->piece.len < SLICE ? l->piece.len : SLICE;
+
+    mail_encode(&l->encoder, str_mem(l->piece.ptr, n), &l->out);
+    l->piece = str_from(l->piece, n);
+    l->came += (int64_t)n;
+    return true;
+}
+
+/* The last bytes are given away alone: once they are, libcurl ends the mail with its dot. */
+static size_t smtp_out_on_read(char *to, size_t size, size_t count, void *arg)
+{
+    struct letter *l = arg;
+    size_t room = size * count, n;
+
+    while (l->at == l->out.len && !l->all)
+        if (!read_on(l))
+            return CURL_READFUNC_ABORT;
+    n = l->out.len - l->at;
+    if (l->all && n > LAST_BYTES)
+        n -= LAST_BYTES;
+    n = n < room ? n : room;
+    memcpy(to, l->out.ptr + l->at, n);
+    l->at += n;
+    if (l->all && l->at == l->out.len && !l->line.ended) {
+        fault_point(MAIL_ENDING);
+        if (!call_commit(l->call)) {
+            (void)err_set(&l->err, ERR_TRANSIENT, 0, "it was given up, because it hung");
+            return CURL_READFUNC_ABORT;
+        }
+        l->line.ended = true;
+        l->code = 0;
+    }
+    return n;
+}
+
+/* ---- what the server answers ---- */
+
+static bool is_digits(struct str s)
+{
+    uint64_t number;
+
+    return s.len == 3 && str_to_u64(s, &number);
+}
+
+/* One line: "250-SIZE 1000", "250 ok".  Lines of one answer are put together. */
+static size_t smtp_out_on_line(char *bytes, size_t size, size_t count, void *arg)
+{
+    struct letter *l = arg;
+    struct str line = str_mem(bytes, size * count), text;
+    uint64_t code;
+
+    while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
+        line.len--;
+    curl_line_alive(&l->line);
+    if (++l->lines > ANSWER_LINES)
+        return 0;
+    if (!is_digits(str_mem(line.ptr, line.len < 3 ? line.len : 3)) ||
+        !str_to_u64(str_mem(line.ptr, 3), &code) || code == GOOD_BYE)
+        return size * count;
+    if (l->whole)
+        buf_clear(&l->answer);
+    text = str_trim(str_from(line, 4));
+    if (l->answer.len > 0 && l->answer.len < ANSWER_MOST && text.len > 0)
+        buf_putc(&l->answer, ' ');
+    buf_put(&l->answer, str_first(text, ANSWER_MOST - l->answer.len));
+    l->whole = line.len == 3 || line.ptr[3] == ' ';
+    l->code = l->whole ? (int64_t)code : 0;
+    l->logged_in = l->logged_in || (l->whole && code == 235);
+    return size * count;
+}
+
+static void smtp_out_on_open(void *arg)
+{
+    struct letter *l = arg;
+
+    l->logged_in = false;
+}
+
+/* libcurl goes on without a login when the server offers none. */
+static const char *smtp_out_on_ready(void *arg)
+{
+    struct letter *l = arg;
+
+    l->no_login = l->self->options.has_login && !l->logged_in;
+    l->code = 0;
+    l->lines = 0;
+    return l->no_login ? "it offers no login, and `user` is set: check the port in `url`" : NULL;
+}
+
+/* ---- one recipient ---- */
+
+static bool is_about_login(int64_t code)
+{
+    return code == 530 || code == 534 || code == 535 || code == 538;
+}
+
+static void say_reply(const struct letter *l, const struct mail_recipient *r, struct verdict *v,
+                      enum verdict_kind kind)
+{
+    v->status = l->code;
+    (void)verdict_say(v, kind, "%.*s: %s answered %lld %.*s%s", STR_ARG(r->address),
+                      l->self->options.host.ptr, (long long)l->code, STR_ARG(buf_view(&l->answer)),
+                      l->code == 552 || l->code == 523
+                          ? "; it takes no mail of this size: compress or split the document"
+                          : "");
+}
+
+static enum verdict_kind kind_of_code(const struct smtp_out *self, int64_t code)
+{
+    static const enum verdict_kind kinds[] = { [OUTCOME_DELIVERED] = VERDICT_DELIVERED,
+                                               [OUTCOME_RETRY] = VERDICT_RETRY,
+                                               [OUTCOME_DOUBT] = VERDICT_DOUBT,
+                                               [OUTCOME_REJECTED] = VERDICT_REJECTED };
+
+    if (code < FAILURE_LEAST)
+        return VERDICT_DELIVERED;
+    if (self->outcomes[code - FAILURE_LEAST] != OUTCOME_USUAL)
+        return kinds[self->outcomes[code - FAILURE_LEAST]];
+    if (is_about_login(code))
+        return VERDICT_CREDENTIAL;
+    return code < 500 ? VERDICT_RETRY : VERDICT_REJECTED;
+}
+
+/* The server has judged the mail, or the part of it that it was told.  False: it is of no use to go
+ * on to the next recipient. */
+static bool judge_code(struct letter *l, struct mail_recipient *r)
+{
+    enum verdict_kind kind = kind_of_code(l->self, l->code);
+
+    r->status = l->code;
+    if (kind == VERDICT_CREDENTIAL || kind == VERDICT_RETRY) {
+        say_reply(l, r, &l->seen.again, kind);
+        return kind == VERDICT_RETRY && l->code != CLOSES;
+    }
+    r->fate = kind == VERDICT_DELIVERED  ? MAIL_ACCEPTED
+              : kind == VERDICT_REJECTED ? MAIL_REFUSED
+                                         : MAIL_IN_DOUBT;
+    say_reply(l, r, &l->seen.last, kind);
+    return l->code != CLOSES;
+}
+
+/* All was sent, and no answer came. */
+static bool judge_doubt(struct letter *l, struct mail_recipient *r, const char *why)
+{
+    r->fate = MAIL_IN_DOUBT;
+    r->status = 0;
+    l->seen.last = (struct verdict){ 0 };
+    (void)verdict_say(&l->seen.last, VERDICT_DOUBT,
+                      "%.*s: the mail was sent, and %s gave no answer to it: %s",
+                      STR_ARG(r->address), l->self->options.host.ptr, why);
+    return false;
+}
+
+/* Nothing was sent. */
+static bool judge_failure(struct letter *l, CURLcode rc, const char *why)
+{
+    const struct smtp_out *self = l->self;
+    enum verdict_kind kind = VERDICT_UNREACHED;
+    struct verdict *v = &l->seen.again;
+
+    *v = (struct verdict){ .status = l->code >= 400 ? l->code : 0 };
+    if (rc == CURLE_ABORTED_BY_CALLBACK && l->err.kind != ERR_NONE) {
+        (void)verdict_say(v, l->err.kind == ERR_PERMANENT ? VERDICT_FAILED : VERDICT_RETRY, "%s",
+                          l->err.text);
+        return false;
+    }
+    if (rc == CURLE_ABORTED_BY_CALLBACK && l->line.barred == NULL) {
+        (void)verdict_say(v, VERDICT_RETRY, "the node is stopping: nothing was sent");
+        return false;
+    }
+    if (l->no_login || (rc == CURLE_LOGIN_DENIED && (l->code < 400 || l->code >= 500)))
+        kind = VERDICT_CREDENTIAL;
+    else if (rc == CURLE_LOGIN_DENIED)
+        kind = VERDICT_RETRY;
+    if (v->status != 0)
+        (void)verdict_say(v, kind, "%s: %s; it said %lld %.*s", self->options.host.ptr, why,
+                          (long long)v->status, STR_ARG(buf_view(&l->answer)));
+    else
+        (void)verdict_say(v, kind, "%s: %s", self->options.host.ptr, why);
+    return false;
+}
+
+static bool smtp_out_judge(struct letter *l, struct mail_recipient *r, CURLcode rc)
+{
+    char why[CURL_LINE_WHY];
+    bool told = l->code >= (l->line.ended ? 200 : 400) && l->code < 600 &&
+                (l->code < 300 || l->code >= 400);
+
+    if (rc == CURLE_OK || (l->line.began && told && l->err.kind == ERR_NONE)) {
+        if (rc == CURLE_OK && !told)
+            l->code = 250;
+        fault_point(MAIL_ANSWERED);
+        return judge_code(l, r);
+    }
+    (void)curl_line_why(&l->line, rc, why);
+    return l->line.ended ? judge_doubt(l, r, why) : judge_failure(l, rc, why);
+}
+
+static bool send_to(struct letter *l, struct mail_recipient *r)
+{
+    char to[MAIL_ADDRESS_MOST + 3], from[MAIL_ADDRESS_MOST + 3];
+    struct curl_slist list = { .data = to };
+    CURL *e = l->line.easy;
+
+    (void)snprintf(to, sizeof to, "<%.*s>", STR_ARG(r->address));
+    (void)snprintf(from, sizeof from, "<%.*s>", STR_ARG(l->mail.from.address));
+    begin_reading(l);
+    l->code = 0;
+    l->whole = l->no_login = false;
+    l->lines = 0;
+    buf_clear(&l->answer);
+    if (curl_easy_setopt(e, CURLOPT_MAIL_FROM, from) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_MAIL_RCPT, &list) != CURLE_OK)
+        return judge_failure(l, CURLE_FAILED_INIT, "libcurl does not take the recipient");
+    CURLcode rc = curl_line_perform(&l->line);
+
+    (void)curl_easy_setopt(e, CURLOPT_MAIL_RCPT, NULL); /* the list is ours */
+    return smtp_out_judge(l, r, rc);
+}
+
+/* ---- the endpoint ---- */
+
+static int64_t mail_size(const struct letter *l)
+{
+    AUTO(buf_done) struct buf tail = BUF_INIT(MAIL_TAIL_MOST);
+
+    mail_tail(&l->mail, &tail);
+    return (int64_t)l->head.len + mail_encoded_size(l->sending->size) + (int64_t)tail.len;
+}
+
+static bool smtp_out_open(struct letter *l, struct err *err)
+{
+    const struct smtp_out *self = l->self;
+    struct curl_line *c = &l->line;
+    const char *ways = self->token.len > 0 ? "AUTH=XOAUTH2" : "AUTH=PLAIN;AUTH=LOGIN";
+
+    c->ready = smtp_out_on_ready;
+    c->opened = smtp_out_on_open;
+    c->arg = l;
+    if (!curl_line_open(c, &self->options, l->call, l->sending->bytes.ptr == NULL, err))
+        return false;
+    CURL *e = c->easy;
+
+    if (curl_easy_setopt(e, CURLOPT_UPLOAD, 1L) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)mail_size(l)) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_READFUNCTION, smtp_out_on_read) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_READDATA, l) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, smtp_out_on_line) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_HEADERDATA, l) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_LOGIN_OPTIONS, ways) != CURLE_OK ||
+        (self->token.len > 0 &&
+         curl_easy_setopt(e, CURLOPT_XOAUTH2_BEARER, self->token.ptr) != CURLE_OK))
+        return err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a mail");
+    return true;
+}
+
+static void send_letter(struct letter *l, struct verdict *ret)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (!l->recipients[i].due)
+            continue;
+        if (curl_line_is_late(&l->line)) {
+            (void)verdict_say(&l->seen.again, VERDICT_RETRY,
+                              "the time for an attempt (`timeout`) ended before all recipients had "
+                              "their mail: the others get it in the next one");
+            break;
+        }
+        if (!send_to(l, &l->recipients[i]))
+            break;
+    }
+    if (l->sending->note != NULL)
+        mail_recipients_note(l->recipients, l->count, l->sending->note);
+    mail_recipients_judge(l->recipients, l->count, &l->seen, ret);
+}
+
+static void smtp_send(void *self, const struct sending *s, struct call *c, struct verdict *ret)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(LETTER_ARENA);
+    AUTO(letter_done)
+    struct letter l = { .self = self,
+                        .sending = s,
+                        .call = c,
+                        .head = BUF_INIT(MAIL_HEAD_MOST),
+                        .out = BUF_INIT(MAIL_HEAD_MOST + SLICE_ROOM),
+                        .answer = BUF_INIT(ANSWER_MOST) };
+    struct err err = { 0 };
+
+    *ret = (struct verdict){ 0 };
+    if (!write_mail(&l, &a, &err)) {
+        ret->code = dead_codes[DEAD_REJECTED];
+        (void)verdict_say(ret, VERDICT_FAILED, "%s", err.text);
+        return;
+    }
+    if (!smtp_out_open(&l, &err)) {
+        (void)verdict_say(ret, VERDICT_RETRY, "%s", err.text);
+        return;
+    }
+    mail_recipients_recall(l.recipients, l.count, s->note != NULL ? buf_view(s->note) : STR(""),
+                           s->attempt);
+    send_letter(&l, ret);
+}
+
+/* ---- options ---- */
+
+static const struct option options[] = {
+    OPTION("url", OPT_URL,
+           "the mail server; with smtp:// encryption is begun by STARTTLS, and required unless the "
+           "server is this machine",
+           .flags = OPT_REQUIRED, .words = OPTION_WORDS("smtp", "smtps")),
+    OPTIONS(grammar_login),
+    OPTION("token", OPT_SECRET, "a bearer token of OAuth 2.0 in place of the password (XOAUTH2)"),
+    OPTION("from", OPT_TEMPLATE, "the mail's sender", .flags = OPT_REQUIRED),
+    OPTION("to", OPT_TEMPLATE, "its recipients, at most 100", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTION("subject", OPT_TEMPLATE, "its subject", .fallback = "${type} ${id}"),
+    OPTION("body", OPT_TEMPLATE,
+           "its text; the document is attached; left out: the document is the mail, shown in place "
+           "if its type is a text"),
+    OPTIONS(grammar_file_name),
+    OPTIONS(grammar_tls),
+    { 0 },
+};
+
+static bool compile(const struct settings *s, const char *key, const struct template **ret,
+                    struct err *err)
+{
+    struct str text;
+
+    if (!settings_text(s, key, &text, err))
+        return false;
+    if (text.ptr == NULL)
+        return true;
+    return template_compile(text, s->arena, ret, err) || err_context(err, "`%s`", key);
+}
+
+static bool smtp_read_to(const struct settings *s, struct smtp_out *self, struct err *err)
+{
+    const struct str *texts;
+
+    if (!settings_texts(s, "to", &texts, &self->to_count, err))
+        return false;
+    if (self->to_count == 0 || self->to_count > MAIL_TO_MOST)
+        return err_set(err, ERR_CONFIG, 0, "`to` names from 1 to %d recipients", MAIL_TO_MOST);
+    self->to = ARENA_ARRAY(s->arena, const struct template *, self->to_count);
+    for (size_t i = 0; i < self->to_count; i++)
+        if (!template_compile(texts[i], s->arena, &self->to[i], err))
+            return err_context(err, "`to`, number %zu", i + 1);
+    return true;
+}
+
+static bool is_failure_code(struct str text, uint64_t *ret)
+{
+    return str_to_u64(text, ret) && *ret >= FAILURE_LEAST && *ret <= FAILURE_MOST;
+}
+
+static bool smtp_read_outcomes(const struct settings *s, struct smtp_out *self, struct err *err)
+{
+    static const char *const words[] = { [OUTCOME_DELIVERED] = "delivered",
+                                         [OUTCOME_RETRY] = "retry",
+                                         [OUTCOME_DOUBT] = "in_doubt",
+                                         [OUTCOME_REJECTED] = "rejected" };
+    const struct yaml_node *map = yaml_get(s->node, "outcome");
+
+    if (map == NULL || map->kind != YAML_MAP)
+        return true;
+    for (const struct yaml_node *n = map->first; n != NULL; n = n->next) {
+        unsigned char i = OUTCOME_DELIVERED;
+        uint64_t code;
+        struct str word;
+
+        if (!settings_expand(s, n, &word, err))
+            return err_context(err, "`outcome`");
+        while (i <= OUTCOME_REJECTED && !str_is(word, words[i]))
+            i++;
+        if (!is_failure_code(n->key->text, &code) || i > OUTCOME_REJECTED)
+            return err_set(err, ERR_CONFIG, 0, "`outcome`: `%.*s` cannot be used",
+                           STR_ARG(str_first(n->key->text, 40)));
+        self->outcomes[code - FAILURE_LEAST] = i;
+    }
+    return true;
+}
+
+static bool smtp_make(const struct settings *s, void **ret_self, struct err *err)
+{
+    struct smtp_out *self = ARENA_NEW(s->arena, struct smtp_out);
+
+    if (!curl_line_read(s, "smtp,smtps", &self->options, err) ||
+        !settings_text(s, "token", &self->token, err) || !compile(s, "from", &self->from, err) ||
+        !smtp_read_to(s, self, err) || !smtp_read_outcomes(s, self, err) ||
+        !compile(s, "subject", &self->subject, err) || !compile(s, "body", &self->text, err) ||
+        !compile(s, "name", &self->name, err))
+        return false;
+    if (str_has_control(self->token))
+        return err_set(err, ERR_CONFIG, 0, "`token` holds a control character");
+    if (self->token.len > 0 && !self->options.has_login)
+        return err_set(err, ERR_CONFIG, 0, "`token` needs `user`, whose mailbox it opens");
+    *ret_self = self;
+    return true;
+}
+
+static void smtp_unmake(void *self)
+{
+    (void)self; /* everything is on the arena */
+}
+
+/* An address without values of a document can be told right or wrong now. */
+static void check_mailbox(const struct yaml_node *n, struct problem_list *problems)
+{
+    struct mail_address a;
+    struct err err = { 0 };
+
+    if (n == NULL || n->kind != YAML_SCALAR || str_find(n->text, '$') >= 0 ||
+        mail_address_parse(n->text, &a, &err))
+        return;
+    problem_add(problems, n->place, "write NAME@DOMAIN, or TEXT <NAME@DOMAIN>", "%s", err.text);
+}
+
+static void check_outcomes(const struct yaml_node *map, struct problem_list *problems)
+{
+    if (map == NULL || map->kind != YAML_MAP)
+        return;
+    for (const struct yaml_node *n = map->first; n != NULL; n = n->next) {
+        char quoted[PROBLEM_QUOTE];
+        uint64_t code;
+
+        if (!is_failure_code(n->key->text, &code))
+            problem_add(problems, n->key->place, "a status is a number from 400 to 599",
+                        "`%s` is no failure of a mail server", problem_quote(quoted, n->key->text));
+    }
+}
+
+static void smtp_check(const struct yaml_node *map, struct problem_list *problems)
+{
+    const struct yaml_node *to = yaml_get(map, "to"), *token = yaml_get(map, "token");
+
+    check_outcomes(yaml_get(map, "outcome"), problems);
+    check_mailbox(yaml_get(map, "from"), problems);
+    check_mailbox(to, problems);
+    if (to != NULL && to->kind == YAML_LIST)
+        for (const struct yaml_node *n = to->first; n != NULL; n = n->next)
+            check_mailbox(n, problems);
+    if (to != NULL && to->kind == YAML_LIST && to->count > MAIL_TO_MOST)
+        problem_add(problems, to->place, "use several endpoints, or a list of the mail server",
+                    "`to` names more than %d recipients", MAIL_TO_MOST);
+    if (token != NULL && yaml_get(map, "password") != NULL)
+        problem_add(problems, token->place, "keep one of them",
+                    "`token` stands in place of `password`");
+}
+
+const struct endpoint_type endpoint_smtp = {
+    .kind = { .name = "smtp",
+              .help = "each document as a mail",
+              .keys = options,
+              .check = smtp_check,
+              .example =
+                  "desk: { kind: smtp, url: \"smtp://mail.example.org:587\", user: waybill,\n"
+                  "        password: \"${secret:mail}\", from: waybill@example.org,\n"
+                  "        to: orders@example.org, name: \"${id}.xml\" }" },
+    .make = smtp_make,
+    .unmake = smtp_unmake,
+    .send = smtp_send,
+    .keeps_time = true,
+};
