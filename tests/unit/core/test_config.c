@@ -326,17 +326,17 @@ TEST(config_warns_about_words_and_kinds)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(unref)
-    struct config *c =
-        config_load(STR("gateways: { a: { kind: http, reply: ack }, b: { kind: http, reply: soap },"
-                        " c: { kind: http, reply: soap },"
-                        " d: { kind: mllp, listen: '127.0.0.1:1' },"
-                        " e: { kind: mllp, listen: '127.0.0.1:2' } }\n"
-                        "routes: [ { name: a, do: [ { drop: x } ] } ]"),
-                    "t", &options, &report);
+    struct config *c = config_load(
+        STR("gateways: { a: { kind: http, reply: ack }, b: { kind: http, reply: receiver },"
+            " c: { kind: http, reply: receiver },"
+            " d: { kind: mllp, listen: '127.0.0.1:1' },"
+            " e: { kind: mllp, listen: '127.0.0.1:2' } }\n"
+            "routes: [ { name: a, do: [ { drop: x } ] } ]"),
+        "t", &options, &report);
 
     CHECK(c != NULL && report.warnings.count == 2);
-    CHECK(
-        strstr(report.warnings.items[0].message, "`reply: soap` of gateways of kind http is not"));
+    CHECK(strstr(report.warnings.items[0].message,
+                 "`reply: receiver` of gateways of kind http is not"));
     CHECK(strstr(report.warnings.items[1].message, "gateways of kind mllp are not run"));
 }
 
