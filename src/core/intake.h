@@ -142,6 +142,8 @@ struct intake_port {
                              struct intake_answer *ret_refusal);
     /* Takes the bytes in either case.  False: no more calls until `more` is called. */
     bool (*add)(struct arrival *a, struct str bytes);
+    /* Before end(): what was known only when the body had come, in place of what the head said. */
+    void (*describe)(struct arrival *a, struct str ctype, struct str name, struct str head);
     void (*end)(struct arrival *a);
     void (*abort)(struct arrival *a);
 

@@ -468,6 +468,13 @@ static bool add(struct arrival *a, struct str bytes)
     return true;
 }
 
+static void describe(struct arrival *a, struct str ctype, struct str name, struct str head)
+{
+    require(a->magic == ARRIVAL_MAGIC && !a->committing);
+    buf_clear(&a->texts);
+    keep_texts(a, &(struct arrival_head){ .ctype = ctype, .name = name, .head = head });
+}
+
 static void end(struct arrival *a)
 {
     require(a->magic == ARRIVAL_MAGIC && !a->committing);
@@ -527,6 +534,7 @@ const struct intake_port intake_port = {
     .check_key = intake_check_key,
     .begin = begin,
     .add = add,
+    .describe = describe,
     .end = end,
     .abort = abort_arrival,
     .verify = sender_login_verify,
