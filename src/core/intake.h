@@ -145,6 +145,8 @@ struct intake_port {
     /* Before end(), instead of a key of the head: the key is this text together with the digest of
      * the bytes, so other bytes under it are another document. */
     void (*name)(struct arrival *a, struct str key);
+    /* Before end(): what was known only when the body had come, in place of what the head said. */
+    void (*describe)(struct arrival *a, struct str ctype, struct str name, struct str head);
     void (*end)(struct arrival *a);
     void (*abort)(struct arrival *a);
 

@@ -102,7 +102,7 @@ static bool check_text(const char *key, struct str value, size_t least, size_t m
     return true;
 }
 
-static bool check_header(const char *key, struct str name, struct err *err)
+static bool signature_check_header(const char *key, struct str name, struct err *err)
 {
     return (http_is_token(name) && name.len <= NAME_MOST && !is_taken(name)) ||
            err_set(err, ERR_CONFIG, 0, "`%s` is no name of a header for this", key);
@@ -129,8 +129,8 @@ bool signature_read(const struct settings *s, const char *key, const struct sign
         (option_find(below.own, STR("tolerance")) != NULL &&
          !settings_duration(&below, "tolerance", &r->tolerance_us, err)))
         return err_context(err, "`%s`", key);
-    if (!check_header("header", r->header, err) ||
-        (r->timestamp.len > 0 && !check_header("timestamp", r->timestamp, err)) ||
+    if (!signature_check_header("header", r->header, err) ||
+        (r->timestamp.len > 0 && !signature_check_header("timestamp", r->timestamp, err)) ||
         !check_text("prefix", r->prefix, 0, PREFIX_MOST, err))
         return err_context(err, "`%s`", key);
     if (r->secret_count == 0 || r->secret_count > SIGNATURE_SECRETS)

@@ -150,8 +150,8 @@ static bool read_first(const struct sending *s, struct reading *ret, struct verd
 }
 
 /* The bytes as they are sent. */
-static bool add_bytes(struct hmac *to, const struct sending *s, const struct reading *doc,
-                      const struct http_out_request *r, struct verdict *v)
+static bool sign_bytes(struct hmac *to, const struct sending *s, const struct reading *doc,
+                       const struct http_out_request *r, struct verdict *v)
 {
     struct str piece = doc->first;
     size_t skip = r->skip;
@@ -168,14 +168,14 @@ static bool add_bytes(struct hmac *to, const struct sending *s, const struct rea
     return true;
 }
 
-static bool put_signature(const struct signature *rule, const struct sending *s,
-                          const struct reading *doc, struct arena *a, struct http_out_request *r,
-                          struct verdict *v)
+static bool http_put_signature(const struct signature *rule, const struct sending *s,
+                               const struct reading *doc, struct arena *a,
+                               struct http_out_request *r, struct verdict *v)
 {
     char time[SIGNATURE_TIME];
     struct hmac h = signature_start(rule, clock_wall_us(), time);
 
-    if (!add_bytes(&h, s, doc, r, v)) {
+    if (!sign_bytes(&h, s, doc, r, v)) {
         hmac_drop(&h);
         return false;
     }
@@ -199,7 +199,7 @@ static bool http_prepare(void *self, const struct sending *s, struct arena *a,
         return true;
     return read_first(s, &doc, v) &&
            (h->soap == NULL || http_soap_prepare(h->soap, doc.first, doc.whole, a, r, v)) &&
-           (h->sign == NULL || put_signature(h->sign, s, &doc, a, r, v));
+           (h->sign == NULL || http_put_signature(h->sign, s, &doc, a, r, v));
 }
 
 static bool http_reads(void *self)

@@ -46,6 +46,7 @@ void http_in_free(struct post *p)
         signature_drop(p->signature);
         free(p->signature);
     }
+    http_in_form_free(p->form);
     if (p->table != NULL)
         p->self->port->release(p->table);
     p->magic = 0;
@@ -80,7 +81,7 @@ void http_in_refuse(struct post *p, int status, const char *fields, const char *
         http_answer_error(r, status, str_of(fields), code, message);
 }
 
-void http_in_refuse_by(struct post *p, const struct intake_answer *a)
+static void refuse_by(struct post *p, const struct intake_answer *a)
 {
     char fields[48] = "";
 
@@ -138,7 +139,7 @@ static void http_in_on_done(void *user, const struct intake_answer *answer)
     if (answer->status == 202)
         answer_accepted(p, answer);
     else
-        http_in_refuse_by(p, answer);
+        refuse_by(p, answer);
 }
 
 static const struct arrival_calls arrival_calls = { .more = on_more, .done = http_in_on_done };
@@ -179,16 +180,20 @@ static bool http_in_is_kept(struct str name)
     return true;
 }
 
+static void keep_query(const struct http_request *r, struct buf *to)
+{
+    if (r->query.len == 0)
+        return;
+    buf_put(to, STR(":query: "));
+    buf_put(to, r->query);
+    buf_putc(to, '\n');
+}
+
 static void keep_fields(const struct http_request *r, struct buf *to)
 {
     struct str name, value;
     struct err err;
 
-    if (r->query.len > 0) {
-        buf_put(to, STR(":query: "));
-        buf_put(to, r->query);
-        buf_putc(to, '\n');
-    }
     for (size_t i = 0; http_field_at(r, i, &name, &value); i++)
         if (http_in_is_kept(name) && buf_reserve(to, name.len + value.len + 3, &err)) {
             buf_put(to, name);
@@ -222,6 +227,19 @@ static bool check_head(struct post *p)
     return false;
 }
 
+/* What the head says of the document is told at the end of the form, with what that says. */
+static bool begin_form(struct post *p, struct buf *head)
+{
+    const char *wrong;
+
+    keep_fields(p->request, head);
+    wrong = http_in_form_begin(p, buf_view(head), http_field(p->request, STR("Waybill-Name")));
+    buf_clear(head);
+    if (wrong != NULL)
+        http_in_refuse(p, 400, "", "bad_form", wrong);
+    return wrong == NULL;
+}
+
 void http_in_begin(struct post *p)
 {
     struct http_request *r = p->request;
@@ -242,13 +260,19 @@ void http_in_begin(struct post *p)
     if (!check_head(p))
         return;
     room[0] = '\0';
-    if (p->systems.len > 0)
-        head_put_senders(&head, p->systems);
-    keep_fields(r, &head);
+    if (p->rule != NULL && p->rule->form && multipart_is_form(r->content_type)) {
+        if (!begin_form(p, &head))
+            return;
+    } else {
+        if (p->systems.len > 0)
+            head_put_senders(&head, p->systems);
+        keep_query(r, &head);
+        keep_fields(r, &head);
+    }
     h.head = buf_view(&head);
     p->arrival = p->self->port->begin(p->self->intake, &h, &arrival_calls, p, &refusal);
     if (p->arrival == NULL)
-        http_in_refuse_by(p, &refusal);
+        refuse_by(p, &refusal);
     else
         http_read_body(r);
 }
@@ -261,7 +285,7 @@ static void http_in_on_delayed(struct http_request *r)
 {
     struct post *p = http_in_post(r->user);
 
-    http_in_refuse_by(p, &p->refusal);
+    refuse_by(p, &p->refusal);
 }
 
 static bool http_in_find_gateway(struct post *p)
@@ -278,7 +302,7 @@ static bool http_in_find_gateway(struct post *p)
 }
 
 /* SOAP 1.2 has a content type of its own. */
-static enum soap_version version_of(struct str content_type)
+static enum soap_version soap_version_of(struct str content_type)
 {
     struct str type;
 
@@ -301,7 +325,7 @@ static void http_in_on_head(struct http_request *r, void *arg)
     }
     p->rule = p->gateway->self;
     if (p->rule != NULL && p->rule->soap)
-        p->soap = version_of(r->content_type);
+        p->soap = soap_version_of(r->content_type);
     if (!p->gateway->here) {
         char text[100];
 
@@ -335,6 +359,17 @@ static void http_in_on_body(struct http_request *r, struct str bytes)
     }
     if (p->signature != NULL)
         signature_add(p->signature, bytes);
+    if (p->form != NULL) {
+        const char *wrong = http_in_form_take(p->form, bytes, &bytes);
+
+        if (wrong != NULL) {
+            p->self->port->abort(p->arrival);
+            http_in_refuse(p, 400, "", "bad_form", wrong);
+            return;
+        }
+        if (bytes.len == 0)
+            return;
+    }
     if (!p->self->port->add(p->arrival, bytes))
         http_pause(r);
 }
@@ -353,6 +388,13 @@ static void http_in_on_end(struct http_request *r)
         http_in_refuse_signature(p);
         return;
     }
+    if (p->form != NULL && http_in_form_wrong(p->form) != NULL) {
+        p->self->port->abort(p->arrival);
+        http_in_refuse(p, 400, "", "bad_form", http_in_form_wrong(p->form));
+        return;
+    }
+    if (p->form != NULL)
+        http_in_form_describe(p);
     p->self->port->end(p->arrival);
 }
 
@@ -380,6 +422,9 @@ static const struct http_handler handler = {
 static const struct option options[] = {
     OPTIONS(grammar_senders),
     OPTION("hmac", OPT_MAP, "for `auth: hmac`: how requests are signed", .keys = signature_checks),
+    OPTION("form", OPT_BOOL,
+           "of multipart/form-data the one file is the document, and the fields are `query:`",
+           .fallback = "false"),
     OPTIONS(grammar_reply),
     { 0 },
 };
@@ -405,10 +450,11 @@ static bool http_in_make(const struct settings *s, void **ret_self, struct err *
     struct str reply;
 
     *ret_self = NULL;
-    if (!signature_read(s, "hmac", &rule.signature, err) || !settings_text(s, "reply", &reply, err))
+    if (!signature_read(s, "hmac", &rule.signature, err) ||
+        !settings_text(s, "reply", &reply, err) || !settings_bool(s, "form", &rule.form, err))
         return false;
     rule.soap = str_is(reply, "soap");
-    if (rule.signature == NULL && !rule.soap)
+    if (rule.signature == NULL && !rule.soap && !rule.form)
         return true;
     struct http_in_rule *kept = ARENA_NEW(s->arena, struct http_in_rule);
 

@@ -1,8 +1,9 @@
 /* http_in.h - one request to a gateway on HTTP, for the files of this gateway: http_in.c (the
- * request and its answer), http_in_auth.c (who sends it). */
+ * request and its answer), http_in_auth.c (who sends it), http_in_form.c (a file in a form). */
 #pragma once
 
 #include "core/connector.h"
+#include "core/format/multipart.h"
 #include "core/format/soap.h"
 #include "core/http_user.h"
 #include "core/signature.h"
@@ -18,6 +19,7 @@ struct http_in {
 struct http_in_rule {
     const struct signature *signature; /* `auth: hmac`; else NULL */
     bool soap;                         /* `reply: soap` */
+    bool form;                         /* `form: true` */
 };
 
 /* One request, from its head to its answer. */
@@ -35,16 +37,16 @@ struct post {
     struct arrival *arrival;
     struct signature_check *signature; /* of the body, while it comes; NULL: it is not signed */
     enum soap_version soap;            /* in which it is answered; SOAP_NONE: in our own words */
+    struct http_in_form *form;         /* that is being read; NULL: the body is the document */
     bool verifying;
     struct intake_answer refusal; /* that is answered after a delay */
 };
 
 struct post *http_in_post(void *user);
 void http_in_free(struct post *p);
-/* These answer and free the post. */
+/* Answers and frees the post. */
 void http_in_refuse(struct post *p, int status, const char *fields, const char *code,
                     const char *message);
-void http_in_refuse_by(struct post *p, const struct intake_answer *a);
 /* The sender is authenticated: admission, then the body. */
 void http_in_begin(struct post *p);
 
@@ -55,3 +57,18 @@ void http_in_authenticate(struct post *p);
 /* The body is whole: it has the signature that the head announced. */
 bool http_in_is_signed(struct post *p);
 void http_in_refuse_signature(struct post *p); /* answers */
+
+/* ---- http_in_form.c ---- */
+
+struct http_in_form;
+
+/* The body will be a form.  `headers`: lines of those that are kept; `name`: given by the request
+ * itself, may be empty.  NULL: begun; else what is wrong, here and below one sentence. */
+const char *http_in_form_begin(struct post *p, struct str headers, struct str name);
+void http_in_form_free(struct http_in_form *f); /* NULL is fine */
+/* *ret: bytes of the document in this piece, until the next call; may be empty. */
+const char *http_in_form_take(struct http_in_form *f, struct str bytes, struct str *ret);
+/* At the end of the body; NULL: it was a whole form with a file. */
+const char *http_in_form_wrong(const struct http_in_form *f);
+/* Tells the arrival what the form said about the document. */
+void http_in_form_describe(struct post *p);

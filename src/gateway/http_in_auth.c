@@ -165,7 +165,7 @@ void http_in_refuse_signature(struct post *p)
     refuse_signature(p, "The signature does not fit the body.");
 }
 
-static void check_signature(struct post *p)
+static void http_in_check_signature(struct post *p)
 {
     const struct signature *rule = p->rule->signature;
     struct http_request *r = p->request;
@@ -219,7 +219,7 @@ void http_in_authenticate(struct post *p)
         check_basic(p);
         break;
     case CONFIG_AUTH_HMAC:
-        check_signature(p);
+        http_in_check_signature(p);
         break;
     }
 }

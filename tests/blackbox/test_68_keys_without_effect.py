@@ -94,7 +94,7 @@ def test_keys_without_effect_are_refused(make_node):
             said = done.stdout + done.stderr
             assert done.returncode == NO and name in said and "not in this build" in said, (verb, name, said)
         assert node.graphql("{ config { version } }")["config"]["version"] == 1
-    node.write_config(PLAIN.replace(*REFUSED[0][:2], 1).replace(*REFUSED[2][:2], 1))
+    node.write_config(PLAIN.replace(*REFUSED[0][:2], 1).replace(*REFUSED[-1][:2], 1))
     kept = node.cli("apply", node.config_file, "--force")
     assert kept.returncode == 0 and "reply: receiver" in kept.stdout + kept.stderr, kept.stderr
     assert node.graphql("{ config { version } }")["config"]["version"] == 2

@@ -90,7 +90,7 @@ static void soap_on_declaration(void *user, const char *version, const char *enc
         soap_refuse(user, "it is not in UTF-8; put the step `charset` before it");
 }
 
-static bool enter(struct soap_reading *r)
+static bool soap_enter(struct soap_reading *r)
 {
     if (r->failed || r->stopped)
         return false; /* expat may call once more after the stop */
@@ -108,7 +108,7 @@ static void look_on_start(void *user, const char *name, const char **attributes)
     struct soap_reading *r = user;
 
     (void)attributes;
-    if (!enter(r) || r->depth > 1)
+    if (!soap_enter(r) || r->depth > 1)
         return;
     XML_Index at = XML_GetCurrentByteIndex(r->parser);
 
@@ -195,7 +195,7 @@ static void read_on_start(void *user, const char *name, const char **attributes)
     struct soap_reading *r = user;
 
     (void)attributes;
-    if (!enter(r))
+    if (!soap_enter(r))
         return;
     if (r->depth == 1) {
         r->version = envelope_of(name);
@@ -332,7 +332,7 @@ struct str soap_content_type(enum soap_version version)
                                : STR("text/xml; charset=utf-8");
 }
 
-static void put_escaped(struct buf *to, const char *text)
+static void soap_put_escaped(struct buf *to, const char *text)
 {
     for (; *text != '\0'; text++)
         if (*text == '<')
@@ -350,7 +350,7 @@ static void put_escaped(struct buf *to, const char *text)
 static void put_detail(struct buf *to, const char *code)
 {
     buf_put(to, STR("<error xmlns=\"urn:waybill:error\" code=\""));
-    put_escaped(to, code);
+    soap_put_escaped(to, code);
     buf_put(to, STR("\"/>"));
 }
 
@@ -364,7 +364,7 @@ void soap_put_fault(struct buf *to, enum soap_version version, enum soap_side si
         buf_put(to, STR("<soap:Fault><soap:Code><soap:Value>"));
         buf_put(to, sender ? STR("soap:Sender") : STR("soap:Receiver"));
         buf_put(to, STR("</soap:Value></soap:Code><soap:Reason><soap:Text xml:lang=\"en\">"));
-        put_escaped(to, message);
+        soap_put_escaped(to, message);
         buf_put(to, STR("</soap:Text></soap:Reason><soap:Detail>"));
         put_detail(to, code);
         buf_put(to, STR("</soap:Detail></soap:Fault>"));
@@ -372,7 +372,7 @@ void soap_put_fault(struct buf *to, enum soap_version version, enum soap_side si
         buf_put(to, STR("<soap:Fault><faultcode>"));
         buf_put(to, sender ? STR("soap:Client") : STR("soap:Server"));
         buf_put(to, STR("</faultcode><faultstring>"));
-        put_escaped(to, message);
+        soap_put_escaped(to, message);
         buf_put(to, STR("</faultstring><detail>"));
         put_detail(to, code);
         buf_put(to, STR("</detail></soap:Fault>"));

@@ -488,6 +488,13 @@ static void name(struct arrival *a, struct str key)
     a->name = digest_of(key);
 }
 
+static void describe(struct arrival *a, struct str ctype, struct str name, struct str head)
+{
+    require(a->magic == ARRIVAL_MAGIC && !a->committing);
+    buf_clear(&a->texts);
+    keep_texts(a, &(struct arrival_head){ .ctype = ctype, .name = name, .head = head });
+}
+
 static void end(struct arrival *a)
 {
     require(a->magic == ARRIVAL_MAGIC && !a->committing);
@@ -548,6 +555,7 @@ const struct intake_port intake_port = {
     .begin = begin,
     .add = add,
     .name = name,
+    .describe = describe,
     .end = end,
     .abort = abort_arrival,
     .verify = sender_login_verify,

@@ -325,17 +325,17 @@ TEST(config_warns_about_words_and_kinds)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(unref)
-    struct config *c =
-        config_load(STR("gateways: { a: { kind: http, reply: ack }, b: { kind: http, reply: soap },"
-                        " c: { kind: http, reply: soap },"
-                        " d: { kind: sql, dsn: 'secret:a', query: q },"
-                        " e: { kind: sql, dsn: 'secret:a', query: q } }\n"
-                        "routes: [ { name: a, do: [ { drop: x } ] } ]"),
-                    "t", &options, &report);
+    struct config *c = config_load(
+        STR("gateways: { a: { kind: http, reply: ack }, b: { kind: http, reply: receiver },"
+            " c: { kind: http, reply: receiver },"
+            " d: { kind: sql, dsn: 'secret:a', query: q },"
+            " e: { kind: sql, dsn: 'secret:a', query: q } }\n"
+            "routes: [ { name: a, do: [ { drop: x } ] } ]"),
+        "t", &options, &report);
 
     CHECK(c != NULL && report.warnings.count == 2);
-    CHECK(
-        strstr(report.warnings.items[0].message, "`reply: soap` of gateways of kind http is not"));
+    CHECK(strstr(report.warnings.items[0].message,
+                 "`reply: receiver` of gateways of kind http is not"));
     CHECK(strstr(report.warnings.items[1].message, "gateways of kind sql are not run"));
 }
 
