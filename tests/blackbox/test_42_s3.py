@@ -9,6 +9,10 @@ import os
 import pytest
 
 from moved_clock import MovedClock
+from peers import Between
+from radosgw import Radosgw
+from rig.receiver import Certificates
+from swift import Swift
 from wire import wait_until
 
 BUCKET = "orders"
@@ -16,15 +20,10 @@ SECONDS = 120
 KEYS = ["a b+c=d/é:*&?.txt", "x/../y", "%41", "/lead"]
 
 
-@pytest.fixture(scope="module", params=["swift", "radosgw"])
+@pytest.fixture(scope="module", params=[Swift, Radosgw], ids=["swift", "radosgw"])
 def service(request, tmp_path_factory):
     """A service with a bucket; tests use keys of their own."""
-    # pylint: disable=import-outside-toplevel
-    if request.param == "swift":
-        from swift import Swift as Service
-    else:
-        from radosgw import Radosgw as Service
-    with Service(tmp_path_factory.mktemp(request.param)) as one:
+    with request.param(tmp_path_factory.mktemp("s3")) as one:
         one.client().make_bucket(BUCKET)
         yield one
 
@@ -134,6 +133,31 @@ def test_one_that_is_read_from_the_store_is_one_request(start, client):
     doc = send(node, "store", body)
     assert "parts" not in said(await_state(node, doc, "delivered"))
     assert client.get(BUCKET, f"medium/{doc}") == body
+
+
+def test_the_bucket_in_the_name_of_the_host(start, client, service):
+    """Every name below localhost is this machine."""
+    node = start(store={"url": f"http://localhost:{service.port}", "style": "host", "name": "host/a b/${id}"})
+    body = os.urandom(65 << 20)
+    docs = {send(node, "store", b"small"): b"small", send(node, "store", body): body}
+    for doc, sent in docs.items():
+        await_state(node, doc, "delivered")
+        assert client.get(BUCKET, f"host/a b/{doc}") == sent
+
+
+def test_over_tls_the_certificate_must_be_right(start, client, service, tmp_path):
+    certificates = Certificates(tmp_path / "tls")
+    with Between(service.port, tls=certificates.context("good")) as good, \
+            Between(service.port, tls=certificates.context("wrong_name")) as wrong:
+        node = start(good={"url": good.url, "name": "tls/${id}", "tls": {"ca": certificates.path("ca.pem")}},
+                     unknown={"url": good.url, "name": "tls/${id}"},
+                     other={"url": wrong.url, "name": "tls/${id}", "tls": {"ca": certificates.path("ca.pem")}})
+        doc = send(node, "good", b"<a/>")
+        await_state(node, doc, "delivered")
+        assert client.get(BUCKET, f"tls/{doc}") == b"<a/>"
+        for to in ("unknown", "other"):
+            await_said(node, send(node, to, b"<a/>"), "the service was not reached")
+        assert [k for k in client.keys(BUCKET) if k.startswith("tls/")] == [f"tls/{doc}"]
 
 
 @pytest.mark.proves("FI11")
@@ -253,7 +277,6 @@ def test_a_service_that_hangs_gets_everything_later(start, client, service):
 @pytest.mark.parametrize("policy", ["resend", "probe"])
 def test_an_answer_that_is_swallowed_is_found_out(start, client, service, policy):
     """The object is there: the next attempt, or the probe, recognises it, and nothing is stored twice."""
-    from peers import Between  # pylint: disable=import-outside-toplevel
     with Between(service.port) as way:
         node = start(in_doubt=policy, store={"url": way.url, "name": f"lost/{policy}-${{id}}"})
         await_state(node, send(node, "store", b"first"), "delivered")  # it knows the service now
@@ -269,7 +292,6 @@ def test_an_answer_that_is_swallowed_is_found_out(start, client, service, policy
 
 @pytest.mark.proves("DE9")
 def test_a_probe_that_finds_nothing_sends_again(start, client, service):
-    from peers import Between  # pylint: disable=import-outside-toplevel
     with Between(service.port) as way:
         node = start(in_doubt="probe", store={"url": way.url, "name": "again/${id}", "timeout": "3s"})
         await_state(node, send(node, "store", b"first"), "delivered")
@@ -283,7 +305,6 @@ def test_a_probe_that_finds_nothing_sends_again(start, client, service):
 @pytest.mark.proves("DE10")
 def test_our_own_kill_in_the_middle_of_an_upload(start, client, service):
     """Nothing of it is to be seen; the next start sends it whole, and the broken upload is gone."""
-    from peers import Between  # pylint: disable=import-outside-toplevel
     body = os.urandom(1 << 20) * 66
     with Between(service.port) as way:
         node = start(store={"url": way.url, "name": "torn/${id}"})
@@ -318,7 +339,6 @@ def test_our_own_kill_around_a_send(make_node, client, service, fault):
 
 
 def test_an_upload_that_fails_is_aborted(start, client, service):
-    from peers import Between  # pylint: disable=import-outside-toplevel
     with Between(service.port) as way:
         node = start(store={"url": way.url, "name": "failed/${id}", "timeout": "3s"})
         way.hold(20 << 20)

@@ -37,10 +37,11 @@ class Between:
             way.lose("PUT")      # of the answer to the next such request only the first bytes come, then the end
             way.drop("PUT")      # the next such request does not come there; it is answered with some bytes and the end
             way.hold(1 << 20)    # connections stand still after so many bytes from the client, until release()
+        Between(server.port, tls=context)        # the client speaks TLS, the server does not
     """
 
-    def __init__(self, port):
-        self.to = port
+    def __init__(self, port, tls=None):
+        self.to, self.tls = port, tls
         self.lost = 0       # answers or requests that were thrown away
         self.held = 0       # connections that stand still
         self._lose = self._drop = None
@@ -64,7 +65,7 @@ class Between:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}"
 
     def lose(self, method):
         self._lose = method.encode() + b" "
@@ -95,6 +96,8 @@ class Between:
             except OSError:
                 return
             try:
+                if self.tls is not None:
+                    client = self.tls.wrap_socket(client, server_side=True)
                 server = socket.create_connection(("127.0.0.1", self.to))
             except OSError:
                 self._end(client)

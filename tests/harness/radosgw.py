@@ -52,6 +52,7 @@ crash_dir = {folder}
 rgw_frontends = beast endpoint=127.0.0.1:{port}
 rgw_thread_pool_size = 16
 rgw_enable_usage_log = false
+rgw_dns_name = localhost
 """
 KEYS = (("-C", "mon.", ("mon", "allow *")),
         ("", "client.admin", ("mon", "allow *"), ("osd", "allow *"), ("mgr", "allow *")),

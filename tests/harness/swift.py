@@ -68,6 +68,7 @@ use = egg:swift#s3api
 s3_acl = false
 check_bucket_owner = false
 location = {region}
+storage_domain = localhost
 [filter:tempauth]
 use = egg:swift#tempauth
 user_waybill_tester = testing .admin http://127.0.0.1:{port}/v1/AUTH_waybill
