@@ -156,7 +156,10 @@ const struct option grammar_login[] = {
 const struct option grammar_ssh[] = {
     OPTION("private_key", OPT_SECRET, "the private key, as text"),
     OPTION("passphrase", OPT_SECRET, "the passphrase of the private key"),
-    OPTION("host_key", OPT_TEXT, "the fingerprint of the server, as SHA256:TEXT"),
+    OPTION("host_key", OPT_TEXT,
+           "the fingerprint of the server's key, as SHA256:TEXT, or several; `any` trusts whoever "
+           "answers",
+           .flags = OPT_REQUIRED | OPT_OR_LIST),
     { 0 },
 };
 
@@ -268,6 +271,10 @@ const struct option grammar_asking[] = {
 
 const struct option grammar_file_name[] = {
     OPTION("name", OPT_TEMPLATE, "the name it gets", .fallback = "${id}"),
+    OPTION("exists", OPT_WORD,
+           "what happens when the name is taken: the delivery waits until it is free, or the file "
+           "is replaced",
+           .words = OPTION_WORDS("wait", "replace"), .fallback = "wait"),
     { 0 },
 };
 

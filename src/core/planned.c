@@ -72,14 +72,6 @@ static const struct option ftp_out[] = {
     { 0 },
 };
 
-static const struct option sftp_out[] = {
-    OPTION("url", OPT_URL, "the folder", .flags = OPT_REQUIRED, .words = OPTION_WORDS("sftp")),
-    OPTIONS(grammar_login),
-    OPTIONS(grammar_ssh),
-    OPTIONS(grammar_file_name),
-    { 0 },
-};
-
 static const struct option smtp_out[] = {
     OPTION("url", OPT_URL, "the mail server", .flags = OPT_REQUIRED,
            .words = OPTION_WORDS("smtp", "smtps")),
@@ -183,7 +175,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_GATEWAY, "s3", "objects in a bucket", s3_in),
 
     PLANNED(ROLE_ENDPOINT, "ftp", "files on an FTP server", ftp_out),
-    PLANNED(ROLE_ENDPOINT, "sftp", "files on an SFTP server", sftp_out),
     PLANNED(ROLE_ENDPOINT, "smtp", "mails", smtp_out),
     PLANNED(ROLE_ENDPOINT, "mllp", "HL7 messages over MLLP", mllp_out),
     PLANNED(ROLE_ENDPOINT, "sql", "a statement on a database", sql_out),

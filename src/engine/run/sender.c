@@ -12,6 +12,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/road/state.h"
 #include "engine/threads/crew.h"
+#include "engine/threads/lines.h"
 #include "store/kernel/node.h"
 #include "store/payload/payload.h"
 #include "store/store.h"
@@ -29,7 +30,8 @@ struct outing {
     struct crew_call call;
     enum errand errand;
     struct road *road;
-    struct plan *plan; /* a reference: keeps the endpoint alive */
+    struct lines *lines; /* a reference, as the call may outlive the road */
+    struct plan *plan;   /* a reference: keeps the endpoint alive */
     const struct plan_endpoint *endpoint;
     struct leg *leg; /* NULL for a recovery */
     struct task task;
@@ -131,6 +133,7 @@ static void outing_free(struct outing *o)
     payload_close(o->reader);
     arena_done(&o->arena);
     plan_unref(o->plan);
+    lines_unref(o->lines);
     free(o);
 }
 
@@ -219,7 +222,7 @@ static struct outing *outing_new(struct road *r, struct plan *plan, const struct
 {
     struct outing *o = NEW(struct outing);
 
-    *o = (struct outing){ .call = { .call = { .stop = &r->stopping },
+    *o = (struct outing){ .call = { .call = { .stop = &r->stopping, .lines = lines_port(r->lines) },
                                     .patience_us = e->timeout_us,
                                     .run = outing_run,
                                     .done = outing_done,
@@ -227,6 +230,7 @@ static struct outing *outing_new(struct road *r, struct plan *plan, const struct
                                     .back = outing_back },
                           .errand = errand,
                           .road = r,
+                          .lines = lines_ref(r->lines),
                           .plan = plan_ref(plan),
                           .endpoint = e,
                           .arena = ARENA_INIT(ARENA_MOST) };
