@@ -29,11 +29,14 @@
 #include "base/err.h"
 
 struct egress;
+struct line_port;
 
 struct call {
     const _Atomic bool *stop;    /* the node stops; NULL: it does not */
     const struct egress *egress; /* where it may connect to (base/egress.h); NULL: everywhere */
-    _Atomic int64_t alive_us;    /* the last sign of life; monotonic */
+    struct line_port *lines;     /* open connections that are kept (line.h); NULL: none are */
+    int64_t until_us;         /* signs of life or not, it is given up then; monotonic, 0: not so */
+    _Atomic int64_t alive_us; /* the last sign of life; monotonic */
     _Atomic unsigned marks;
 };
 

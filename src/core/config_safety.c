@@ -162,6 +162,21 @@ static void warn_of_url(struct check *c, const struct yaml_node *map)
                     "credentials go out in clear text: the URL starts with http://");
 }
 
+/* One value, or the only one of a list. */
+static void warn_of_host_key(struct check *c, const struct yaml_node *map)
+{
+    const struct yaml_node *key = yaml_get(map, "host_key");
+
+    if (key != NULL && key->kind == YAML_LIST)
+        key = key->first;
+    if (key != NULL && str_is(yaml_text(key), "any"))
+        problem_add(c->warnings, key->place,
+                    "write the fingerprint of its key; `ssh-keyscan HOST | ssh-keygen -lf -` "
+                    "prints it",
+                    "with `host_key: any` whoever answers under the server's address gets the "
+                    "password and the documents");
+}
+
 static void warn_of_connection(struct check *c, const struct yaml_node *map)
 {
     const struct yaml_node *verify = yaml_get(map, "verify");
@@ -169,6 +184,7 @@ static void warn_of_connection(struct check *c, const struct yaml_node *map)
     if (map->key != NULL && str_is(map->key->text, "tls") && str_is(yaml_text(verify), "false"))
         problem_add(c->warnings, verify->place, "name the authority in `ca` instead",
                     "with `verify: false` anybody on the way can read and change what is sent");
+    warn_of_host_key(c, map);
     warn_of_url(c, map);
 }
 

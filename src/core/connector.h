@@ -178,6 +178,8 @@ struct endpoint_http {
     void (*hear)(void *self, const struct http_out_answer *answer, struct verdict *ret);
 };
 
+struct line_type;
+
 struct endpoint_type {
     struct option_kind kind;
     /* On s->arena.  It waits for nothing outside. */
@@ -191,6 +193,9 @@ struct endpoint_type {
     void (*send)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
     /* It ends by itself within `timeout`: it is given up only some seconds after that. */
     bool keeps_time;
+    /* Its connections are kept from one call to the next (core/line.h), and `connections` is a key
+     * of it: no more of its calls run at once.  NULL: it has none. */
+    const struct line_type *line;
     /* The query of endpoint_http.ask as a call that may block; may be NULL. */
     void (*ask)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
     /* Cleans up what a crash may have left half written; called at start and when the endpoint is

@@ -29,6 +29,13 @@ extern const char *const grammar_standards[]; /* may replace the keys of `extrac
 extern const struct option grammar_extract[]; /* sender, receiver, type, attributes */
 extern const struct option grammar_answer[];
 
+/* A key of endpoints that keep their connections (core/line.h); count: a text. */
+#define OPTION_CONNECTIONS(count)                                                                 \
+    OPTION("connections", OPT_INT,                                                                \
+           "connections of a node to it, and so deliveries at once, within the `concurrency` of " \
+           "its system",                                                                          \
+           .least = 1, .most = 1000, .fallback = (count))
+
 /* Groups that connectors include, so that a key has one name and one meaning everywhere. */
 extern const struct option grammar_senders[];   /* auth users idempotency: on HTTP */
 extern const struct option grammar_reply[];     /* reply wait */

@@ -164,7 +164,10 @@ const struct option grammar_login[] = {
 const struct option grammar_ssh[] = {
     OPTION("private_key", OPT_SECRET, "the private key, as text"),
     OPTION("passphrase", OPT_SECRET, "the passphrase of the private key"),
-    OPTION("host_key", OPT_TEXT, "the fingerprint of the server, as SHA256:TEXT"),
+    OPTION("host_key", OPT_TEXT,
+           "the fingerprint of the server's key, as SHA256:TEXT, or several; `any` trusts whoever "
+           "answers",
+           .flags = OPT_REQUIRED | OPT_OR_LIST),
     { 0 },
 };
 

@@ -59,15 +59,6 @@ static const struct option ftp_out[] = {
     { 0 },
 };
 
-static const struct option sftp_out[] = {
-    OPTION("url", OPT_URL, "the folder", .flags = OPT_REQUIRED, .words = OPTION_WORDS("sftp")),
-    OPTIONS(grammar_login),
-    OPTIONS(grammar_ssh),
-    OPTIONS(grammar_file_name),
-    OPTIONS(grammar_exists),
-    { 0 },
-};
-
 static const struct option mllp_out[] = {
     OPTION("address", OPT_ADDRESS, "where the receiver listens",
            .flags = OPT_REQUIRED | OPT_OUTGOING),
@@ -150,7 +141,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_GATEWAY, "s3", "objects in a bucket", s3_in),
 
     PLANNED(ROLE_ENDPOINT, "ftp", "files on an FTP server", ftp_out),
-    PLANNED(ROLE_ENDPOINT, "sftp", "files on an SFTP server", sftp_out),
     PLANNED(ROLE_ENDPOINT, "mllp", "HL7 messages over MLLP", mllp_out),
     PLANNED(ROLE_ENDPOINT, "sql", "a statement on a database", sql_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),

@@ -14,23 +14,24 @@
  * Invariants, under the lock
  *   (1) A leg is in exactly one place: in the memory of its queue (counted by `waiting`), in the
  *       list `sending` of its system with a slot (counted by `active`), or with the caller.
- *   (2) A slot is taken only while active < limit, and by a leg that blocks a sender only while
- *       blocking is below a quarter of the senders.  A new plan may lower the limit below `active`;
- *       then nothing begins until enough legs have ended.
- *   (3) A leg begins only when neither the governor nor its endpoint has a reason to hold it, with
- *       a token if the system has a rate, and through a closed breaker or as its only probe.
- *   (4) A leg that needs a row (needs_row) never begins without one.  This is checked at the offer
- *       and again when a waiting leg gets its slot, because the plan may have changed meanwhile.
- *   (5) The memory of a queue is bounded by memory_of() at the offer; dispatch_shed() parks what
- *       is too much later, when the receiver has become slow or is closed.
- *   (6) waiting_fast is the sum of `waiting` over the queues that are fast, made_fast that of
+ *   (2) A slot is taken only while active < limit, by a leg that blocks a sender only while
+ *       blocking is below a quarter of the senders, and by one to an endpoint with connections only
+ *       while one of these is free.  A new plan may lower a limit below what is active; then
+ * nothing begins until enough legs have ended. (3) A leg begins only when neither the governor nor
+ * its endpoint has a reason to hold it, with a token if the system has a rate, and through a closed
+ * breaker or as its only probe. (4) A leg that needs a row (needs_row) never begins without one.
+ * This is checked at the offer and again when a waiting leg gets its slot, because the plan may
+ * have changed meanwhile. (5) The memory of a queue is bounded by memory_of() at the offer;
+ * dispatch_shed() parks what is too much later, when the receiver has become slow or is closed. (6)
+ * waiting_fast is the sum of `waiting` over the queues that are fast, made_fast that of
  *       `waiting_made`.  The intake of this node waits for the second alone: legs claimed ahead are
  *       always there while a backlog drains, and must not keep new documents out.
  *
- * Why nothing waits for ever.  A waiting leg begins when a leg of its system ends or when the rate
- * limiter reports a token.  If neither can happen, because nothing of the system is being sent or
- * the queue is closed, dispatch_shed() parks the leg at the next round of the claimer.  A parked
- * leg is found by the claimer, which also queries the store once a second.
+ * Why nothing waits for ever.  A waiting leg begins when a leg of its system ends, or one that had
+ * a connection to its endpoint, or when the rate limiter reports a token.  If neither can happen,
+ * because nothing of the system is being sent or the queue is closed, dispatch_shed() parks the leg
+ * at the next round of the claimer.  A parked leg is found by the claimer, which also queries the
+ * store once a second.
  *
  * Crash.  Everything here is memory.  The task of every leg, waiting or sending, is a claimed row
  * of the store, so a crash at any point loses slots and positions and no delivery.  Breakers and
@@ -163,6 +164,12 @@ static void give_slot(struct send_queue *l, struct leg *p)
         l->system->sending = p->after;
 }
 
+/* 0: no limit. */
+static int64_t connections_of(const struct endpoint_live *e)
+{
+    return e->plan != NULL ? e->plan->connections : 0;
+}
+
 /* How many legs of this queue may begin beside those in progress; may be negative. */
 static int64_t free_slots(const struct dispatch *d, const struct send_queue *l)
 {
@@ -173,6 +180,11 @@ static int64_t free_slots(const struct dispatch *d, const struct send_queue *l)
         int64_t senders = d->calls.senders / SENDERS_PART - s->blocking;
 
         n = senders < n ? senders : n;
+    }
+    if (connections_of(l->endpoint) > 0) {
+        int64_t left = connections_of(l->endpoint) - l->endpoint->active;
+
+        n = left < n ? left : n;
     }
     return n;
 }
@@ -378,6 +390,19 @@ static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us
     }
 }
 
+/* The leg that ended had a connection, which legs of other systems may be waiting for. */
+static void begin_others(struct dispatch *d, const struct send_queue *ended, int64_t now_us,
+                         struct dispatch_next *ret)
+{
+    const struct endpoint_live *e = ended->endpoint;
+
+    if (connections_of(e) == 0)
+        return;
+    for (struct send_queue *l = d->queues; l != NULL && e->waiting > 0; l = l->next)
+        if (l->endpoint == e && l->system != ended->system && l->waiting > 0)
+            begin_more(d, l->system, now_us, ret);
+}
+
 /* Take out of memory the legs of this system or endpoint that may not begin, to be parked. */
 static struct leg *empty_closed(struct dispatch *d, const struct system_live *s,
                                 const struct endpoint_live *e, int64_t now_us)
@@ -403,6 +428,17 @@ static int64_t legs_ahead(const struct dispatch *d, const struct send_queue *l)
     if (!l->fast || d->waiting_fast >= AHEAD_ALL_MOST)
         return slots < AHEAD_SLOW_MOST ? slots : AHEAD_SLOW_MOST;
     return slots < AHEAD_MOST / AHEAD_SLOTS ? slots * AHEAD_SLOTS : AHEAD_MOST;
+}
+
+/* Other systems have legs in the store that a free connection may be for. */
+static bool others_stored(const struct dispatch *d, const struct send_queue *ended)
+{
+    if (connections_of(ended->endpoint) == 0)
+        return false;
+    for (const struct send_queue *l = d->queues; l != NULL; l = l->next)
+        if (l->endpoint == ended->endpoint && l->system != ended->system && l->stored)
+            return true;
+    return false;
 }
 
 static bool has_stored(const struct system_live *s)
@@ -532,8 +568,9 @@ bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
     if ((l->system->waiting > 0 || e->waiting > 0) && is_blocked(d, l, now))
         ret->park = empty_closed(d, l->system, e, now);
     begin_more(d, l->system, now, ret);
+    begin_others(d, l, now, ret);
     bool open = breaker_is_open(&e->breaker);
-    bool hungry = wants_more(d, l, probed && !open);
+    bool hungry = wants_more(d, l, probed && !open) || others_stored(d, l);
     struct breaker b = e->breaker;
     int64_t pause = e->pause_until_us > now ? e->pause_until_us : 0;
     bool strange = breaker_why(e) == HELD_ENDPOINT;
@@ -558,6 +595,7 @@ void dispatch_back(struct dispatch *d, struct leg *p, struct dispatch_next *ret)
         breaker_probe_lost(&l->endpoint->breaker);
     p->probe = false;
     begin_more(d, l->system, clock_wall_us(), ret);
+    begin_others(d, l, clock_wall_us(), ret);
     (void)pthread_mutex_unlock(&d->mutex);
 }
 

@@ -250,6 +250,8 @@ static bool plan_read_answers(struct plan_endpoint *e, const struct settings *s,
 static bool plan_read_rules(struct plan_endpoint *e, const struct settings *s, struct err *err)
 {
     return settings_duration(s, "timeout", &e->timeout_us, err) &&
+           (e->type == NULL || e->type->line == NULL ||
+            settings_int(s, "connections", &e->connections, err)) &&
            service_call_read_retry(s, &e->retry, &e->breaker, err) && plan_read_answers(e, s, err);
 }
 

@@ -83,6 +83,7 @@ struct plan_endpoint {
     void *self;                       /* NULL: broken */
     const struct plan_system *system; /* NULL: the document's receiver */
     int64_t timeout_us;               /* of one attempt: over all up to 1 MiB, of silence above */
+    int64_t connections;              /* how many calls run at once on a node; 0: no limit */
     struct retry_rule retry;
     struct breaker_rule breaker;
     enum plan_answers answers;

@@ -17,6 +17,7 @@ struct caging;
 struct calling;
 struct crew;
 struct keeping;
+struct lines;
 struct mishaps;
 struct ordering;
 struct limiter;
@@ -48,6 +49,7 @@ struct road {
     struct outbox hub_outbox; /* of the transfer thread, flushed after each of its rounds */
     struct pool *pool;
     struct crew *senders;
+    struct lines *lines;
     struct mishaps *mishaps;
     struct ways *ways;
     struct ordering *order;

@@ -49,6 +49,7 @@
 #include "engine/run/send.h"
 #include "engine/run/settling.h"
 #include "engine/run/slow.h"
+#include "engine/threads/lines.h"
 #include "store/govern/allot.h"
 #include "store/road/accept.h"
 #include "store/store.h"
@@ -295,6 +296,7 @@ void *claimer_main(void *road)
                 claimer_look(r);
                 claimer_allot(r);
                 dispatch_calm(r->dispatch);
+                lines_sweep(r->lines, clock_mono_us());
                 looked_us = clock_mono_us();
             }
             claimer_begin_due(r, &out);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/thread.h"
+#include "core/line.h"
 #include "engine/asking/calling.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"
@@ -23,6 +24,7 @@
 #include "engine/run/settling.h"
 #include "engine/run/work.h"
 #include "engine/threads/crew.h"
+#include "engine/threads/lines.h"
 #include "engine/threads/pool.h"
 #include "engine/transfer/tokens.h"
 #include "engine/transfer/transfer.h"
@@ -40,8 +42,24 @@ enum {
 
 /* ---- plans ---- */
 
+static void use_lines(struct road *r, const struct plan *plan)
+{
+    struct sha256 *keys = xcalloc(plan->endpoint_count + 1, sizeof *keys);
+    size_t count = 0;
+
+    for (size_t i = 0; i < plan->endpoint_count; i++) {
+        const struct plan_endpoint *e = &plan->endpoints[i];
+
+        if (e->self != NULL && e->type->line != NULL)
+            keys[count++] = *e->type->line->key(e->self);
+    }
+    lines_use(r->lines, keys, count);
+    free(keys);
+}
+
 void road_use(struct road *r, struct plan *plan)
 {
+    use_lines(r, plan);
     sender_recover(r, plan);
     struct plan *old = road_set_plan(r, plan);
 
@@ -152,6 +170,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->store = o->store;
     r->pool = o->pool;
     r->senders = o->senders;
+    r->lines = lines_new(o->egress);
     r->hub_outbox.road = r;
     init_sync(r);
     r->queue.end = &r->queue.first;
@@ -281,6 +300,7 @@ void road_stop(struct road *r)
     (void)pthread_mutex_unlock(&r->mutex);
     if (r->running)
         end_threads(r);
+    lines_stop(r->lines);
     transfer_stop(r->hub, 0);
     r->hub = NULL;
 }
@@ -311,6 +331,7 @@ void road_free(struct road *r)
     for (size_t i = 0; i < ROAD_PLANS_MOST; i++)
         plan_unref(r->older[i]);
     flight_stock_free(r->stock);
+    lines_unref(r->lines);
     free(r->allotted);
     free(r);
 }

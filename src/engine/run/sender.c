@@ -12,6 +12,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/road/state.h"
 #include "engine/threads/crew.h"
+#include "engine/threads/lines.h"
 #include "store/kernel/node.h"
 #include "store/payload/payload.h"
 #include "store/store.h"
@@ -30,7 +31,8 @@ struct outing {
     struct crew_call call;
     enum errand errand;
     struct road *road;
-    struct plan *plan; /* a reference: keeps the endpoint alive */
+    struct lines *lines; /* a reference, as the call may outlive the road */
+    struct plan *plan;   /* a reference: keeps the endpoint alive */
     const struct plan_endpoint *endpoint;
     struct leg *leg; /* NULL for a recovery */
     struct task task;
@@ -151,6 +153,7 @@ static void outing_free(struct outing *o)
     buf_done(&o->note);
     arena_done(&o->arena);
     plan_unref(o->plan);
+    lines_unref(o->lines);
     free(o);
 }
 
@@ -241,7 +244,9 @@ static struct outing *outing_new(struct road *r, struct plan *plan, const struct
 {
     struct outing *o = NEW(struct outing);
 
-    *o = (struct outing){ .call = { .call = { .stop = &r->stopping, .egress = r->options.egress },
+    *o = (struct outing){ .call = { .call = { .stop = &r->stopping,
+                                              .egress = r->options.egress,
+                                              .lines = lines_port(r->lines) },
                                     .patience_us =
                                         e->timeout_us + (e->type->keeps_time ? SPARE_US : 0),
                                     .run = outing_run,
@@ -250,6 +255,7 @@ static struct outing *outing_new(struct road *r, struct plan *plan, const struct
                                     .back = outing_back },
                           .errand = errand,
                           .road = r,
+                          .lines = lines_ref(r->lines),
                           .plan = plan_ref(plan),
                           .endpoint = e,
                           .note = BUF_INIT(NOTE_MOST),

@@ -80,6 +80,7 @@ static int64_t deadline_of(const struct crew *c, struct crew_call *call)
 static void crew_begin(struct crew *c, struct crew_call *call)
 {
     call->began_us = clock_mono_us();
+    call->call.until_us = call->whole ? call->began_us + call->patience_us : 0;
     atomic_store(&call->call.alive_us, call->began_us);
     call->next = c->running;
     c->running = call;

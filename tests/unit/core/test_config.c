@@ -169,7 +169,8 @@ TEST(config_takes_every_kind)
         "gateways: { g: { kind: file, path: ./in, after: delete } }",
         "gateways: { g: { kind: file, path: ./in, after: { move: ./done }, match: [a, b] } }",
         "gateways: { g: { kind: ftp, url: \"ftp://h/in\", user: u, password: secret:p } }",
-        "gateways: { g: { kind: sftp, url: \"sftp://h/in\", private_key: \"${file:k}\" } }",
+        "gateways: { g: { kind: sftp, url: \"sftp://h/in\", private_key: \"${file:k}\", host_key: "
+        "any } }",
         "gateways: { g: { kind: mllp, listen: \"127.0.0.1:0\", extract: hl7, reply: receiver } }",
         "gateways: { g: { kind: mllp, listen: \"${env:LISTEN}\" } }",
         "gateways: { g: { kind: sql, dsn: secret:d, query: \"select 1\", cursor: id } }",
@@ -177,7 +178,8 @@ TEST(config_takes_every_kind)
         "gateways: { g: { kind: http, reply: ack, extract: { sender: [ hl7, \"value:x\" ] } } }",
         "endpoints: { e: { kind: http, url: \"${env:URL}/in\", outcome: { 409: delivered } } }",
         "endpoints: { e: { kind: ftp, url: \"ftps://h/\", name: \"${date}-${id}\" } }",
-        "endpoints: { e: { kind: sftp, url: \"sftp://h/\", breaker: { failures: 3 } } }",
+        "endpoints: { e: { kind: sftp, url: \"sftp://u@h/\", password: secret:p, host_key: any, "
+        "exists: replace, connections: 1, breaker: { failures: 3 } } }",
         "endpoints: { e: { kind: smtp, url: \"smtp://h\", from: a@b, to: [c@d, e@f] } }",
         "endpoints: { e: { kind: mllp, address: \"h:2575\", outcome: { AE: retry } } }",
         "endpoints: { e: { kind: sql, dsn: secret:d, statement: \"insert\" } }",

@@ -28,6 +28,9 @@ static const char *said(const char *text, const char *file)
 }
 
 #define HTTP "types: {}\nendpoints:\n  e: { kind: http, url: "
+#define SFTP                                                                                 \
+    "types: {}\nendpoints:\n  e: { kind: sftp, url: \"sftp://u@far/\", password: secret:p, " \
+    "host_key: "
 
 TEST(config_safety_says_what_may_hurt)
 {
@@ -43,6 +46,9 @@ TEST(config_safety_says_what_may_hurt)
         { HTTP "https://far.example/ }", "" },
         { HTTP "https://far.example/, tls: { verify: false } }", "3: with `verify: false`" },
         { HTTP "https://far.example/, tls: { verify: true } }", "" },
+        { SFTP "any }", "3: with `host_key: any` whoever answers" },
+        { SFTP "[ any ] }", "3: with `host_key: any` whoever answers" },
+        { SFTP "\"SHA256:uNiVztksCsDhcc0u9e8BrrJXVGDVskgzbHYBKGdlXeI\" }", "" },
         { HTTP "http://far.example/ }", "" },
         { HTTP "http://far.example/, password: \"secret:p\", user: u }", "3: credentials go out" },
         { HTTP "http://127.0.0.1:8/, password: \"secret:p\", user: u }", "" },

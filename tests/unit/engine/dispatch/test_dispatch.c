@@ -729,6 +729,50 @@ TEST(what_has_priority_goes_first)
     field_free(f);
 }
 
+/* ---- connections ---- */
+
+/* An endpoint of two systems, with two connections of this node. */
+TEST(an_endpoint_has_no_more_sends_than_connections)
+{
+    static const char shared[] =
+        "systems: { hub: { limits: { concurrency: 8 } }, shop: { limits: { concurrency: 8 } } }\n"
+        "gateways: { in: { kind: http } }\n"
+        "endpoints: { one: { kind: http, url: \"http://x/\" }, two: { kind: http, url: "
+        "\"http://x/\" } }\n"
+        "routes:\n"
+        "  - { name: all, do: [ { deliver: [one, two] } ] }\n";
+    struct field *f = field_new();
+    struct plan *plan = plan_of(f->store, shared, 2);
+
+    CHECK(plan != NULL);
+    for (size_t i = 0; i < plan->endpoint_count; i++)
+        if (str_is(plan->endpoints[i].name, "one"))
+            plan->endpoints[i].connections = 2;
+    dispatch_use(f->dispatch, plan);
+    struct leg *a = leg(f, "hub", "one"), *b = leg(f, "shop", "one"), *c = leg(f, "hub", "one"),
+               *d = leg(f, "shop", "one");
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT && offer(f, d, NULL) == DISPATCH_WAIT);
+    CHECK(offer(f, leg(f, "hub", "two"), NULL) == DISPATCH_BEGIN); /* it has no such limit */
+    struct dispatch_next next = end(f, a, VERDICT_DELIVERED);
+
+    CHECK(next.begin == c && next.begin->next == NULL && next.park == NULL);
+    /* The connection goes to the other system, which has nothing of its own to wait for. */
+    next = end(f, c, VERDICT_DELIVERED);
+    CHECK(next.begin == d && next.begin->next == NULL && next.park == NULL);
+    CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    next = end(f, b, VERDICT_DELIVERED);
+    CHECK(count(next.begin) == 1);
+    /* With fewer of them in a new version, nothing begins until enough have ended. */
+    plan->endpoints[0].connections = plan->endpoints[1].connections = 1;
+    CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    next = end(f, d, VERDICT_DELIVERED);
+    CHECK(next.begin == NULL);
+    plan_unref(plan);
+    field_free(f);
+}
+
 int main(void)
 {
     return test_main();

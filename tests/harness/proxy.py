@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""A TCP proxy on a private port that loses what it is told to lose.
+
+    with Proxy(port) as p:
+        p.cut_after = 1000           a connection ends when its client has sent so many bytes
+        p.lose = lambda: seen()      asked before bytes of the server go on: true loses them and all that follow
+        p.slam = True                ... and then the connection is closed instead of left open
+        p.connections                how many were made
+"""
+import select
+import socket
+import threading
+
+PIECE = 65536
+
+
+class Proxy:
+    """One thread takes connections, one more serves each of them."""
+
+    def __init__(self, target, host="127.0.0.1"):
+        self.target = (host, target)
+        self.cut_after = self.lose = None
+        self.slam = False
+        self.connections = self.lost = 0
+        self.ending = False
+        self.open = set()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.threads = [threading.Thread(target=self.take, daemon=True)]
+        self.threads[0].start()
+
+    def take(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            thread = threading.Thread(target=self.serve, args=(client,), daemon=True)
+            self.threads.append(thread)
+            thread.start()
+
+    def serve(self, client):
+        try:
+            server = socket.create_connection(self.target)
+        except OSError:
+            client.close()
+            return
+        self.open |= {client, server}
+        try:
+            self.carry(client, server)
+        except OSError:
+            pass
+        finally:
+            self.open -= {client, server}
+            client.close()
+            server.close()
+
+    def carry(self, client, server):
+        sent, losing = 0, False
+        while not self.ending:
+            for ready in select.select([client, server], [], [], 0.2)[0]:
+                data = ready.recv(PIECE)
+                if not data:
+                    return
+                if ready is client:
+                    sent += len(data)
+                    if self.cut_after is not None and sent > self.cut_after:
+                        self.lost += 1
+                        return
+                    server.sendall(data)
+                    continue
+                if not losing and self.lose is not None and self.lose():
+                    losing = True
+                    self.lost += 1
+                    if self.slam:
+                        return
+                if not losing:
+                    client.sendall(data)
+
+    def close(self):
+        self.ending = True
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for thread in self.threads:
+            thread.join(10)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
