@@ -201,29 +201,32 @@ static bool drop_unclaimed(const struct pickup_run *r, const char *path, const c
     return !refused || r->port->note_seen(r->deposit, str_of(source), err);
 }
 
+static bool finish_unclaimed(struct pickup_run *r, const struct pickup_parcel *stored,
+                             struct err *err)
+{
+    struct pickup_entry now = { 0 };
+    char source[PICKUP_VERSION + PICKUP_PATH];
+
+    if (r->p->after == PICKUP_KEEP)
+        return r->port->note_seen(r->deposit, stored->source, err);
+    if (!r->src->stat(r->arg, stored->path, &now, err))
+        return pickup_go_on(r, stored->path, "It was taken. Remove it.", err);
+    if (strcmp(now.version, stored->version) != 0)
+        return true; /* another version is there by now: another document */
+    make_source(source, stored->version, stored->path);
+    return drop_unclaimed(r, stored->path, source, err);
+}
+
 static bool take_unclaimed(struct pickup_run *r, const struct pickup_item *item, struct err *err)
 {
     char source[PICKUP_VERSION + PICKUP_PATH];
     struct pickup_parcel parcel = { .path = item->path,
                                     .shown = item->path,
                                     .version = item->version };
-    struct pickup_entry e;
-    void *file = NULL;
-    bool same = true;
 
     make_source(source, item->version, item->path);
     parcel.source = str_of(source);
-    enum pickup_end end = pickup_store(r, &parcel, &e, &file, err);
-
-    if (end != PICKUP_STORED)
-        return end != PICKUP_FAILED;
-    bool ok = r->p->after == PICKUP_KEEP || r->src->same(file, e.version, &same, err);
-
-    r->src->close(file);
-    if (!ok || !same) /* another version is there by now: another document */
-        return ok;
-    return r->p->after == PICKUP_KEEP ? r->port->note_seen(r->deposit, parcel.source, err)
-                                      : drop_unclaimed(r, item->path, source, err);
+    return pickup_read(r, &parcel, err) != PICKUP_FAILED;
 }
 
 static bool take_all_unclaimed(struct pickup_run *r, struct err *err)
@@ -231,11 +234,12 @@ static bool take_all_unclaimed(struct pickup_run *r, struct err *err)
     struct pickup_item item;
     bool ok = true;
 
+    r->finish = finish_unclaimed;
     while (ok && !pickup_is_over(r) && pickup_queue_take(&r->p->queue, &item)) {
         ok = take_unclaimed(r, &item, err);
         free(item.path);
     }
-    return ok;
+    return pickup_settle_rest(r, ok, err);
 }
 
 /* ---- the poll ---- */

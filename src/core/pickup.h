@@ -17,6 +17,7 @@
  * after it is stored, and one that cannot be removed is noted in the ledger.
  *
  * A poll lists the folder, keeps the oldest files that are ripe, and takes those, oldest first.
+ * Small files that were read are held for a moment and stored together, with one commit.
  *
  * Bounded: a poll takes at most DEPOSIT_LOOK_MOST files, and memory does not grow with the folder
  * (PICKUP_QUEUE_MOST, SIGHTINGS_MOST, PICKUP_FOLDERS_MOST).
@@ -85,7 +86,7 @@ struct pickup_source {
     bool (*open)(void *arg, const char *path, struct pickup_entry *ret, void **ret_file,
                  struct err *err);
     bool (*read)(void *file, char *to, size_t room, size_t *ret_len, struct err *err); /* 0: end */
-    /* Whether the open file still has this version. */
+    /* Whether the open file still has this version, after it was read. */
     bool (*same)(void *file, const char *version, bool *ret, struct err *err);
     void (*close)(void *file);
 

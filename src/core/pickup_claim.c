@@ -20,91 +20,75 @@ enum {
     CLAIM_PATH = sizeof FOLDER_WORK + CLAIM_NAME
 };
 
-/* A claimed file, by the path it had. */
-struct claimed {
-    const char *claim; /* FOLDER_WORK/CLAIM */
-    const char *path;
-    char at[PICKUP_PATH];
-};
-
-static bool claimed_at(struct claimed *c, const char *claim, const char *path)
+/* Where a file is that was claimed. */
+static bool claimed_at(char ret[static PICKUP_PATH], const char *claim, const char *path)
 {
-    c->claim = claim;
-    c->path = path;
-    return snprintf(c->at, sizeof c->at, "%s/%s", claim, path) < (int)sizeof c->at;
+    return snprintf(ret, PICKUP_PATH, "%s/%s", claim, path) < PICKUP_PATH;
 }
 
 /* ---- back, or away ---- */
 
-static void drop_marker(const struct pickup_run *r, const struct claimed *c)
+static void drop_marker(const struct pickup_run *r, const char *at)
 {
     char marker[PICKUP_PATH];
     struct err err = { 0 };
 
-    if (pickup_marker(r, c->at, marker))
-        (void)r->src->remove(r->arg, marker, &err); /* what is left of it goes with the claim */
+    if (pickup_marker(r, at, marker))
+        (void)r->src->remove(r->arg, marker, &err); /* else the next poll meets it */
 }
 
 /* What cannot be put back stays in the work folder and is met there by the next poll. */
-static void put_back(const struct pickup_run *r, const struct claimed *c)
+static void put_back(const struct pickup_run *r, const char *at, const char *path)
 {
     char marker[PICKUP_PATH], old_marker[PICKUP_PATH];
     struct err err = { 0 };
 
-    if (r->src->rename(r->arg, c->at, c->path, &err) && pickup_marker(r, c->at, marker) &&
-        pickup_marker(r, c->path, old_marker))
+    if (r->src->rename(r->arg, at, path, &err) && pickup_marker(r, at, marker) &&
+        pickup_marker(r, path, old_marker))
         (void)r->src->rename(r->arg, marker, old_marker, &err);
 }
 
-/* The document is stored: removes its file, unless that was written to since. */
-static bool pickup_finish(const struct pickup_run *r, const struct claimed *c,
-                          const struct pickup_entry *e, struct str source, void *file,
-                          struct err *err)
+/* Removes the file, unless that was written to since. */
+static bool finish_claimed(struct pickup_run *r, const struct pickup_parcel *stored,
+                           struct err *err)
 {
-    bool same;
+    struct pickup_entry now = { 0 };
+    bool ok = r->src->stat(r->arg, stored->path, &now, err);
 
-    if (!r->src->same(file, e->version, &same, err))
-        return false;
-    if (!same) {
+    if (ok && strcmp(now.version, stored->version) != 0) {
         pickup_complain(
-            r, c->path, "it was changed after it had been taken",
+            r, stored->shown, "it was changed after it had been taken",
             "It is taken again as another document. Write under a name that ends in .part, "
             "and rename when it is whole.");
-        put_back(r, c);
+        put_back(r, stored->path, stored->shown);
         return true;
     }
-    bool ok = r->p->after == PICKUP_MOVE ? pickup_move_on(r, c->at, source, err)
-                                         : r->src->remove(r->arg, c->at, err);
-
+    ok = ok && (r->p->after == PICKUP_MOVE ? pickup_move_on(r, stored->path, stored->source, err)
+                                           : r->src->remove(r->arg, stored->path, err));
     if (!ok && err->sys == ENOENT) { /* another poll was faster */
         *err = (struct err){ 0 };
         ok = true;
     }
     if (ok)
-        drop_marker(r, c);
+        drop_marker(r, stored->path);
     return ok;
 }
 
-static bool take_claimed(struct pickup_run *r, const struct claimed *c, const char *version,
-                         struct err *err)
+static bool take_claimed(struct pickup_run *r, const char *claim, const char *path,
+                         const char *version, struct err *err)
 {
-    char source[CLAIM_NAME + PICKUP_PATH + 1];
-    struct pickup_parcel parcel = { .path = c->at, .shown = c->path, .version = version };
-    struct pickup_entry e;
-    void *file = NULL;
+    char source[CLAIM_NAME + PICKUP_PATH + 1], at[PICKUP_PATH];
+    struct pickup_parcel parcel = { .path = at, .shown = path, .version = version };
 
-    (void)snprintf(source, sizeof source, "%s\n%s", c->claim + sizeof FOLDER_WORK, c->path);
+    if (!claimed_at(at, claim, path))
+        return true; /* nothing can be there */
+    (void)snprintf(source, sizeof source, "%s\n%s", claim + sizeof FOLDER_WORK, path);
     parcel.source = str_of(source);
-    enum pickup_end end = pickup_store(r, &parcel, &e, &file, err);
+    enum pickup_end end = pickup_read(r, &parcel, err);
 
     if (end == PICKUP_UNFIT)
-        put_back(r, c);
-    if (end != PICKUP_STORED)
-        return end != PICKUP_FAILED;
-    bool ok = pickup_finish(r, c, &e, parcel.source, file, err);
-
-    r->src->close(file);
-    return ok;
+        put_back(r, at, path);
+    return end != PICKUP_FAILED;
 }
 
 /* ---- what was left ---- */
@@ -129,23 +113,22 @@ static bool found_marker(struct pickup_run *r, const char *path, struct pickup_e
     const struct left *left = arg;
     struct pickup_entry there = { 0 };
     struct err why = { 0 };
-    struct claimed c;
-    char name[PICKUP_PATH];
+    char name[PICKUP_PATH], at[PICKUP_PATH];
 
     if (!ends_in_marker(r, e->name) || !safe_name(e->name, &why))
         return true;
     (void)snprintf(name, sizeof name, "%.*s",
                    (int)(strlen(path) - strlen(left->claim) - 1 - r->p->marker.len),
                    path + strlen(left->claim) + 1);
-    if (!claimed_at(&c, left->claim, name) || r->src->stat(r->arg, c.at, &there, err))
+    if (!claimed_at(at, left->claim, name) || r->src->stat(r->arg, at, &there, err))
         return true;
     if (err->sys != ENOENT)
         return false;
     *err = (struct err){ 0 };
-    if (r->src->rename(r->arg, name, c.at, err))
+    if (r->src->rename(r->arg, name, at, err))
         return true;
     if (err->sys == ENOENT)
-        drop_marker(r, &c);
+        drop_marker(r, at);
     return pickup_go_on(r, name, "Its marker is in the work folder " FOLDER_WORK ".", err);
 }
 
@@ -189,11 +172,10 @@ static bool take_claim(struct pickup_run *r, const char *claim, struct err *err)
     }
     pickup_queue_sort(&left.queue);
     while (ok && !pickup_is_over(r) && pickup_queue_take(&left.queue, &item)) {
-        struct claimed c;
-
-        ok = !claimed_at(&c, claim, item.path) || take_claimed(r, &c, NULL, err);
+        ok = take_claimed(r, claim, item.path, NULL, err);
         free(item.path);
     }
+    ok = pickup_settle_rest(r, ok, err);
     if (ok)
         remove_claim(r, &folders);
     pickup_queue_done(&left.queue);
@@ -234,6 +216,7 @@ bool pickup_take_left(struct pickup_run *r, struct err *err)
     char names[LEFT_MOST][CLAIM_PATH];
     size_t count;
 
+    r->finish = finish_claimed;
     if (!list_left(r, names, &count, err))
         return false;
     for (size_t i = 0; i < count && !pickup_is_over(r); i++)
@@ -291,24 +274,23 @@ static bool make_claim_folders(const struct pickup_run *r, struct batch *b, cons
 static bool claim_file(const struct pickup_run *r, const char *claim, const char *path,
                        bool *ret_claimed, struct err *err)
 {
-    char marker[PICKUP_PATH], marker_at[PICKUP_PATH];
+    char at[PICKUP_PATH], marker[PICKUP_PATH], marker_at[PICKUP_PATH];
     static const char hint[] = "Give the node the right to rename it, or say `after: keep`.";
     bool marked = r->p->marker.len > 0;
-    struct claimed c;
 
     *ret_claimed = false;
-    if (!claimed_at(&c, claim, path) ||
-        (marked && (!pickup_marker(r, path, marker) || !pickup_marker(r, c.at, marker_at))))
+    if (!claimed_at(at, claim, path) ||
+        (marked && (!pickup_marker(r, path, marker) || !pickup_marker(r, at, marker_at))))
         return true; /* nothing can have that name */
     if (marked && !r->src->rename(r->arg, marker, marker_at, err))
         return pickup_go_on(r, path, hint, err);
-    if (r->src->rename(r->arg, path, c.at, err)) {
+    if (r->src->rename(r->arg, path, at, err)) {
         *ret_claimed = true;
         fault_point(FILE_CLAIMED);
         return true;
     }
     if (marked && err->sys == ENOENT)
-        drop_marker(r, &c);
+        drop_marker(r, at);
     else if (marked && err->kind == ERR_PERMANENT) {
         struct err again = { 0 };
 
@@ -357,21 +339,19 @@ static bool claim_some(struct pickup_run *r, struct batch *b, struct err *err)
  * that. */
 static bool take_batch(struct pickup_run *r, const struct batch *b, struct err *err)
 {
-    bool ripe = r->p->min_age_us > 0 && r->p->marker.len == 0;
+    bool ripe = r->p->min_age_us > 0 && r->p->marker.len == 0, ok = true;
 
-    for (size_t i = 0; i < b->count && !pickup_is_over(r); i++) {
-        struct claimed c;
-
-        if (claimed_at(&c, b->claim, b->items[i].path) &&
-            !take_claimed(r, &c, ripe ? b->items[i].version : NULL, err))
-            return false;
-    }
-    remove_claim(r, &b->folders);
-    return true;
+    for (size_t i = 0; ok && i < b->count && !pickup_is_over(r); i++)
+        ok = take_claimed(r, b->claim, b->items[i].path, ripe ? b->items[i].version : NULL, err);
+    ok = pickup_settle_rest(r, ok, err);
+    if (ok)
+        remove_claim(r, &b->folders);
+    return ok;
 }
 
 bool pickup_claim_all(struct pickup_run *r, struct err *err)
 {
+    r->finish = finish_claimed;
     for (;;) {
         AUTO(batch_done) struct batch b = { 0 };
 

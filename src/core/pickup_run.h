@@ -3,12 +3,33 @@
  *     pickup.c        which files are taken, in which order; files that are not claimed
  *     pickup_walk.c   a folder and its sub folders, entry by entry
  *     pickup_claim.c  work folders: claim, take, and what a crash left in them
- *     pickup_take.c   one file becomes a document
+ *     pickup_take.c   files become documents, several with one commit
  */
 #pragma once
 
 #include "core/deposit.h"
 #include "core/pickup.h"
+
+struct pickup_run;
+
+/* One file to store. */
+struct pickup_parcel {
+    const char *path;    /* where it is now */
+    const char *shown;   /* its path in the folder of the gateway */
+    struct str source;   /* identifies it for ever; with the digest it is the key */
+    const char *version; /* that it must have; NULL: any */
+};
+
+/* A file that was read, and is to be committed together with others. */
+struct pickup_held {
+    struct deposit *deposit;
+    char *path, *shown, *version, *key; /* key: begins with the source */
+    size_t source_len;
+};
+
+/* The document of the file is stored: what becomes of the file. */
+typedef bool pickup_finish(struct pickup_run *r, const struct pickup_parcel *stored,
+                           struct err *err);
 
 struct pickup_run {
     struct pickup *p;
@@ -17,9 +38,15 @@ struct pickup_run {
     const struct deposit_port *port;
     void *deposit; /* of the port */
     int64_t taken;
-    bool unripe;   /* a file only has to be seen once more */
-    bool crowded;  /* too many files wait to be remembered */
-    bool branched; /* there are too many sub folders */
+    bool unripe;    /* a file only has to be seen once more */
+    bool crowded;   /* too many files wait to be remembered */
+    bool branched;  /* there are too many sub folders */
+    int64_t listed; /* entries */
+
+    struct pickup_held held[DEPOSIT_COMMIT_MOST];
+    size_t held_count;
+    int64_t held_bytes, held_since_us; /* held_since_us: of the first one, monotonic */
+    pickup_finish *finish;
 };
 
 /* ---- pickup_take.c ---- */
@@ -42,25 +69,20 @@ bool pickup_marker(const struct pickup_run *r, const char *path, char ret[static
 bool pickup_move_on(const struct pickup_run *r, const char *path, struct str source,
                     struct err *err);
 
-/* One file to store. */
-struct pickup_parcel {
-    const char *path;    /* where it is now */
-    const char *shown;   /* its path in the folder of the gateway */
-    struct str source;   /* identifies it for ever; with the digest it is the key */
-    const char *version; /* that it must have; NULL: any */
-};
-
 enum pickup_end {
-    PICKUP_STORED,  /* stored; the file is still open */
+    PICKUP_READ,    /* read and held, or stored already */
     PICKUP_GONE,    /* somebody else took it, or it was reported now */
     PICKUP_UNFIT,   /* not one to take: put it back */
     PICKUP_CHANGED, /* it changed while it was read: read it again later */
     PICKUP_FAILED   /* nothing can be stored now: err says why */
 };
 
-/* *ret_file is for PICKUP_STORED, and for the caller to close. */
-enum pickup_end pickup_store(struct pickup_run *r, const struct pickup_parcel *parcel,
-                             struct pickup_entry *ret, void **ret_file, struct err *err);
+/* Reads one file.  It is held until enough are, for one commit. */
+enum pickup_end pickup_read(struct pickup_run *r, const struct pickup_parcel *parcel,
+                            struct err *err);
+/* After the last file: commits what is held, and finishes what was stored.  `ok` false: a failure
+ * is in *err already. */
+bool pickup_settle_rest(struct pickup_run *r, bool ok, struct err *err);
 
 /* ---- pickup_walk.c ---- */
 

@@ -1,9 +1,12 @@
-/* pickup_take.c - one file becomes a document. */
+/* pickup_take.c - files become documents, several with one commit. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/fault.h"
 #include "core/pickup_run.h"
@@ -11,14 +14,18 @@
 enum {
     KEY_MOST = PICKUP_PATH + PICKUP_VERSION + SHA256_TEXT,
     READ_PIECE = 64 << 10,
-    MOVED_ENDING = 17
+    MOVED_ENDING = 17,
+    /* Files wait for each other, up to this many bytes and this long. */
+    HELD_BYTES = 2 << 20,
+    HELD_US = 200 * CLOCK_MS,
+    LARGE = 1 << 20
 };
 
 static const char stays[] = "It stays where it is and is tried again at every look.";
 
 bool pickup_is_over(const struct pickup_run *r)
 {
-    return r->taken >= DEPOSIT_LOOK_MOST || r->port->stopping(r->deposit);
+    return r->taken + (int64_t)r->held_count >= DEPOSIT_LOOK_MOST || r->port->stopping(r->deposit);
 }
 
 void pickup_complain(const struct pickup_run *r, const char *path, const char *why,
@@ -108,17 +115,93 @@ static enum pickup_end pickup_refuse(const struct pickup_run *r, const char *pat
     return pickup_go_on(r, path, stays, err) ? PICKUP_GONE : PICKUP_FAILED;
 }
 
-/* The file is open; its size and version are those of `e`. */
-static enum pickup_end store_open(struct pickup_run *r, const struct pickup_parcel *parcel,
-                                  const struct pickup_entry *e, void *file, struct err *err)
+/* ---- many files, one commit ---- */
+
+static void hold_parcel(struct pickup_run *r, const struct pickup_parcel *parcel,
+                        const struct pickup_entry *e, struct deposit *d, const struct sha256 *sha)
 {
     AUTO(buf_done) struct buf key = BUF_INIT(KEY_MOST);
+    char digest[SHA256_TEXT];
+
+    buf_put(&key, parcel->source);
+    buf_printf(&key, "\n%s", digest_text(sha, digest));
+    struct pickup_held *h = &r->held[r->held_count++];
+
+    *h = (struct pickup_held){ .deposit = d,
+                               .path = xstrdup(parcel->path),
+                               .shown = xstrdup(parcel->shown),
+                               .version = xstrdup(e->version),
+                               .key = xstrndup(buf_view(&key)),
+                               .source_len = parcel->source.len };
+    r->held_bytes += e->size;
+    if (r->held_count == 1)
+        r->held_since_us = clock_mono_us();
+}
+
+static struct pickup_parcel parcel_of(const struct pickup_held *h)
+{
+    return (struct pickup_parcel){ .path = h->path,
+                                   .shown = h->shown,
+                                   .source = str_mem(h->key, h->source_len),
+                                   .version = h->version };
+}
+
+static void held_done(struct pickup_held *h)
+{
+    free(h->path);
+    free(h->shown);
+    free(h->version);
+    free(h->key);
+}
+
+/* Commits what is held, and finishes what was stored.  What is not finished, because that has
+ * failed, is met by the next poll, which finds its key. */
+static bool pickup_settle(struct pickup_run *r, struct err *err)
+{
+    struct deposit_commit list[DEPOSIT_COMMIT_MOST];
+    size_t count = r->held_count;
+    bool ok = true;
+
+    for (size_t i = 0; i < count; i++)
+        list[i] =
+            (struct deposit_commit){ .deposit = r->held[i].deposit, .key = str_of(r->held[i].key) };
+    r->held_count = 0;
+    r->held_bytes = 0;
+    if (count > 0)
+        r->port->commit_all(list, count);
+    for (size_t i = 0; i < count; i++) {
+        struct pickup_parcel parcel = parcel_of(&r->held[i]);
+
+        if (list[i].ok) {
+            fault_point(FILE_TAKEN);
+            r->taken++;
+            ok = ok && r->finish(r, &parcel, err);
+        } else if (ok && !pickup_go_on(r, parcel.shown, stays, &list[i].err)) {
+            *err = list[i].err;
+            ok = false;
+        }
+        held_done(&r->held[i]);
+    }
+    return ok;
+}
+
+bool pickup_settle_rest(struct pickup_run *r, bool ok, struct err *err)
+{
+    struct err second = { 0 };
+
+    return pickup_settle(r, ok ? err : &second) && ok;
+}
+
+/* ---- one file ---- */
+
+/* The file is open; its size and version are those of `e`. */
+static enum pickup_end read_open(struct pickup_run *r, const struct pickup_parcel *parcel,
+                                 const struct pickup_entry *e, void *file, struct err *err)
+{
     struct str name = str_of(last_name(parcel->shown));
-    char text[SHA256_TEXT];
-    bool same = false, repeated;
     struct deposit *d;
     struct sha256 sha;
-    struct id id;
+    bool same = false;
 
     if (!r->port->open(r->deposit, name, STR(""), &d, err))
         return pickup_refuse(r, parcel->shown, err);
@@ -131,30 +214,38 @@ static enum pickup_end store_open(struct pickup_run *r, const struct pickup_parc
         return PICKUP_CHANGED;
     }
     fault_point_on(FILE_READ, name);
-    buf_put(&key, parcel->source);
-    buf_printf(&key, "\n%s", digest_text(&sha, text));
-    if (!r->port->commit(d, buf_view(&key), &id, &repeated, err))
-        return pickup_refuse(r, parcel->shown, err);
-    fault_point(FILE_TAKEN);
-    r->taken++;
-    return PICKUP_STORED;
+    hold_parcel(r, parcel, e, d, &sha);
+    return PICKUP_READ;
 }
 
-enum pickup_end pickup_store(struct pickup_run *r, const struct pickup_parcel *parcel,
-                             struct pickup_entry *ret, void **ret_file, struct err *err)
+static bool is_held_long(const struct pickup_run *r)
 {
+    return r->held_count > 0 && clock_mono_us() - r->held_since_us > HELD_US;
+}
+
+enum pickup_end pickup_read(struct pickup_run *r, const struct pickup_parcel *parcel,
+                            struct err *err)
+{
+    struct pickup_entry e = { 0 };
     enum pickup_end end = PICKUP_UNFIT;
     void *file = NULL;
 
-    *ret = (struct pickup_entry){ 0 };
-    if (!r->src->open(r->arg, parcel->path, ret, &file, err))
+    if (is_held_long(r) && !pickup_settle(r, err))
+        return PICKUP_FAILED;
+    if (!r->src->open(r->arg, parcel->path, &e, &file, err))
         return pickup_refuse(r, parcel->shown, err);
-    if ((parcel->version == NULL || strcmp(parcel->version, ret->version) == 0) &&
-        pickup_is_fit(r, parcel->shown, ret) && file != NULL)
-        end = store_open(r, parcel, ret, file, err);
-    if (end == PICKUP_STORED)
-        *ret_file = file;
-    else if (file != NULL)
+    if ((parcel->version == NULL || strcmp(parcel->version, e.version) == 0) &&
+        pickup_is_fit(r, parcel->shown, &e) && file != NULL) {
+        /* Small ones do not wait until a large one is read. */
+        if (e.size > LARGE && !pickup_settle(r, err))
+            end = PICKUP_FAILED;
+        else
+            end = read_open(r, parcel, &e, file, err);
+    }
+    if (file != NULL)
         r->src->close(file);
+    if ((r->held_count == DEPOSIT_COMMIT_MOST || r->held_bytes >= HELD_BYTES) &&
+        !pickup_settle_rest(r, end != PICKUP_FAILED, err))
+        return PICKUP_FAILED;
     return end;
 }

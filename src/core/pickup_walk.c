@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "core/pickup_run.h"
 
-enum { FOLDERS_ROOM_LEAST = 16 };
+enum { FOLDERS_ROOM_LEAST = 16, ALIVE_EVERY = 256 /* entries */ };
 
 void pickup_folders_done(struct pickup_folders *f)
 {
@@ -63,7 +63,8 @@ static bool walk_one(struct pickup_run *r, const struct pickup_folder *at, int64
     while (ok && !pickup_is_over(r)) {
         struct pickup_entry e = { 0 };
 
-        ok = r->src->next(list, &e, &end, err);
+        ok = r->src->next(list, &e, &end, err) &&
+             (++r->listed % ALIVE_EVERY != 0 || r->port->alive(r->deposit, err));
         if (!ok || end)
             break;
         if (!join_path(at->path, e.name, path))

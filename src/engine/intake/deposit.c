@@ -158,15 +158,25 @@ static void deposit_on_committed(struct store_op *op)
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
-static void submit_and_wait(struct deposit *d)
+/* Queues the operation behind `*io_last`, or as the first one. */
+static void deposit_queue(struct deposit *d, struct store_op **io_first, struct store_op **io_last)
 {
     struct accept_op *o = &d->accept;
 
     o->op.done = deposit_on_committed;
+    o->op.next = NULL;
     o->received_us = clock_wall_us();
     o->claim_wanted =
         !o->is_spooled && d->owner->road != NULL && road_reserve(d->owner->road, o->size);
-    writers_submit_always(store_writers(d->owner->store), &o->op, &o->op, 1);
+    if (*io_last != NULL)
+        (*io_last)->next = &o->op;
+    else
+        *io_first = &o->op;
+    *io_last = &o->op;
+}
+
+static void deposit_wait(struct deposit *d)
+{
     (void)pthread_mutex_lock(&d->mutex);
     while (!d->is_done)
         (void)pthread_cond_wait(&d->changed, &d->mutex);
@@ -215,38 +225,77 @@ static void deposit_note_stored(const struct deposit *d)
                   kv_int("us", clock_mono_us() - d->began_us));
 }
 
+/* The operation is done: what became of it. */
+static void deposit_answer(struct deposit_commit *c)
+{
+    struct deposit *d = c->deposit;
+    const struct accept_op *o = &d->accept;
+
+    c->ok = o->op.ok && o->result != ACCEPT_KEY_DIFFERS;
+    if (c->ok) {
+        deposit_note_stored(d);
+        c->id = o->id;
+        c->repeated = o->result == ACCEPT_REPEATED;
+    } else if (o->op.ok) {
+        (void)err_set(&c->err, ERR_PERMANENT, 0, "its key was used for other bytes");
+    } else {
+        c->err = o->op.err;
+    }
+    /* Delete a large body without a document now; else it would stay until the next start. */
+    if (o->is_spooled && (o->op.ok ? o->result != ACCEPT_STORED : c->err.kind != ERR_UNCERTAIN))
+        upload_drop(d->owner->store, o->spooled);
+}
+
+/* All operations are queued at once, so they are one group of the writer, unless it has more to do
+ * than fits.  Nothing is under way when this returns: the poll may hang later, and be given up. */
+static void commit_all(struct deposit_commit *list, size_t count)
+{
+    struct depositor *owner = list[0].deposit->owner;
+    struct store_op *first = NULL, *last = NULL;
+    bool queued[DEPOSIT_COMMIT_MOST] = { 0 };
+    size_t n = 0;
+
+    require(count > 0 && count <= DEPOSIT_COMMIT_MOST);
+    for (size_t i = 0; i < count; i++) {
+        struct deposit *d = list[i].deposit;
+        struct accept_op *o = &d->accept;
+
+        list[i].ok = list[i].repeated = false;
+        list[i].err = (struct err){ 0 };
+        o->has_key = true;
+        o->key = deposit_key_digest(owner->word, list[i].key);
+        o->key_period_us = DEPOSIT_KEY_PERIOD_US;
+        queued[i] = call_own_begin(owner->call, &list[i].err) && finish_body(d, &list[i].err);
+        if (queued[i])
+            deposit_queue(d, &first, &last);
+        n += queued[i];
+    }
+    if (n > 0)
+        writers_submit_always(store_writers(owner->store), first, last, n);
+    for (size_t i = 0; i < count; i++) {
+        if (queued[i]) {
+            deposit_wait(list[i].deposit);
+            deposit_answer(&list[i]);
+        }
+        deposit_end(list[i].deposit);
+        list[i].deposit = NULL;
+    }
+    call_alive(owner->call);
+}
+
 static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *ret_repeated,
                    struct err *err)
 {
-    struct accept_op *o = &d->accept;
-    struct depositor *owner = d->owner;
+    struct deposit_commit c = { .deposit = d, .key = key };
 
-    o->has_key = true;
-    o->key = deposit_key_digest(owner->word, key);
-    o->key_period_us = DEPOSIT_KEY_PERIOD_US;
-    if (!call_own_begin(owner->call, err) || !finish_body(d, err)) {
-        deposit_end(d);
-        call_alive(owner->call);
-        return false;
-    }
-    submit_and_wait(d);
-    call_alive(owner->call);
-    bool ok = o->op.ok && o->result != ACCEPT_KEY_DIFFERS;
-
-    if (ok) {
-        deposit_note_stored(d);
-        *ret_id = o->id;
-        *ret_repeated = o->result == ACCEPT_REPEATED;
-    } else if (o->op.ok) {
-        (void)err_set(err, ERR_PERMANENT, 0, "its key was used for other bytes");
+    commit_all(&c, 1);
+    if (c.ok) {
+        *ret_id = c.id;
+        *ret_repeated = c.repeated;
     } else {
-        *err = o->op.err;
+        *err = c.err;
     }
-    /* Delete a large body without a document now; else it would stay until the next start. */
-    if (o->is_spooled && (o->op.ok ? o->result != ACCEPT_STORED : err->kind != ERR_UNCERTAIN))
-        upload_drop(owner->store, o->spooled);
-    deposit_end(d);
-    return ok;
+    return c.ok;
 }
 
 /* ---- the rest of the port ---- */
@@ -281,6 +330,15 @@ static bool stopping(void *arg)
     return call_is_given_up(o->call) || o->stopping(o->arg);
 }
 
+static bool alive(void *arg, struct err *err)
+{
+    const struct depositor *o = arg;
+    bool ok = call_own_begin(o->call, err) && o->hold(o->arg, err);
+
+    call_alive(o->call);
+    return ok;
+}
+
 static int64_t size_most(void *arg)
 {
     return ((const struct depositor *)arg)->size_most;
@@ -296,9 +354,11 @@ static void complain(void *arg, struct str name, const char *why, const char *hi
 const struct deposit_port deposit_port = { .open = open_deposit,
                                            .put = put,
                                            .commit = commit,
+                                           .commit_all = commit_all,
                                            .abandon = deposit_end,
                                            .seen = seen,
                                            .note_seen = note_seen,
                                            .stopping = stopping,
+                                           .alive = alive,
                                            .size_most = size_most,
                                            .complain = complain };

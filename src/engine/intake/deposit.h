@@ -1,8 +1,8 @@
 /* deposit.h - makes documents that a polling gateway found durable: implements core/deposit.h.
  *
  * Small bodies stay in memory, larger ones go through an upload (store/payload/payload.h).  A
- * commit waits for the writer.  When the road has room, the document is claimed at birth and goes
- * on at once, like one that came over HTTP.
+ * commit waits for the writer; those of several documents are queued together.  When the road has
+ * room, the document is claimed at birth and goes on at once, like one that came over HTTP.
  *
  * The key of a source is remembered for a week: long enough to recognise a source that a crash left
  * behind.

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/file.h"
 #include "store/govern/ledger.h"
 #include "store/payload/payload.h"
 #include "store_test.h"
@@ -115,6 +116,98 @@ TEST(a_source_is_stored_once)
     d.depositor.word = 2; /* and is its gateway's own */
     CHECK(deposit(&d, STR("order"), "claim a", &err) && !d.was_repeated);
     CHECK(deposit(&d, STR(""), "claim c", &err) && is_stored(&d, STR("")));
+    store_close(d.store);
+}
+
+/* A deposit that is not committed yet. */
+static struct deposit *begin(struct background *d, struct str bytes)
+{
+    struct deposit *open = NULL;
+    struct err err = { 0 };
+
+    if (!deposit_port.open(&d->depositor, STR("a.xml"), STR(""), &open, &err))
+        return NULL;
+    for (struct str rest = bytes; rest.len > 0; rest = str_from(rest, 60000))
+        if (!deposit_port.put(open, str_mem(rest.ptr, rest.len < 60000 ? rest.len : 60000), &err)) {
+            deposit_port.abandon(open);
+            return NULL;
+        }
+    return open;
+}
+
+TEST(many_sources_share_a_commit_in_their_order)
+{
+    struct home h = fresh_home();
+    struct deposit_commit list[DEPOSIT_COMMIT_MOST] = { 0 };
+    char keys[DEPOSIT_COMMIT_MOST][16];
+    struct background d;
+    uint64_t syncs;
+
+    CHECK(set_up(&d, &h, 1));
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < DEPOSIT_COMMIT_MOST; i++) {
+            (void)snprintf(keys[i], sizeof keys[i], "claim %zu", i);
+            list[i] = (struct deposit_commit){ .deposit = begin(&d, str_of(keys[i])),
+                                               .key = str_of(keys[i]) };
+            CHECK(list[i].deposit != NULL);
+        }
+        syncs = file_syncs();
+        deposit_port.commit_all(list, DEPOSIT_COMMIT_MOST);
+        syncs = file_syncs() - syncs;
+        for (size_t i = 0; i < DEPOSIT_COMMIT_MOST; i++) {
+            CHECK(list[i].ok && list[i].repeated == (round == 1) && list[i].deposit == NULL);
+            d.id = list[i].id;
+            CHECK(is_stored(&d, str_of(keys[i])));
+            CHECK(i == 0 || id_row(&list[i - 1].id) < id_row(&list[i].id));
+        }
+        CHECK(on_postgres() || syncs < DEPOSIT_COMMIT_MOST); /* one by one: two each */
+    }
+    CHECK(metric_value(&d.accepted) == DEPOSIT_COMMIT_MOST);
+    CHECK(metric_value(&d.repeated) == DEPOSIT_COMMIT_MOST);
+    CHECK(places(d.store).ready == DEPOSIT_COMMIT_MOST);
+    store_close(d.store);
+}
+
+TEST(each_source_of_a_commit_has_its_own_answer)
+{
+    struct home h = fresh_home();
+    size_t size = (2 << 20) + 5;
+    char *large = xcalloc(1, size);
+    struct background d;
+    struct err err;
+
+    CHECK(set_up(&d, &h, 1) && deposit(&d, STR("known"), "known", &err));
+    CHECK(deposit(&d, STR("other"), "used", &err));
+    struct deposit_commit list[] = {
+        { .deposit = begin(&d, STR("new")), .key = STR("new") },
+        { .deposit = begin(&d, STR("known")), .key = STR("known") },
+        { .deposit = begin(&d, STR("other bytes")), .key = STR("used") },
+        { .deposit = begin(&d, str_mem(large, size)), .key = STR("large") },
+        { .deposit = begin(&d, STR("new")), .key = STR("new") }, /* twice in one commit */
+        { .deposit = begin(&d, str_mem(large, size)), .key = STR("used") },
+    };
+
+    deposit_port.commit_all(list, sizeof list / sizeof list[0]);
+    CHECK(list[0].ok && !list[0].repeated && list[1].ok && list[1].repeated);
+    CHECK(!list[2].ok && list[2].err.kind == ERR_PERMANENT);
+    CHECK(list[3].ok && !list[3].repeated && list[4].ok && list[4].repeated);
+    CHECK(id_eq(&list[0].id, &list[4].id));
+    CHECK(!list[5].ok && list[5].err.kind == ERR_PERMANENT);
+    d.id = list[3].id;
+    CHECK(is_stored(&d, str_mem(large, size)) && places(d.store).ready == 4);
+    store_close(d.store);
+    free(large);
+}
+
+TEST(a_sign_of_life_renews_the_turn)
+{
+    struct home h = fresh_home();
+    struct background d;
+    struct err err = { 0 };
+
+    CHECK(set_up(&d, &h, 1) && deposit_port.alive(&d.depositor, &err) && d.holds == 1);
+    d.lost = true;
+    CHECK(!deposit_port.alive(&d.depositor, &err) && err.kind == ERR_TRANSIENT);
     store_close(d.store);
 }
 

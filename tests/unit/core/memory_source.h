@@ -55,7 +55,8 @@ struct memory {
     int64_t folders;   /* the same for empty sub folders */
     const char *alone; /* the name of the only entry of a listing, any bytes; NULL: no such */
     int64_t size_most;
-    bool stopping;
+    bool stopping, turn_lost;
+    int groups, turns; /* commits; how often the turn was kept */
     char complained[300], why[200];
 
     /* The n-th call of this kind fails so. */
@@ -470,6 +471,22 @@ static bool memory_commit(struct deposit *d, struct str key, struct id *ret_id, 
     return true;
 }
 
+static void memory_commit_all(struct deposit_commit *list, size_t count)
+{
+    list[0].deposit->memory->groups++;
+    for (size_t i = 0; i < count; i++)
+        list[i].ok = memory_commit(list[i].deposit, list[i].key, &list[i].id, &list[i].repeated,
+                                   &list[i].err);
+}
+
+static bool memory_alive(void *arg, struct err *err)
+{
+    struct memory *m = arg;
+
+    m->turns++;
+    return !m->turn_lost || err_set(err, ERR_TRANSIENT, 0, "another node took over");
+}
+
 static bool memory_seen(void *arg, struct str key, bool *ret, struct err *err)
 {
     const struct memory *m = arg;
@@ -513,10 +530,12 @@ static void memory_complain(void *arg, struct str name, const char *why, const c
 static const struct deposit_port memory_port = { .open = memory_open_deposit,
                                                  .put = memory_put_bytes,
                                                  .commit = memory_commit,
+                                                 .commit_all = memory_commit_all,
                                                  .abandon = memory_abandon,
                                                  .seen = memory_seen,
                                                  .note_seen = memory_note_seen,
                                                  .stopping = memory_stopping,
+                                                 .alive = memory_alive,
                                                  .size_most = memory_size_most,
                                                  .complain = memory_complain };
 

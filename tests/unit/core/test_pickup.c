@@ -61,6 +61,20 @@ static bool has_three(const struct memory *m)
            memory_stored(m, "three") == 1 && m->doc_count == 3;
 }
 
+static struct box box_with_marker(enum pickup_after after, bool claims, bool marker)
+{
+    struct box b = box_of(after, claims);
+
+    put_three(b.m);
+    if (!marker)
+        return b;
+    b.p.marker = STR(".ok");
+    memory_put(b.m, "a.ok", "", 1);
+    memory_put(b.m, "b.ok", "", 1);
+    memory_put(b.m, "c.ok", "", 1);
+    return b;
+}
+
 /* ---- order ---- */
 
 TEST(the_oldest_is_taken_first)
@@ -120,6 +134,58 @@ TEST(a_hundred_thousand_files_take_bounded_memory)
     CHECK(look(&b) == DEPOSIT_LOOK_MOST && b.m->lists == lists);
     CHECK(strcmp(b.m->docs[DEPOSIT_LOOK_MOST].name, "many 501") == 0);
     CHECK(b.m->commits == 2 * DEPOSIT_LOOK_MOST && b.m->repeats == 0 && b.m->complaints == 0);
+}
+
+TEST(small_files_share_commits)
+{
+    static const enum pickup_after afters[] = { PICKUP_DELETE, PICKUP_KEEP };
+
+    for (size_t a = 0; a < 2; a++) {
+        AUTO(box_done) struct box b = box_of(afters[a], true);
+        char path[32];
+
+        for (int i = 0; i < 200; i++) {
+            (void)snprintf(path, sizeof path, "file %03d", i);
+            memory_put(b.m, path, path, i);
+        }
+        CHECK(look(&b) == 200 && b.m->commits == 200 && b.m->groups <= 100);
+        for (size_t i = 0; i < 200; i++) { /* in their order */
+            (void)snprintf(path, sizeof path, "file %03d", (int)i);
+            CHECK(strcmp(b.m->docs[i].name, path) == 0);
+        }
+        CHECK(look(&b) == 0 && memory_count_files(b.m) == (a == 0 ? 0 : 200));
+    }
+}
+
+static void fail_second(struct memory *m)
+{
+    if (m->commits == 1 && m->fail_kind == ERR_NONE) {
+        m->fail_kind = ERR_TRANSIENT;
+        m->fail_nth = 1;
+        m->fail_call = CALL_REMOVE;
+    }
+}
+
+/* All three are stored with one commit; then the server is gone. */
+TEST(what_is_stored_and_not_removed_is_no_second_document)
+{
+    AUTO(box_done) struct box b = box_with_marker(PICKUP_DELETE, true, false);
+
+    b.m->at_commit = fail_second;
+    CHECK(look(&b) == -1 && b.m->commits == 3 && memory_count_files(b.m) == 3);
+    CHECK(look(&b) == 3 && b.m->repeats == 3 && has_three(b.m) && memory_count_files(b.m) == 0);
+}
+
+TEST(a_long_listing_keeps_the_turn)
+{
+    AUTO(box_done) struct box b = box_of(PICKUP_KEEP, true);
+
+    b.m->many = 100000;
+    CHECK(look(&b) == DEPOSIT_LOOK_MOST && b.m->turns >= 300);
+    b.m->turn_lost = true;
+    pickup_queue_done(&b.p.queue);
+    CHECK(look(&b) == -1 && strstr(b.err.text, "another node") != NULL);
+    CHECK(b.m->commits == DEPOSIT_LOOK_MOST);
 }
 
 static void stop_it(struct memory *m, enum memory_call call, const char *path)
@@ -301,20 +367,6 @@ static struct box box_with_folder(enum pickup_after after, bool claims)
     memory_put(b.m, "a", "one", 3);
     memory_put(b.m, "x/a", "two", 1);
     memory_put(b.m, "c", "three", 2);
-    return b;
-}
-
-static struct box box_with_marker(enum pickup_after after, bool claims, bool marker)
-{
-    struct box b = box_of(after, claims);
-
-    put_three(b.m);
-    if (!marker)
-        return b;
-    b.p.marker = STR(".ok");
-    memory_put(b.m, "a.ok", "", 1);
-    memory_put(b.m, "b.ok", "", 1);
-    memory_put(b.m, "c.ok", "", 1);
     return b;
 }
 

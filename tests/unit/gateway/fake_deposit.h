@@ -24,9 +24,9 @@ struct fake {
     const char *noted; /* files with names that begin so are in the ledger as well; NULL: none */
     int64_t size_most;
     bool stopping;
-    int stop_after; /* documents; 0: never */
+    int stop_after; /* documents that were begun; 0: never */
     enum err_kind open_fails, put_fails, commit_fails;
-    int commits, repeats, complaints, asked; /* asked: the ledger */
+    int begun, commits, repeats, complaints, asked; /* asked: the ledger */
     char complained[80], why[200];
     void (*at_put)(void *arg); /* in the middle of reading */
     void (*at_commit)(void *arg);
@@ -46,6 +46,8 @@ static bool fake_open(void *arg, struct str name, struct str ctype, struct depos
     (void)ctype;
     if (f->open_fails != ERR_NONE)
         return err_set(err, f->open_fails, 0, "the store has no room");
+    f->begun++;
+    f->stopping = f->stopping || (f->stop_after > 0 && f->begun >= f->stop_after);
     *ret = NEW(struct deposit);
     **ret = (struct deposit){ .fake = f, .bytes = BUF_INIT(64 << 20) };
     buf_put(&(*ret)->bytes, name);
@@ -84,11 +86,24 @@ static bool fake_commit(struct deposit *d, struct str key, struct id *ret_id, bo
         ok = publish_bytes(f->store, name, buf_view(&d->bytes), 0600, err);
     f->commits += ok && !*ret_repeated;
     f->repeats += ok && *ret_repeated;
-    f->stopping = f->stopping || (f->stop_after > 0 && f->commits >= f->stop_after);
     if (ok && f->at_commit != NULL)
         f->at_commit(f->arg);
     fake_abandon(d);
     return ok;
+}
+
+static void fake_commit_all(struct deposit_commit *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        list[i].ok =
+            fake_commit(list[i].deposit, list[i].key, &list[i].id, &list[i].repeated, &list[i].err);
+}
+
+static bool fake_alive(void *arg, struct err *err)
+{
+    (void)arg;
+    (void)err;
+    return true;
 }
 
 static bool fake_seen(void *arg, struct str key, bool *ret, struct err *err)
@@ -136,9 +151,11 @@ static void fake_complain(void *arg, struct str name, const char *why, const cha
 static const struct deposit_port fake_port = { .open = fake_open,
                                                .put = fake_put,
                                                .commit = fake_commit,
+                                               .commit_all = fake_commit_all,
                                                .abandon = fake_abandon,
                                                .seen = fake_seen,
                                                .note_seen = fake_note_seen,
                                                .stopping = fake_stopping,
+                                               .alive = fake_alive,
                                                .size_most = fake_size_most,
                                                .complain = fake_complain };
