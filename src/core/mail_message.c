@@ -258,7 +258,7 @@ static bool type_says(struct str type, const char *word)
 }
 
 /* A text without a character set would be taken for ASCII.  XML says it itself. */
-static void put_type(struct str type, struct buf *to)
+static void put_media_type(struct str type, struct buf *to)
 {
     buf_printf(to, "Content-Type: %.*s", STR_ARG(type));
     if (mail_type_is_text(type) && !type_says(type, "charset=") && !type_says(type, "xml"))
@@ -371,7 +371,7 @@ bool mail_head(const struct mail *m, struct buf *to, struct err *err)
         put_text_part(m, to);
         put_boundary(m, "", to);
     }
-    put_type(type, to);
+    put_media_type(type, to);
     put_disposition(mail_type_is_text(type) && !is_composed(m) ? "inline" : "attachment", m->name,
                     to);
     buf_puts(to, "\r\n");

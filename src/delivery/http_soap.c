@@ -20,8 +20,8 @@ const struct option http_soap_options[] = {
     { 0 },
 };
 
-static void refuse_header(const struct yaml_node *headers, const char *name,
-                          struct problem_list *problems)
+static void refuse_set_header(const struct yaml_node *headers, const char *name,
+                              struct problem_list *problems)
 {
     if (headers == NULL || headers->kind != YAML_MAP)
         return;
@@ -39,8 +39,8 @@ void http_soap_check(const struct yaml_node *map, struct problem_list *problems)
         return;
     if (method != NULL && !str_is(yaml_text(method), "POST"))
         problem_add(problems, method->place, "leave `method` out", "`soap` is sent with POST");
-    refuse_header(yaml_get(map, "headers"), "Content-Type", problems);
-    refuse_header(yaml_get(map, "headers"), "SOAPAction", problems);
+    refuse_set_header(yaml_get(map, "headers"), "Content-Type", problems);
+    refuse_set_header(yaml_get(map, "headers"), "SOAPAction", problems);
 }
 
 bool http_soap_read(const struct settings *s, const struct http_soap **ret, struct err *err)

@@ -93,7 +93,7 @@ static enum s3_answer_kind kind_of(struct str root)
 /* ---- elements ---- */
 
 /* Services may use a prefix for their name space. */
-static struct str local_name(const char *name)
+static struct str without_prefix(const char *name)
 {
     struct str head, rest = str_cut(str_of(name), ':', &head);
 
@@ -123,7 +123,7 @@ static void s3_begin_item(struct reading *r)
 static void on_start(void *user, const char *name, const char **attributes)
 {
     struct reading *r = user;
-    struct str local = local_name(name);
+    struct str local = without_prefix(name);
 
     (void)attributes;
     if (r->failed)
@@ -194,7 +194,7 @@ static void on_end(void *user, const char *name)
     if (r->failed)
         return;
     if (r->leaf_at > 0 && r->leaf_at == r->depth)
-        s3_end_leaf(r, local_name(name));
+        s3_end_leaf(r, without_prefix(name));
     r->leaf_at = 0;
     if (r->item_at == r->depth)
         r->item_at = 0;
