@@ -22,6 +22,7 @@ ORDER = [
     ["base"],
     ["core"],
     ["core/format", "core/s3"],
+    ["core/mllp"],
     ["service/script", "service/pgp"],
     ["service/schema"],
     ["router", "extract", "gateway", "service", "delivery", "cage"],

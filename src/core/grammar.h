@@ -37,18 +37,18 @@ extern const struct option grammar_answer[];
            .least = 1, .most = 1000, .fallback = (count))
 
 /* Groups that connectors include, so that a key has one name and one meaning everywhere. */
-extern const struct option grammar_senders[];   /* auth users idempotency: on HTTP */
-extern const struct option grammar_reply[];     /* reply wait */
-extern const struct option grammar_every[];     /* every: how often a gateway polls */
-extern const struct option grammar_files[];     /* match min_age after depth marker: pickup.h */
-extern const struct option grammar_mounted[];   /* mounted */
-extern const struct option grammar_silence[];   /* timeout */
-extern const struct option grammar_login[];     /* user password */
-extern const struct option grammar_ssh[];       /* private_key passphrase host_key */
-extern const struct option grammar_tls[];       /* tls */
-extern const struct option grammar_tls_keys[];  /* the keys of `tls` */
-extern const struct option grammar_s3[];        /* url region style access_key secret_key session_token */
-extern const struct option grammar_sql[];       /* dsn */
+extern const struct option grammar_senders[];  /* auth users idempotency: on HTTP */
+extern const struct option grammar_reply[];    /* reply wait */
+extern const struct option grammar_every[];    /* every: how often a gateway polls */
+extern const struct option grammar_files[];    /* match min_age after depth marker: pickup.h */
+extern const struct option grammar_mounted[];  /* mounted */
+extern const struct option grammar_silence[];  /* timeout */
+extern const struct option grammar_login[];    /* user password */
+extern const struct option grammar_ssh[];      /* private_key passphrase host_key */
+extern const struct option grammar_tls[];      /* tls */
+extern const struct option grammar_tls_keys[]; /* the keys of `tls` */
+extern const struct option grammar_s3[];  /* url region style access_key secret_key session_token */
+extern const struct option grammar_sql[]; /* dsn */
 extern const struct option grammar_headers[];   /* headers */
 extern const struct option grammar_file_name[]; /* name */
 extern const struct option grammar_exists[];    /* exists: of endpoints that write files */

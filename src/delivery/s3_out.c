@@ -110,7 +110,7 @@ static bool is_unknown_condition(const struct s3_object *o)
            (o->exchange.answer.status == 501 || str_is(o->code, "NotImplemented"));
 }
 
-static bool is_taken(const struct s3_object *o)
+static bool meets_another(const struct s3_object *o)
 {
     return o->exchange.answer.reach == HTTP_OUT_ANSWERED &&
            (o->exchange.answer.status == 412 || str_is(o->code, "PreconditionFailed"));
@@ -137,7 +137,7 @@ static bool try_object(struct s3_out *self, struct s3_object *o, struct verdict 
         return true;
     }
     s3_object_judge(o, true, v);
-    if (only_if_none && is_taken(o)) {
+    if (only_if_none && meets_another(o)) {
         atomic_store(&self->condition, CONDITION_KNOWN);
         s3_meet(o, v);
     } else if (only_if_none && is_unknown_condition(o)) {

@@ -324,7 +324,7 @@ static enum verdict_kind kind_of_code(const struct smtp_out *self, int64_t code)
 
 /* The server has judged the mail, or the part of it that it was told.  False: it is of no use to go
  * on to the next recipient. */
-static bool judge_code(struct letter *l, struct mail_recipient *r)
+static bool judge_reply(struct letter *l, struct mail_recipient *r)
 {
     enum verdict_kind kind = kind_of_code(l->self, l->code);
 
@@ -391,7 +391,7 @@ static bool smtp_out_judge(struct letter *l, struct mail_recipient *r, CURLcode 
         if (rc == CURLE_OK && !told)
             l->code = 250;
         fault_point(MAIL_ANSWERED);
-        return judge_code(l, r);
+        return judge_reply(l, r);
     }
     (void)curl_line_why(&l->line, rc, why);
     return l->line.ended ? judge_doubt(l, r, why) : judge_failure(l, rc, why);

@@ -4,7 +4,7 @@
  *
  * A frame is a document.  The messages of a connection come one by one: the next frame is read when
  * the acknowledgement of the last one is out, and that follows the commit.  What a message is, and
- * how it is acknowledged: core/format/hl7_ack.h.
+ * how it is acknowledged: core/mllp/hl7_ack.h.
  *
  *     stored, or known already                          AA CA
  *     paused, full, too fast, the store out of reach    AE CE    the same message may come again
@@ -28,9 +28,9 @@
 #include "base/require.h"
 #include "core/config.h"
 #include "core/connector.h"
-#include "core/format/hl7_ack.h"
-#include "core/format/hl7_head.h"
-#include "core/format/mllp.h"
+#include "core/mllp/hl7_ack.h"
+#include "core/mllp/hl7_head.h"
+#include "core/mllp/mllp.h"
 #include "core/grammar.h"
 #include "core/problem.h"
 

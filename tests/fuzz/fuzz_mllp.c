@@ -4,9 +4,9 @@
 
 #include "base/auto.h"
 #include "base/require.h"
-#include "core/format/hl7_ack.h"
-#include "core/format/hl7_head.h"
-#include "core/format/mllp.h"
+#include "core/mllp/hl7_ack.h"
+#include "core/mllp/hl7_head.h"
+#include "core/mllp/mllp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

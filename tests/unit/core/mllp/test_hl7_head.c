@@ -1,4 +1,4 @@
-#include "core/format/hl7_head.h"
+#include "core/mllp/hl7_head.h"
 
 #include "base/auto.h"
 #include "test.h"

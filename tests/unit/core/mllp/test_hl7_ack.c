@@ -1,8 +1,8 @@
-#include "core/format/hl7_ack.h"
+#include "core/mllp/hl7_ack.h"
 
 #include "base/auto.h"
 #include "base/clock.h"
-#include "core/format/hl7_head.h"
+#include "core/mllp/hl7_head.h"
 #include "test.h"
 
 #define AT_US (INT64_C(1794988800) * CLOCK_S) /* 2026-11-18 08:00:00 UTC */

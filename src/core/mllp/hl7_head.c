@@ -1,4 +1,4 @@
-#include "core/format/hl7_head.h"
+#include "core/mllp/hl7_head.h"
 
 static const char msh_tag[] = "MSH";
 

@@ -1,9 +1,9 @@
-#include "core/format/hl7_ack.h"
+#include "core/mllp/hl7_ack.h"
 
 #include "base/clock.h"
 #include "base/require.h"
 #include "core/civil.h"
-#include "core/format/hl7_head.h"
+#include "core/mllp/hl7_head.h"
 
 /* Fields of MSH. */
 enum {

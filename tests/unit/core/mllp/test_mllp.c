@@ -1,4 +1,4 @@
-#include "core/format/mllp.h"
+#include "core/mllp/mllp.h"
 
 #include "base/auto.h"
 #include "test.h"
