@@ -103,8 +103,8 @@ const struct option grammar_senders[] = {
 const struct option grammar_reply[] = {
     OPTION("reply", OPT_WORD,
            "what the sender is answered; `receiver` waits for the receiver's own answer",
-           .words = OPTION_WORDS("ack", "soap", "receiver"),
-           .planned = OPTION_WORDS("receiver"), .fallback = "ack"),
+           .words = OPTION_WORDS("ack", "soap", "receiver"), .planned = OPTION_WORDS("receiver"),
+           .fallback = "ack"),
     OPTION("wait", OPT_DURATION, "how long `reply: receiver` waits before it answers 504",
            .flags = OPT_PLANNED, .least = 1, .fallback = "30s"),
     { 0 },
