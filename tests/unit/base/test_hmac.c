@@ -29,7 +29,7 @@ TEST(hmac_is_that_of_the_standard)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (size_t cut = 0; cut <= cases[i].bytes.len; cut++)
-            for (int kind = HMAC_SHA256; kind <= HMAC_SHA512; kind++) {
+            for (enum hmac_kind kind = HMAC_SHA256; kind <= HMAC_SHA512; kind++) {
                 struct hmac h = hmac_start(kind, cases[i].key);
                 char text[2 * HMAC_MOST + 1] = "";
 

@@ -81,7 +81,7 @@ TEST(soap_documents_are_not_too_deep)
 
 TEST(soap_envelopes_hold_documents)
 {
-    for (int v = SOAP_1_1; v <= SOAP_1_2; v++) {
+    for (enum soap_version v = SOAP_1_1; v <= SOAP_1_2; v++) {
         AUTO(buf_done) struct buf b = BUF_INIT(4096);
         struct soap_document d;
         struct soap_fault fault;
@@ -90,7 +90,7 @@ TEST(soap_envelopes_hold_documents)
         buf_put(&b, soap_before(v));
         buf_put(&b, STR("<a xmlns=\"urn:x\">1</a>"));
         buf_put(&b, soap_after(v));
-        CHECK(soap_look(buf_view(&b), true, &d, &err) && d.envelope == (enum soap_version)v);
+        CHECK(soap_look(buf_view(&b), true, &d, &err) && d.envelope == v);
         CHECK(soap_read(buf_view(&b), &fault) == SOAP_ANSWER);
     }
 }
@@ -186,17 +186,17 @@ TEST(soap_texts_have_a_limit)
 
 TEST(soap_writes_faults_that_it_reads)
 {
-    for (int v = SOAP_1_1; v <= SOAP_1_2; v++)
-        for (int side = SOAP_SENDER; side <= SOAP_RECEIVER; side++) {
+    for (enum soap_version v = SOAP_1_1; v <= SOAP_1_2; v++)
+        for (enum soap_side side = SOAP_SENDER; side <= SOAP_RECEIVER; side++) {
             AUTO(buf_done) struct buf b = BUF_INIT(4096);
             struct soap_fault f;
             struct soap_document d;
             struct err err = { 0 };
 
             soap_put_fault(&b, v, side, "too_large", "Not <more> & \"less\".");
-            CHECK(soap_look(buf_view(&b), true, &d, &err) && d.envelope == (enum soap_version)v);
+            CHECK(soap_look(buf_view(&b), true, &d, &err) && d.envelope == v);
             CHECK(soap_read(buf_view(&b), &f) == SOAP_FAULT);
-            CHECK(f.side == (enum soap_side)side);
+            CHECK(f.side == side);
             CHECK(strcmp(f.reason, "Not <more> & \"less\".") == 0);
             CHECK(memmem(b.ptr, b.len, "code=\"too_large\"", 16) != NULL);
         }
