@@ -133,7 +133,8 @@ static bool sends_credentials(const struct yaml_node *map)
 {
     const struct yaml_node *headers = yaml_get(map, "headers");
 
-    if (yaml_get(map, "password") != NULL || yaml_get(map, "secret_key") != NULL)
+    if (yaml_get(map, "password") != NULL || yaml_get(map, "secret_key") != NULL ||
+        yaml_get(map, "oauth2") != NULL)
         return true;
     if (headers != NULL && headers->kind == YAML_MAP)
         for (const struct yaml_node *h = headers->first; h != NULL; h = h->next)

@@ -52,6 +52,11 @@ TEST(config_safety_says_what_may_hurt)
         { HTTP "http://far.example/ }", "" },
         { HTTP "http://far.example/, password: \"secret:p\", user: u }", "3: credentials go out" },
         { HTTP "http://127.0.0.1:8/, password: \"secret:p\", user: u }", "" },
+        { HTTP "http://far.example/, oauth2: { token_url: \"https://id.example/t\", client_id: a, "
+               "client_secret: \"secret:p\" } }",
+          "3: credentials go out" },
+        { HTTP "https://far.example/, sign: { header: X-A, secret: [\"secret:p\", hunter2] } }",
+          "3: `secret` is written" },
         { HTTP "http://far.example/, headers: { authorization: \"Bearer ${secret:t}\" } }",
           "3: credentials go out" },
         { HTTP "http://far.example/, headers: { X-Own: \"${secret:t}\" } }",
