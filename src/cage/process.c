@@ -30,6 +30,7 @@ enum {
     START_US = 60 * CLOCK_S, /* a start takes milliseconds, and much longer on a busy machine */
     LOOKS = 8,               /* how often the time of a document is looked at ... */
     LOOKS_SUSPECTED = 64,    /* ... of a step whose last document did not end */
+    BUSY_TIMES = 10,         /* on a busy machine a document's time may last so much longer */
     STOP_LOOK_US = 200 * CLOCK_MS, /* how often it is asked whether to stop */
     LARGE_SHARES = 64              /* of time, that a document has on average at most: 1 GiB */
 };
@@ -395,9 +396,11 @@ static int64_t watch_look(struct stopwatch *w, struct process *p, const struct t
         lower_slow(p, cpu, time_us);
     if (used < time_us)
         return look < time_us - used ? look : time_us - used;
-    if (cpu >= time_us || used >= 2 * time_us)
+    int64_t most_us = (p->has_clock ? BUSY_TIMES : 2) * time_us;
+
+    if (cpu >= time_us || used >= most_us)
         return 0;
-    return look < 2 * time_us - used ? look : 2 * time_us - used;
+    return look < most_us - used ? look : most_us - used;
 }
 
 /* ---- the conversation ---- */
