@@ -70,7 +70,7 @@ LINES = [
      ("drop:", "endpoint `drop` needs `path`", "`path`: the folder"),
      ('"${sendr}', "no document has the word `sendr`", "did you mean `sender`?")),
     ("  empty:",
-     ("empty:", "endpoint `empty` needs `kind`", "allowed: http, file; planned: ftp")),
+     ("empty:", "endpoint `empty` needs `kind`", "allowed: http, file, mllp; planned: ftp")),
     ("routes:",),
     ("  - name: one",),
     ("    when: { sender: acme, receiver: hub }",),
