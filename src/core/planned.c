@@ -59,13 +59,6 @@ static const struct option ftp_out[] = {
     { 0 },
 };
 
-static const struct option mllp_out[] = {
-    OPTION("address", OPT_ADDRESS, "where the receiver listens",
-           .flags = OPT_REQUIRED | OPT_OUTGOING),
-    OPTION("tls", OPT_MAP, "use TLS", .keys = grammar_tls_keys),
-    { 0 },
-};
-
 static const struct option sql_out[] = {
     OPTIONS(grammar_sql),
     OPTION("statement", OPT_TEXT,
@@ -141,7 +134,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_GATEWAY, "s3", "objects in a bucket", s3_in),
 
     PLANNED(ROLE_ENDPOINT, "ftp", "files on an FTP server", ftp_out),
-    PLANNED(ROLE_ENDPOINT, "mllp", "HL7 messages over MLLP", mllp_out),
     PLANNED(ROLE_ENDPOINT, "sql", "a statement on a database", sql_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 

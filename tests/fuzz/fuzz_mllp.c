@@ -6,6 +6,7 @@
 #include "base/require.h"
 #include "core/mllp/hl7_ack.h"
 #include "core/mllp/hl7_head.h"
+#include "core/mllp/hl7_reply.h"
 #include "core/mllp/mllp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -32,6 +33,12 @@ static void check_ack(const struct edi_segment *msh, struct str ack, const char 
     require(str_is(hl7_field(&first, 10), "CONTROL"));
     require(str_is(hl7_field(&second, 1), code));
     require(str_eq(hl7_field(&second, 2), buf_view(&theirs)));
+    struct hl7_reply reply;
+
+    hl7_reply_read(ack, buf_view(&theirs), &reply);
+    require(reply.kind <= HL7_REPLY_REJECTED && str_is(reply.code, code));
+    hl7_reply_read(ack, STR("another\r"), &reply);
+    require(reply.kind == HL7_REPLY_OTHER);
 }
 
 static void acknowledge(const struct hl7_head *h, struct buf *ret)

@@ -147,7 +147,7 @@ TEST(walk_values)
           "a `${` is not closed", NULL },
         { "endpoints: { e: { kind: file, path: o, name: \"${}\" } }", 1, 46, "names nothing",
           NULL },
-        { "endpoints: { e: { kind: mllp, address: \"h:0\" } }", 1, 40, "a port from 1", NULL },
+        { "endpoints: { e: { kind: mllp, address: \"[::1]:0\" } }", 1, 40, "a port from 1", NULL },
         { "endpoints: { e: { kind: http, url: \"http://x\", outcome: { 42: retry } } }", 1, 59,
           "`42` is not an HTTP status", NULL },
         { "endpoints: { e: { kind: http, url: \"http://x\", outcome: { 409: ok } } }", 1, 64,
