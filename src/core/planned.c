@@ -49,16 +49,6 @@ static const struct option s3_in[] = {
 
 /* ---- endpoints ---- */
 
-static const struct option ftp_out[] = {
-    OPTION("url", OPT_URL, "the folder", .flags = OPT_REQUIRED,
-           .words = OPTION_WORDS("ftp", "ftps")),
-    OPTIONS(grammar_login),
-    OPTIONS(grammar_file_name),
-    OPTIONS(grammar_exists),
-    OPTIONS(grammar_tls),
-    { 0 },
-};
-
 static const struct option sql_out[] = {
     OPTIONS(grammar_sql),
     OPTION("statement", OPT_TEXT,
@@ -133,7 +123,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_GATEWAY, "sql", "rows of a database", sql_in),
     PLANNED(ROLE_GATEWAY, "s3", "objects in a bucket", s3_in),
 
-    PLANNED(ROLE_ENDPOINT, "ftp", "files on an FTP server", ftp_out),
     PLANNED(ROLE_ENDPOINT, "sql", "a statement on a database", sql_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 

@@ -10,7 +10,13 @@
 #include "base/network.h"
 #include "core/config.h"
 
-enum { KEEPALIVE_S = 30, LATE_US = 50 * CLOCK_MS };
+enum {
+    KEEPALIVE_S = 30,
+    LATE_US = 50 * CLOCK_MS,
+    ANSWER_MOST = 300,   /* of an answer, in a message */
+    ANSWER_LINES = 1000, /* to a request */
+    GOOD_BYE = 221,      /* the answer to QUIT, which libcurl says after a failure, too */
+};
 
 /* ---- options ---- */
 
@@ -38,6 +44,8 @@ static bool curl_line_read_url(const struct settings *s, struct curl_line_option
 {
     if (!settings_text(s, "url", &o->url, err))
         return false;
+    if (o->url.len == 0)
+        return err_set(err, ERR_CONFIG, 0, "`url` is missing");
     CURLU *u = curl_url();
 
     if (u == NULL || curl_url_set(u, CURLUPART_URL, o->url.ptr, 0) != CURLUE_OK) {
@@ -67,9 +75,11 @@ bool curl_line_read(const struct settings *s, const char *protocols, struct curl
         !settings_text(s, "user", &o->user, err) ||
         !settings_text(s, "password", &o->password, err))
         return false;
-    if (!settings_path(&tls, "ca", &o->ca, err) || !settings_path(&tls, "cert", &o->cert, err) ||
-        !settings_path(&tls, "key", &o->key, err) ||
-        !settings_bool(&tls, "verify", &o->verify, err))
+    /* A word in place of the map has no keys. */
+    if (tls.node != NULL && tls.node->kind == YAML_MAP &&
+        (!settings_path(&tls, "ca", &o->ca, err) || !settings_path(&tls, "cert", &o->cert, err) ||
+         !settings_path(&tls, "key", &o->key, err) ||
+         !settings_bool(&tls, "verify", &o->verify, err)))
         return err_context(err, "`tls`");
     if (o->key.len == 0)
         o->key = o->cert; /* one file may hold both */
@@ -111,7 +121,7 @@ static const char *curl_line_bars(const struct curl_line *c, const struct sockad
 {
     if (call_is_given_up(c->call)) /* egress may be gone with whoever gave it up */
         return "it was given up, because it hung";
-    if (c->options->plain && !is_loopback(to))
+    if (c->options->plain && !c->options->anywhere && !is_loopback(to))
         return "its name is that of this machine and leads elsewhere; give its real name, or `tls`";
     if (c->call == NULL)
         return NULL;
@@ -144,10 +154,49 @@ static int curl_line_on_ready(void *arg, char *ip, char *local_ip, int port, int
     return c->began ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
-void curl_line_alive(struct curl_line *c)
+static void curl_line_alive(struct curl_line *c)
 {
     c->alive_us = clock_mono_us();
     call_alive(c->call);
+}
+
+void curl_line_forget(struct curl_line *c)
+{
+    c->code = 0;
+    c->lines = 0;
+}
+
+static bool is_answer(struct str line, uint64_t *ret_code)
+{
+    return line.len >= 3 && str_to_u64(str_mem(line.ptr, 3), ret_code) && *ret_code != GOOD_BYE &&
+           (line.len == 3 || line.ptr[3] == ' ' || line.ptr[3] == '-');
+}
+
+/* One line: "250-SIZE 1000", "250 ok".  Lines of one answer are put together. */
+static size_t curl_line_on_line(char *bytes, size_t size, size_t count, void *arg)
+{
+    struct str line = str_mem(bytes, size * count), text;
+    struct curl_line *c = arg;
+    uint64_t code;
+
+    while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
+        line.len--;
+    curl_line_alive(c);
+    if (++c->lines > ANSWER_LINES)
+        return 0;
+    if (!is_answer(line, &code))
+        return size * count;
+    if (c->whole)
+        buf_clear(&c->answer);
+    text = str_trim(str_from(line, 4));
+    if (c->answer.len > 0 && c->answer.len < ANSWER_MOST && text.len > 0)
+        buf_putc(&c->answer, ' ');
+    buf_put(&c->answer, str_first(text, ANSWER_MOST - c->answer.len));
+    c->whole = line.len == 3 || line.ptr[3] == ' ';
+    c->code = c->whole ? (int64_t)code : 0;
+    if (c->whole && c->answered != NULL)
+        c->answered(c->arg, c->code);
+    return size * count;
 }
 
 /* At least once a second.  libcurl keeps the time, too, and then says good-bye and waits for an
@@ -245,7 +294,9 @@ static bool curl_line_set_calls(struct curl_line *c)
            curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, curl_line_on_ready) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_PREREQDATA, c) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_XFERINFOFUNCTION, curl_line_on_progress) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_XFERINFODATA, c) == CURLE_OK;
+           curl_easy_setopt(e, CURLOPT_XFERINFODATA, c) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, curl_line_on_line) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_HEADERDATA, c) == CURLE_OK;
 }
 
 bool curl_line_open(struct curl_line *c, const struct curl_line_options *options, struct call *call,
@@ -253,6 +304,7 @@ bool curl_line_open(struct curl_line *c, const struct curl_line_options *options
 {
     c->options = options;
     c->call = call;
+    c->answer = (struct buf)BUF_INIT(ANSWER_MOST);
     c->until_us = large ? 0 : clock_mono_us() + options->timeout_us;
     c->easy = curl_easy_init();
     if (c->easy == NULL || !curl_line_set_place(c->easy, options) ||
@@ -276,7 +328,9 @@ CURLcode curl_line_perform(struct curl_line *c)
         connect = left;
     c->began = c->ended = false;
     c->barred = NULL;
-    c->late = false;
+    c->late = c->whole = false;
+    curl_line_forget(c);
+    buf_clear(&c->answer);
     c->moved = 0;
     c->alive_us = clock_mono_us();
     c->failure[0] = '\0';
@@ -297,6 +351,7 @@ void curl_line_close(struct curl_line *c)
     if (c->easy != NULL)
         curl_easy_cleanup(c->easy);
     c->easy = NULL;
+    buf_done(&c->answer);
 }
 
 /* ---- for people ---- */
@@ -324,6 +379,17 @@ static const char *curl_line_remedy(CURLcode rc)
         return "`tls.ca` cannot be read";
     case CURLE_SSL_CERTPROBLEM:
         return "`tls.cert` or `tls.key` cannot be used";
+    case CURLE_REMOTE_ACCESS_DENIED:
+        return "the folder in `url` is not there, or may not be entered";
+    case CURLE_UPLOAD_FAILED:
+        return "it does not take the file: check the rights in the folder, its space and quota";
+    case CURLE_QUOTE_ERROR:
+        return "it does not rename the file: check the rights in the folder";
+    case CURLE_FTP_CANT_GET_HOST:
+    case CURLE_FTP_WEIRD_PASV_REPLY:
+    case CURLE_FTP_WEIRD_227_FORMAT:
+        return "no data connection could be made: check its passive ports and the firewalls "
+               "between";
     case CURLE_LOGIN_DENIED:
         return "it refused the login: check `user` and the password";
     case CURLE_SEND_ERROR:

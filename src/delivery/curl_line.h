@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "core/call.h"
 #include "core/settings.h"
 
@@ -26,7 +27,8 @@ struct curl_line_options {
     bool has_login;            /* one of them names a user */
     struct str ca, cert, key;  /* paths or PEM texts (config_is_pem); empty: none */
     bool verify;
-    bool plain; /* without TLS: to this machine */
+    bool plain;    /* without TLS: to this machine ... */
+    bool anywhere; /* ... or to any; set by the owner */
 };
 
 /* The keys url, timeout, connect_timeout, user, password, tls. */
@@ -46,11 +48,19 @@ struct curl_line {
     const char *(*ready)(void *arg);
     /* A new connection is made.  May be NULL. */
     void (*opened)(void *arg);
+    /* The server has answered.  May be NULL. */
+    void (*answered)(void *arg, int64_t code);
     void *arg;
     bool began;         /* the server was ready: what came after belongs to the request */
     bool ended;         /* set by the owner: all was sent, and its answer is worth waiting for */
     const char *barred; /* why it was not begun, by us; NULL: it was not barred */
     char failure[CURL_ERROR_SIZE];
+
+    /* What the server answered last: "250 ok" of SMTP and FTP. */
+    int64_t code;      /* 0: nothing, or not all of it */
+    struct buf answer; /* its beginning, as one line */
+    bool whole;
+    size_t lines; /* of all answers to the request */
 };
 
 /* False: libcurl cannot do this; *err says so.  large: the document is above what is kept in
@@ -59,8 +69,8 @@ bool curl_line_open(struct curl_line *c, const struct curl_line_options *options
                     bool large, struct err *err);
 /* One request over the same connection, if it is still there. */
 CURLcode curl_line_perform(struct curl_line *c);
-/* The server has said something. */
-void curl_line_alive(struct curl_line *c);
+/* What was answered belongs to the past. */
+void curl_line_forget(struct curl_line *c);
 /* No time is left for another one. */
 bool curl_line_is_late(const struct curl_line *c);
 void curl_line_close(struct curl_line *c); /* safe on a zeroed one, and twice */

@@ -26,14 +26,12 @@ enum {
     MAILBOX_MOST = MAIL_ADDRESS_MOST + MAIL_NAME_MOST + 8,
     SLICE = 48 << 10, /* bytes of the document that are encoded at a time */
     SLICE_ROOM = (SLICE + 2 * MAIL_LINE_BYTES) * 3 / 2 + MAIL_TAIL_MOST,
-    ANSWER_MOST = 300,      /* of an answer, in a message */
-    ANSWER_LINES = 1000,    /* of a transaction */
     LETTER_ARENA = 1 << 20, /* texts of one mail */
     LAST_BYTES = 2,
     FAILURE_LEAST = 400,
     FAILURE_MOST = 599,
-    CLOSES = 421,   /* the server ends the conversation */
-    GOOD_BYE = 221, /* the answer to QUIT, which libcurl says after a failure, too */
+    CLOSES = 421, /* the server ends the conversation */
+    LOGGED_IN = 235,
 };
 
 enum smtp_outcome {
@@ -74,10 +72,7 @@ struct letter {
     struct err err;   /* why there is no more */
 
     /* What the server answered. */
-    struct buf answer;
-    int64_t code; /* of the answer that is whole; 0: none */
-    bool whole, logged_in, no_login;
-    size_t lines;
+    bool logged_in, no_login;
 
     struct mail_seen seen;
 };
@@ -87,7 +82,6 @@ static void letter_done(struct letter *l)
     curl_line_close(&l->line);
     buf_done(&l->head);
     buf_done(&l->out);
-    buf_done(&l->answer);
 }
 
 /* ---- the mail ---- */
@@ -229,45 +223,18 @@ static size_t smtp_out_on_read(char *to, size_t size, size_t count, void *arg)
             return CURL_READFUNC_ABORT;
         }
         l->line.ended = true;
-        l->code = 0;
+        curl_line_forget(&l->line);
     }
     return n;
 }
 
 /* ---- what the server answers ---- */
 
-static bool is_digits(struct str s)
-{
-    uint64_t number;
-
-    return s.len == 3 && str_to_u64(s, &number);
-}
-
-/* One line: "250-SIZE 1000", "250 ok".  Lines of one answer are put together. */
-static size_t smtp_out_on_line(char *bytes, size_t size, size_t count, void *arg)
+static void smtp_out_on_answer(void *arg, int64_t code)
 {
     struct letter *l = arg;
-    struct str line = str_mem(bytes, size * count), text;
-    uint64_t code;
 
-    while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
-        line.len--;
-    curl_line_alive(&l->line);
-    if (++l->lines > ANSWER_LINES)
-        return 0;
-    if (!is_digits(str_mem(line.ptr, line.len < 3 ? line.len : 3)) ||
-        !str_to_u64(str_mem(line.ptr, 3), &code) || code == GOOD_BYE)
-        return size * count;
-    if (l->whole)
-        buf_clear(&l->answer);
-    text = str_trim(str_from(line, 4));
-    if (l->answer.len > 0 && l->answer.len < ANSWER_MOST && text.len > 0)
-        buf_putc(&l->answer, ' ');
-    buf_put(&l->answer, str_first(text, ANSWER_MOST - l->answer.len));
-    l->whole = line.len == 3 || line.ptr[3] == ' ';
-    l->code = l->whole ? (int64_t)code : 0;
-    l->logged_in = l->logged_in || (l->whole && code == 235);
-    return size * count;
+    l->logged_in = l->logged_in || code == LOGGED_IN;
 }
 
 static void smtp_out_on_open(void *arg)
@@ -283,8 +250,7 @@ static const char *smtp_out_on_ready(void *arg)
     struct letter *l = arg;
 
     l->no_login = l->self->options.has_login && !l->logged_in;
-    l->code = 0;
-    l->lines = 0;
+    curl_line_forget(&l->line);
     return l->no_login ? "it offers no login, and `user` is set: check the port in `url`" : NULL;
 }
 
@@ -298,10 +264,11 @@ static bool is_about_login(int64_t code)
 static void say_reply(const struct letter *l, const struct mail_recipient *r, struct verdict *v,
                       enum verdict_kind kind)
 {
-    v->status = l->code;
+    v->status = l->line.code;
     (void)verdict_say(v, kind, "%.*s: %s answered %lld %.*s%s", STR_ARG(r->address),
-                      l->self->options.host.ptr, (long long)l->code, STR_ARG(buf_view(&l->answer)),
-                      l->code == 552 || l->code == 523
+                      l->self->options.host.ptr, (long long)l->line.code,
+                      STR_ARG(buf_view(&l->line.answer)),
+                      l->line.code == 552 || l->line.code == 523
                           ? "; it takes no mail of this size: compress or split the document"
                           : "");
 }
@@ -326,18 +293,18 @@ static enum verdict_kind kind_of_code(const struct smtp_out *self, int64_t code)
  * on to the next recipient. */
 static bool judge_reply(struct letter *l, struct mail_recipient *r)
 {
-    enum verdict_kind kind = kind_of_code(l->self, l->code);
+    enum verdict_kind kind = kind_of_code(l->self, l->line.code);
 
-    r->status = l->code;
+    r->status = l->line.code;
     if (kind == VERDICT_CREDENTIAL || kind == VERDICT_RETRY) {
         say_reply(l, r, &l->seen.again, kind);
-        return kind == VERDICT_RETRY && l->code != CLOSES;
+        return kind == VERDICT_RETRY && l->line.code != CLOSES;
     }
     r->fate = kind == VERDICT_DELIVERED  ? MAIL_ACCEPTED
               : kind == VERDICT_REJECTED ? MAIL_REFUSED
                                          : MAIL_IN_DOUBT;
     say_reply(l, r, &l->seen.last, kind);
-    return l->code != CLOSES;
+    return l->line.code != CLOSES;
 }
 
 /* All was sent, and no answer came. */
@@ -359,7 +326,7 @@ static bool judge_failure(struct letter *l, CURLcode rc, const char *why)
     enum verdict_kind kind = VERDICT_UNREACHED;
     struct verdict *v = &l->seen.again;
 
-    *v = (struct verdict){ .status = l->code >= 400 ? l->code : 0 };
+    *v = (struct verdict){ .status = l->line.code >= 400 ? l->line.code : 0 };
     if (rc == CURLE_ABORTED_BY_CALLBACK && l->err.kind != ERR_NONE) {
         (void)verdict_say(v, l->err.kind == ERR_PERMANENT ? VERDICT_FAILED : VERDICT_RETRY, "%s",
                           l->err.text);
@@ -369,13 +336,13 @@ static bool judge_failure(struct letter *l, CURLcode rc, const char *why)
         (void)verdict_say(v, VERDICT_RETRY, "the node is stopping: nothing was sent");
         return false;
     }
-    if (l->no_login || (rc == CURLE_LOGIN_DENIED && (l->code < 400 || l->code >= 500)))
+    if (l->no_login || (rc == CURLE_LOGIN_DENIED && (l->line.code < 400 || l->line.code >= 500)))
         kind = VERDICT_CREDENTIAL;
     else if (rc == CURLE_LOGIN_DENIED)
         kind = VERDICT_RETRY;
     if (v->status != 0)
         (void)verdict_say(v, kind, "%s: %s; it said %lld %.*s", self->options.host.ptr, why,
-                          (long long)v->status, STR_ARG(buf_view(&l->answer)));
+                          (long long)v->status, STR_ARG(buf_view(&l->line.answer)));
     else
         (void)verdict_say(v, kind, "%s: %s", self->options.host.ptr, why);
     return false;
@@ -384,12 +351,12 @@ static bool judge_failure(struct letter *l, CURLcode rc, const char *why)
 static bool smtp_out_judge(struct letter *l, struct mail_recipient *r, CURLcode rc)
 {
     char why[CURL_LINE_WHY];
-    bool told = l->code >= (l->line.ended ? 200 : 400) && l->code < 600 &&
-                (l->code < 300 || l->code >= 400);
+    bool told = l->line.code >= (l->line.ended ? 200 : 400) && l->line.code < 600 &&
+                (l->line.code < 300 || l->line.code >= 400);
 
     if (rc == CURLE_OK || (l->line.began && told && l->err.kind == ERR_NONE)) {
         if (rc == CURLE_OK && !told)
-            l->code = 250;
+            l->line.code = 250;
         fault_point(MAIL_ANSWERED);
         return judge_reply(l, r);
     }
@@ -406,10 +373,7 @@ static bool send_to(struct letter *l, struct mail_recipient *r)
     (void)snprintf(to, sizeof to, "<%.*s>", STR_ARG(r->address));
     (void)snprintf(from, sizeof from, "<%.*s>", STR_ARG(l->mail.from.address));
     begin_reading(l);
-    l->code = 0;
-    l->whole = l->no_login = false;
-    l->lines = 0;
-    buf_clear(&l->answer);
+    l->no_login = false;
     if (curl_easy_setopt(e, CURLOPT_MAIL_FROM, from) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_MAIL_RCPT, &list) != CURLE_OK)
         return judge_failure(l, CURLE_FAILED_INIT, "libcurl does not take the recipient");
@@ -437,6 +401,7 @@ static bool smtp_out_open(struct letter *l, struct err *err)
 
     c->ready = smtp_out_on_ready;
     c->opened = smtp_out_on_open;
+    c->answered = smtp_out_on_answer;
     c->arg = l;
     if (!curl_line_open(c, &self->options, l->call, l->sending->bytes.ptr == NULL, err))
         return false;
@@ -446,8 +411,6 @@ static bool smtp_out_open(struct letter *l, struct err *err)
         curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)mail_size(l)) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_READFUNCTION, smtp_out_on_read) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_READDATA, l) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, smtp_out_on_line) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_HEADERDATA, l) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_LOGIN_OPTIONS, ways) != CURLE_OK ||
         (self->token.len > 0 &&
          curl_easy_setopt(e, CURLOPT_XOAUTH2_BEARER, self->token.ptr) != CURLE_OK))
@@ -482,8 +445,7 @@ static void smtp_send(void *self, const struct sending *s, struct call *c, struc
                         .sending = s,
                         .call = c,
                         .head = BUF_INIT(MAIL_HEAD_MOST),
-                        .out = BUF_INIT(MAIL_HEAD_MOST + SLICE_ROOM),
-                        .answer = BUF_INIT(ANSWER_MOST) };
+                        .out = BUF_INIT(MAIL_HEAD_MOST + SLICE_ROOM) };
     struct err err = { 0 };
 
     *ret = (struct verdict){ 0 };

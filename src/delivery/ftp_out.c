@@ -1,0 +1,460 @@
+/* ftp_out.c - writes each document as a file on an FTP server.
+ *
+ * A file is sent under a temporary name in its folder (.DELIVERY.part), its size is compared, and
+ * then it is renamed, so that nobody sees half of it.  A file that has the name already is never
+ * replaced: if it has these bytes, an earlier attempt of the delivery gave it the name; else the
+ * delivery is retried until the name is free.  FTP cannot rename only where nothing is, so somebody
+ * else who takes the name between our look and our rename loses the file to us.
+ *
+ * Until the rename was sent nothing can be seen of a document; without an answer to it, it is in
+ * doubt.
+ */
+#include <curl/curl.h>
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "base/digest.h"
+#include "base/fault.h"
+#include "base/safe_path.h"
+#include "core/connector.h"
+#include "core/grammar.h"
+#include "core/template.h"
+#include "delivery/curl_line.h"
+
+#define PARCEL_PART ".part"
+
+enum { URL_MOST = 8192, ASKS_NAME = 350 };
+
+struct ftp_out {
+    struct curl_line_options options;
+    struct str folder; /* the url, with a slash at its end */
+    const struct template *name;
+};
+
+/* One document being delivered. */
+struct parcel {
+    const struct ftp_out *self;
+    const struct sending *sending;
+    struct call *call;
+    struct curl_line line;
+    char name[SAFE_NAME_MOST + 1], temp[SAFE_NAME_MOST + 1];
+    struct str piece;     /* of the document, not sent yet */
+    int64_t came;         /* bytes of the document so far */
+    bool read;            /* some of it was */
+    struct err err;       /* why there is no more */
+    struct digest theirs; /* of the file that has our name ... */
+    bool comparing;       /* ... while it is read */
+    bool asked;           /* the server asked for the new name: the rename may happen */
+    struct verdict *verdict;
+};
+
+static void parcel_done(struct parcel *p)
+{
+    curl_line_close(&p->line);
+    digest_drop(&p->theirs);
+}
+
+/* ---- verdicts ---- */
+
+static bool ftp_out_say(struct parcel *p, enum verdict_kind kind, const char *what)
+{
+    struct verdict *v = p->verdict;
+
+    v->status = p->line.code >= 400 ? p->line.code : 0;
+    if (v->status != 0)
+        (void)verdict_say(v, kind, "%s: %s; it said %lld %.*s", p->self->options.host.ptr, what,
+                          (long long)v->status, STR_ARG(buf_view(&p->line.answer)));
+    else
+        (void)verdict_say(v, kind, "%s: %s", p->self->options.host.ptr, what);
+    return false;
+}
+
+/* Nothing can be seen of the document. */
+static bool ftp_out_fail(struct parcel *p, CURLcode rc)
+{
+    enum verdict_kind kind = VERDICT_UNREACHED;
+    char why[CURL_LINE_WHY];
+
+    if (p->err.kind != ERR_NONE) {
+        (void)verdict_say(p->verdict, p->err.kind == ERR_PERMANENT ? VERDICT_FAILED : VERDICT_RETRY,
+                          "%s", p->err.text);
+        return false;
+    }
+    if (rc == CURLE_ABORTED_BY_CALLBACK && p->line.barred == NULL)
+        return ftp_out_say(p, VERDICT_RETRY, "the node is stopping, and the file has no name yet");
+    if (rc == CURLE_LOGIN_DENIED)
+        kind = p->line.code >= 400 && p->line.code < 500 ? VERDICT_RETRY : VERDICT_CREDENTIAL;
+    return ftp_out_say(p, kind, curl_line_why(&p->line, rc, why));
+}
+
+static bool say_name_taken(struct parcel *p)
+{
+    p->line.code = 0;
+    (void)verdict_say(p->verdict, VERDICT_RETRY, "%s is there already and is not replaced",
+                      p->name);
+    return false;
+}
+
+/* ---- the bytes of the document ---- */
+
+static void ftp_out_begin_reading(struct parcel *p)
+{
+    const struct sending *s = p->sending;
+
+    if (p->read && s->bytes.ptr == NULL && s->rewind != NULL)
+        s->rewind(s->next_arg);
+    p->piece = s->bytes.ptr != NULL ? s->bytes : STR("");
+    p->came = 0;
+    p->read = false;
+}
+
+/* The next bytes; *ret empty: the end. */
+static bool ftp_out_next(struct parcel *p, size_t room, struct str *ret)
+{
+    const struct sending *s = p->sending;
+
+    p->read = true;
+    if (p->piece.len == 0 && s->bytes.ptr == NULL && s->next != NULL &&
+        !s->next(s->next_arg, &p->piece, &p->err))
+        return err_context(&p->err, "the bytes of the document");
+    *ret = str_mem(p->piece.ptr, p->piece.len < room ? p->piece.len : room);
+    p->piece = str_from(p->piece, ret->len);
+    p->came += (int64_t)ret->len;
+    return ret->len > 0 || p->came == s->size ||
+           err_set(&p->err, ERR_PERMANENT, 0, "the document has %lld bytes and gave %lld",
+                   (long long)s->size, (long long)p->came);
+}
+
+static size_t ftp_out_on_read(char *to, size_t size, size_t count, void *arg)
+{
+    struct parcel *p = arg;
+    struct str piece;
+
+    if (!ftp_out_next(p, size * count, &piece))
+        return CURL_READFUNC_ABORT;
+    if (piece.len > 0)
+        memcpy(to, piece.ptr, piece.len);
+    return piece.len;
+}
+
+static size_t ftp_out_on_write(char *bytes, size_t size, size_t count, void *arg)
+{
+    struct parcel *p = arg;
+
+    if (!p->comparing) /* libcurl tells what it knows of a file as if it were HTTP */
+        return size * count;
+    p->came += (int64_t)(size * count);
+    digest_add(&p->theirs, str_mem(bytes, size * count));
+    return p->came <= p->sending->size ? size * count : 0;
+}
+
+/* ---- requests ---- */
+
+/* Sets the url of a file in the folder; an empty name is the folder itself. */
+static bool ftp_out_set_url(struct parcel *p, const char *name)
+{
+    AUTO(buf_done) struct buf url = BUF_INIT(URL_MOST);
+    char *escaped = curl_easy_escape(p->line.easy, name, (int)strlen(name));
+    struct err err = { 0 };
+    bool ok = escaped != NULL && buf_append(&url, p->self->folder, &err) &&
+              buf_append(&url, name[0] != '\0' ? str_of(escaped) : STR(""), &err) &&
+              curl_easy_setopt(p->line.easy, CURLOPT_URL, url.ptr) == CURLE_OK;
+
+    curl_free(escaped);
+    return ok;
+}
+
+enum ftp_verb { FTP_LOOK, FTP_PUT, FTP_GET };
+
+static CURLcode ftp_out_perform(struct parcel *p, enum ftp_verb verb, const char *name)
+{
+    CURL *e = p->line.easy;
+    long put = verb == FTP_PUT;
+
+    if (!ftp_out_set_url(p, name) || curl_easy_setopt(e, CURLOPT_UPLOAD, put) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_NOBODY, verb == FTP_LOOK ? 1L : 0L) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE,
+                         put ? (curl_off_t)p->sending->size : (curl_off_t)-1) != CURLE_OK)
+        return CURLE_FAILED_INIT;
+    return curl_line_perform(&p->line);
+}
+
+/* *ret -1: there is no such file, or the server does not tell. */
+static bool ftp_out_size(struct parcel *p, const char *name, bool *ret_there, int64_t *ret)
+{
+    CURLcode rc = ftp_out_perform(p, FTP_LOOK, name);
+    curl_off_t size = -1;
+
+    *ret_there = rc == CURLE_OK;
+    *ret = -1;
+    if (rc == CURLE_REMOTE_FILE_NOT_FOUND)
+        return true;
+    if (rc != CURLE_OK)
+        return ftp_out_fail(p, rc);
+    if (curl_easy_getinfo(p->line.easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &size) == CURLE_OK)
+        *ret = size;
+    return true;
+}
+
+static bool digest_parcel(struct parcel *p, struct sha256 *ret)
+{
+    struct digest d = digest_start();
+    struct str piece;
+
+    ftp_out_begin_reading(p);
+    do {
+        if (call_is_over(p->call) || !ftp_out_next(p, SIZE_MAX, &piece)) {
+            digest_drop(&d);
+            return ftp_out_fail(p, CURLE_ABORTED_BY_CALLBACK);
+        }
+        digest_add(&d, piece);
+        call_alive(p->call);
+    } while (piece.len > 0);
+    *ret = digest_end(&d);
+    return true;
+}
+
+/* The file of our name and size: does it have our bytes? */
+static bool ftp_out_compare(struct parcel *p, bool *ret_same)
+{
+    struct sha256 ours, theirs;
+
+    if (!digest_parcel(p, &ours))
+        return false;
+    p->came = 0;
+    p->theirs = digest_start();
+    p->comparing = true;
+    CURLcode rc = ftp_out_perform(p, FTP_GET, p->name);
+
+    p->comparing = false;
+    *ret_same = false;
+    if (rc != CURLE_OK) {
+        digest_drop(&p->theirs);
+        return rc == CURLE_WRITE_ERROR /* it is longer than ours */ || ftp_out_fail(p, rc);
+    }
+    theirs = digest_end(&p->theirs);
+    *ret_same = digest_same(&ours, &theirs);
+    return true;
+}
+
+/* Whether an earlier attempt has delivered it.  False, with the verdict: the name is another's, or
+ * it cannot be found out. */
+static bool ftp_out_meet(struct parcel *p, bool *ret_ours)
+{
+    bool there;
+    int64_t size;
+
+    *ret_ours = false;
+    if (!ftp_out_size(p, p->name, &there, &size))
+        return false;
+    if (!there)
+        return true;
+    if (size != p->sending->size && size >= 0)
+        return say_name_taken(p);
+    if (!ftp_out_compare(p, ret_ours))
+        return false;
+    return *ret_ours || say_name_taken(p);
+}
+
+static bool ftp_out_stage(struct parcel *p)
+{
+    int64_t size;
+    bool there;
+
+    ftp_out_begin_reading(p);
+    CURLcode rc = ftp_out_perform(p, FTP_PUT, p->temp);
+
+    if (rc != CURLE_OK)
+        return ftp_out_fail(p, rc);
+    if (!ftp_out_size(p, p->temp, &there, &size))
+        return false;
+    if (!there || (size >= 0 && size != p->sending->size)) {
+        (void)verdict_say(p->verdict, VERDICT_RETRY,
+                          "%s: of %lld bytes %lld arrived: check the space on the server",
+                          p->self->options.host.ptr, (long long)p->sending->size,
+                          there ? (long long)size : 0);
+        return false;
+    }
+    fault_point(FTP_STAGED);
+    return true;
+}
+
+static void ftp_out_on_answer(void *arg, int64_t code)
+{
+    struct parcel *p = arg;
+
+    p->asked = p->asked || code == ASKS_NAME;
+}
+
+/* Paths of these commands count from the folder into which libcurl has changed. */
+static bool ftp_out_rename(struct parcel *p)
+{
+    char from[SAFE_NAME_MOST + 8], to[SAFE_NAME_MOST + 8], why[CURL_LINE_WHY];
+    struct curl_slist second = { .data = to }, first = { .data = from, .next = &second };
+    CURL *e = p->line.easy;
+
+    (void)snprintf(from, sizeof from, "RNFR %s", p->temp);
+    (void)snprintf(to, sizeof to, "RNTO %s", p->name);
+    if (!call_commit(p->call)) /* another attempt may be under way */
+        return ftp_out_say(p, VERDICT_RETRY, "it was given up, because it hung");
+    if (curl_easy_setopt(e, CURLOPT_POSTQUOTE, &first) != CURLE_OK)
+        return ftp_out_fail(p, CURLE_FAILED_INIT);
+    p->asked = false;
+    p->line.answered = ftp_out_on_answer;
+    CURLcode rc = ftp_out_perform(p, FTP_LOOK, "");
+
+    p->line.answered = NULL;
+    (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, NULL); /* the list is ours */
+    if (rc == CURLE_OK) {
+        fault_point(FTP_NAMED);
+        return true;
+    }
+    if (p->asked && (p->line.code < 400 || p->line.code >= 600))
+        return ftp_out_say(p, VERDICT_DOUBT,
+                           "the file was to get its name, and no answer came: whether it has it is "
+                           "not known");
+    (void)curl_line_why(&p->line, rc, why);
+    return rc == CURLE_QUOTE_ERROR ? ftp_out_say(p, VERDICT_UNREACHED, why) : ftp_out_fail(p, rc);
+}
+
+/* ---- the endpoint ---- */
+
+static bool ftp_out_name(struct parcel *p, struct err *err)
+{
+    const struct sending *s = p->sending;
+    struct template_values values = sending_values(s);
+    AUTO(buf_done) struct buf name = BUF_INIT(SAFE_NAME_MOST);
+
+    values.path = true;
+    if (!template_render(p->self->name, &values, &name, err) || !safe_name(buf_view(&name), err))
+        return err_context(err, "the name of the file");
+    memcpy(p->name, name.ptr, name.len + 1);
+    if (snprintf(p->temp, sizeof p->temp, ".%.*s" PARCEL_PART, STR_ARG(s->delivery)) >=
+        (int)sizeof p->temp)
+        return err_set(err, ERR_PERMANENT, 0, "the delivery's id is too long for a file name");
+    return safe_name(str_of(p->temp), err);
+}
+
+static bool ftp_out_open(struct parcel *p, struct err *err)
+{
+    CURL *e;
+
+    p->line.arg = p;
+    if (!curl_line_open(&p->line, &p->self->options, p->call, p->sending->bytes.ptr == NULL, err))
+        return false;
+    e = p->line.easy;
+    if (curl_easy_setopt(e, CURLOPT_READFUNCTION, ftp_out_on_read) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_READDATA, p) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, ftp_out_on_write) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_WRITEDATA, p) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_FTP_SKIP_PASV_IP, 1L) != CURLE_OK)
+        return err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a file");
+    return true;
+}
+
+static bool ftp_out_begin(struct parcel *p)
+{
+    struct verdict *v = p->verdict;
+    struct err err = { 0 };
+
+    *v = (struct verdict){ 0 };
+    if (!ftp_out_name(p, &err)) {
+        v->code = dead_codes[DEAD_REJECTED];
+        (void)verdict_say(v, VERDICT_FAILED, "%s", err.text);
+        return false;
+    }
+    if (!ftp_out_open(p, &err)) {
+        (void)verdict_say(v, VERDICT_RETRY, "%s", err.text);
+        return false;
+    }
+    return true;
+}
+
+static void ftp_send(void *self, const struct sending *s, struct call *c, struct verdict *ret)
+{
+    AUTO(parcel_done)
+    struct parcel p = { .self = self, .sending = s, .call = c, .verdict = ret };
+    bool ours = false;
+
+    if (!ftp_out_begin(&p) || !ftp_out_meet(&p, &ours))
+        return;
+    if (ours) {
+        (void)verdict_say(ret, VERDICT_DELIVERED, "%s is there with these bytes", p.name);
+        return;
+    }
+    if (!ftp_out_stage(&p) || !ftp_out_meet(&p, &ours))
+        return;
+    if (ours || ftp_out_rename(&p))
+        (void)verdict_say(ret, VERDICT_DELIVERED, "written as %s", p.name);
+}
+
+static void ftp_ask(void *self, const struct sending *s, struct call *c, struct verdict *ret)
+{
+    AUTO(parcel_done)
+    struct parcel p = { .self = self, .sending = s, .call = c, .verdict = ret };
+    bool ours = false;
+
+    if (!ftp_out_begin(&p))
+        return;
+    if (!ftp_out_meet(&p, &ours)) /* if another's file has the name, ours has not arrived */
+        return;
+    if (ours)
+        (void)verdict_say(ret, VERDICT_DELIVERED, "asked: %s is there with these bytes", p.name);
+    else
+        (void)verdict_say(ret, VERDICT_RETRY, "asked: %s is not there; it is sent again", p.name);
+}
+
+/* ---- options ---- */
+
+static const struct option options[] = {
+    OPTION("url", OPT_URL,
+           "the folder; ftp:// is not encrypted unless `tls` says so, ftps:// is from its start",
+           .flags = OPT_REQUIRED, .words = OPTION_WORDS("ftp", "ftps")),
+    OPTIONS(grammar_login),
+    OPTION("name", OPT_TEMPLATE,
+           "the name it gets; a value of the document that has a `/` or begins with a dot is "
+           "refused; a file that has the name is not replaced",
+           .fallback = "${id}"),
+    OPTION("tls", OPT_MAP, "TLS, for the commands and for the files; `explicit`: as usual",
+           .keys = grammar_tls_keys, .words = OPTION_WORDS("explicit")),
+    { 0 },
+};
+
+static bool ftp_make(const struct settings *s, void **ret_self, struct err *err)
+{
+    struct ftp_out *self = ARENA_NEW(s->arena, struct ftp_out);
+    struct curl_line_options *o = &self->options;
+    struct str name;
+
+    if (!curl_line_read(s, "ftp,ftps", o, err) || !settings_text(s, "name", &name, err) ||
+        !template_compile(name, s->arena, &self->name, err))
+        return false;
+    if (o->url.len > URL_MOST - 3 * SAFE_NAME_MOST - 2)
+        return err_set(err, ERR_CONFIG, 0, "`url` is too long");
+    if (str_find(o->url, '?') >= 0 || str_find(o->url, '#') >= 0 || str_find(o->url, ';') >= 0)
+        return err_set(err, ERR_CONFIG, 0, "`url` is a folder: write %%3F, %%23 and %%3B in it");
+    o->plain = o->anywhere = str_starts(o->url, STR("ftp://")) && !settings_has(s, "tls");
+    self->folder = str_of(arena_printf(s->arena, "%.*s%s", STR_ARG(o->url),
+                                       o->url.ptr[o->url.len - 1] == '/' ? "" : "/"));
+    *ret_self = self;
+    return true;
+}
+
+static void ftp_unmake(void *self)
+{
+    (void)self; /* everything is on the arena */
+}
+
+const struct endpoint_type endpoint_ftp = {
+    .kind = { .name = "ftp",
+              .help = "files on an FTP server",
+              .keys = options,
+              .example = "edi: { kind: ftp, url: \"ftp://ftp.example.org/in\", tls: explicit,\n"
+                         "       user: waybill, password: \"${secret:ftp}\",\n"
+                         "       name: \"${id}.xml\" }" },
+    .make = ftp_make,
+    .unmake = ftp_unmake,
+    .send = ftp_send,
+    .ask = ftp_ask,
+    .keeps_time = true,
+};

@@ -1,0 +1,290 @@
+"""Documents that go out as files on FTP servers: pyftpdlib, which does as it is told, and vsftpd."""
+import hashlib
+import http.client
+import pathlib
+import shutil
+import signal
+import sys
+import time
+
+import pytest
+
+from rig.receiver import Certificates
+from wire import wait_until
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "harness"))
+import ftp_peer  # noqa: E402  pylint: disable=wrong-import-position
+import vsftpd  # noqa: E402  pylint: disable=wrong-import-position
+
+SECONDS = 60
+CONFIG = """\
+systems: {{ acme: {{}}, edi: {{ in_doubt: {policy} }} }}
+types: {{ order: {{}} }}
+gateways:
+  in:
+    kind: http
+    auth: none
+    extract: {{ sender: "value:acme", receiver: "value:edi", type: "value:order" }}
+endpoints:
+  edi:
+    kind: ftp
+    system: edi
+    url: "{url}"
+    name: "${{name}}"
+    timeout: {timeout}
+    retry: {{ first: 50ms, most: 200ms }}
+    breaker: {{ failures: 1000, wait: 200ms }}
+    {more}
+routes:
+  - {{ name: all, do: [ {{ deliver: edi }} ] }}
+"""
+LOGIN = "user: waybill\npassword: right"
+
+
+def config(url, more=LOGIN, policy="resend", timeout="60s"):
+    return CONFIG.format(url=url, more=more.replace("\n", "\n    "), policy=policy, timeout=timeout)
+
+
+@pytest.fixture
+def peers(tmp_path):
+    """Makes FTP servers; all are ended after the test."""
+    made = []
+
+    def make(**options):
+        made.append(ftp_peer.Peer(tmp_path / f"peer{len(made)}", **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def peer(peers):
+    return peers()
+
+
+@pytest.fixture
+def make(make_node):
+    """A node with one FTP endpoint."""
+    def run(peer, more=LOGIN, environment=None, scheme="ftp", folder="in", **rest):
+        node = make_node(config=config(f"{scheme}://127.0.0.1:{peer.port}/{folder}", more, **rest),
+                         environment=environment or {})
+        node.start()
+        return node
+    return run
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def authority(certificates, tmp_path):
+    """The certificate of the authority, where a node may read it."""
+    return shutil.copy(certificates.path("ca.pem"), tmp_path)
+
+
+def both(certificates, kind, folder):
+    """Certificate and key in one file."""
+    path = folder / f"{kind}.both"
+    path.write_bytes(b"".join(pathlib.Path(certificates.path(kind + end)).read_bytes() for end in (".pem", ".key")))
+    return str(path)
+
+
+def look(node, doc):
+    return node.show(doc, "state deliveries { state code message attempts } timeline { stage outcome message }")
+
+
+def end(node, doc, *states):
+    return node.await_state(doc, *states, look=look, seconds=SECONDS)
+
+
+def said(seen):
+    return "; ".join(line["message"] or "" for line in seen["timeline"])
+
+
+def until_said(node, doc, words):
+    """It waits, and says why."""
+    until = time.monotonic() + SECONDS
+    while (seen := look(node, doc))["state"] not in ("retrying", "held") or words not in said(seen):
+        assert time.monotonic() < until, f"{words}: {seen}"
+        time.sleep(0.02)
+    return seen
+
+
+def send(node, name, body=b"bytes"):
+    return node.accept("in", body, {"Waybill-Name": name.encode()})
+
+
+def files(peer):
+    return {p.name: p.read_bytes() for p in peer.inbox.iterdir()}
+
+
+# ---- it arrives -----------------------------------------------------------------------------------
+
+@pytest.mark.smoke
+@pytest.mark.proves("FI7")
+def test_a_document_arrives_as_a_file(make, peer):
+    node = make(peer)
+    body = bytes(range(256)) * 40 + b"\r\n.\n"
+    seen = end(node, send(node, "order 7.bin", body), "delivered")
+    assert files(peer) == {"order 7.bin": body} and "written as order 7.bin" in said(seen)
+    log = peer.log()
+    stored = next(n for n, line in enumerate(log) if line.startswith("STOR"))
+    assert ".part" in log[stored] and any(line.startswith("RNTO") for line in log[stored:])
+    large = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(3 << 15))  # 3 MiB: from the store
+    end(node, send(node, "large", large), "delivered")
+    assert files(peer)["large"] == large and len(files(peer)) == 2
+
+
+def test_names_are_what_they_are(make, peer):
+    node = make(peer)
+    names = ["é ü.txt", "a%41b", "a;type=a", "x?y#z", "a+b=c&d", "'q\"", "~", "*", "n" * 250]
+    for name in names:
+        end(node, send(node, name, name.encode()), "delivered")
+    assert files(peer) == {name: name.encode() for name in names}
+    for name in ("..", "a/b", ".ssh", "n" * 300, "../x", "."):
+        seen = end(node, send(node, name), "dead")
+        assert "name of the file" in seen["deliveries"][0]["message"], seen
+    assert len(files(peer)) == len(names)
+
+
+@pytest.mark.proves("FI8")
+def test_a_foreign_file_is_not_replaced(make, peer):
+    (peer.inbox / "a").write_bytes(b"theirs")
+    (peer.inbox / "b").write_bytes(b"THEIR")  # as long as ours
+    node = make(peer)
+    docs = [send(node, name) for name in ("a", "b")]
+    for doc in docs:
+        until_said(node, doc, "not replaced")
+    assert files(peer) == {"a": b"theirs", "b": b"THEIR"}
+    for name in ("a", "b"):
+        (peer.inbox / name).unlink()
+    for doc in docs:
+        end(node, doc, "delivered")
+    assert files(peer) == {"a": b"bytes", "b": b"bytes"}
+
+
+# ---- TLS ------------------------------------------------------------------------------------------
+
+def test_files_are_encrypted(make, peers, certificates, authority, tmp_path):
+    for scheme, implicit in (("ftp", False), ("ftps", True)):
+        peer = peers(tls=both(certificates, "good", tmp_path), implicit=implicit)
+        node = make(peer, LOGIN + f"\ntls: {{ ca: '{authority}' }}", scheme=scheme)
+        end(node, send(node, "a"), "delivered")
+        assert files(peer) == {"a": b"bytes"} and any(line.startswith("PROT P") for line in peer.log())
+
+
+@pytest.mark.proves("DE5")
+def test_a_wrong_certificate_gets_no_file(make, peers, certificates, authority, tmp_path):
+    peer = peers(tls=both(certificates, "expired", tmp_path))
+    node = make(peer, LOGIN + f"\ntls: {{ ca: '{authority}' }}")
+    seen = until_said(node, send(node, "a"), "its certificate is not right")
+    assert "expired" in said(seen) and not any(line.startswith("PASS") for line in peer.log())
+
+
+def test_explicit_needs_encryption(make, peer):
+    node = make(peer, LOGIN + "\ntls: explicit")
+    until_said(node, send(node, "a"), "it offers no encryption")
+    assert files(peer) == {} and not any(line.startswith("PASS") for line in peer.log())
+
+
+# ---- what goes wrong ------------------------------------------------------------------------------
+
+@pytest.mark.proves("DE19")
+def test_a_wrong_login_opens_the_breaker(make, peer):
+    node = make(peer, "user: waybill\npassword: wr0ng-secret")
+    doc = send(node, "a")
+    seen = until_said(node, doc, "refused the login")
+    assert "530" in said(seen) and "wr0ng-secret" not in said(seen)
+    node.write_config(config(f"ftp://127.0.0.1:{peer.port}/in"))
+    assert node.cli("apply", node.config_file).returncode == 0
+    end(node, doc, "delivered")
+    assert "wr0ng-secret" not in "".join(str(event) for event in node.events)
+
+
+@pytest.mark.parametrize("answers, words", [
+    ({"CWD": "550 gone"}, "the folder in `url`"), ({"STOR": "550 not allowed"}, "does not take the file"),
+    ({"STOR": "552 quota"}, "552 quota"), ({"RNTO": "550 not allowed"}, "does not rename"),
+    ({"SIZE": "213 3"}, "not replaced"), ({"STOR": "cut"}, ""), ({"EPSV": "500 no", "PASV": "500 no"}, "data connection")])
+def test_what_the_server_refuses_is_tried_again(make, peer, answers, words):
+    peer.script(**answers)
+    node = make(peer)
+    doc = send(node, "a")
+    until_said(node, doc, words)
+    assert "a" not in files(peer)
+    peer.script()
+    end(node, doc, "delivered")
+    assert files(peer) == {"a": b"bytes"}  # and nothing temporary
+
+
+@pytest.mark.proves("FI16")
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.parametrize("policy", ["resend", "probe", "hold"])
+def test_a_lost_answer_doubles_nothing(make, peer, policy):
+    peer.script(RNTO="drop")
+    node = make(peer, policy=policy)
+    doc = send(node, "a")
+    if policy == "hold":
+        seen = end(node, doc, "in_doubt")
+        assert "no answer came" in seen["deliveries"][0]["message"]
+        peer.script()
+        assert node.cli("docs", "resolve", doc, "--resend").returncode == 0
+    seen = end(node, doc, "delivered")
+    assert "is there with these bytes" in said(seen) and files(peer) == {"a": b"bytes"}
+    assert sum(line.startswith("STOR") for line in peer.log()) == 1
+
+
+@pytest.mark.proves("DE5")
+def test_a_server_that_dies_or_stands_still_is_waited_for(make, peer):
+    node = make(peer, timeout="2s")
+    peer.signal(signal.SIGSTOP)
+    doc = send(node, "a")
+    until_said(node, doc, "in time")
+    peer.signal(signal.SIGKILL)
+    until_said(node, doc, "no connection could be made")
+    peer.start()
+    end(node, doc, "delivered")
+    assert files(peer) == {"a": b"bytes"}
+
+
+@pytest.mark.proves("DE10", "FI7")
+@pytest.mark.parametrize("fault", ["send.begin:kill:1", "ftp.staged:kill:1", "ftp.named:kill:1", "settle.submit:kill:1"])
+def test_a_crash_loses_and_doubles_nothing(make, peer, fault):
+    node = make(peer, environment={"WAYBILL_FAULT": fault})
+    try:
+        send(node, "a")
+    except (OSError, http.client.HTTPException):
+        pass  # it died before it answered
+    assert node.ended() == -9
+    assert set(files(peer)) <= {"a"} or all(name.endswith(".part") for name in files(peer))
+    del node.environment["WAYBILL_FAULT"]
+    node.start()
+    doc, = node.documents()
+    end(node, doc, "delivered")
+    assert files(peer) == {"a": b"bytes"}
+
+
+# ---- vsftpd ---------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_vsftpd_takes_files(make, certificates, authority, encrypted):
+    why = vsftpd.missing()
+    if why:
+        pytest.skip(why)
+    server = vsftpd.Server(*([certificates.path("good.pem"), certificates.path("good.key")] if encrypted else []))
+    try:
+        node = make(server, f"tls: {{ ca: '{authority}' }}" if encrypted else "keep: { answers: none }")
+        large = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(3 << 15))
+        for name, body in (("é 1.txt", b"x"), ("large", large)):
+            end(node, send(node, name, body), "delivered")
+        assert files(server) == {"é 1.txt": b"x", "large": large}
+        doc = send(node, "large", b"y" * len(large))
+        until_said(node, doc, "not replaced")
+        (server.inbox / "large").unlink()
+        end(node, doc, "delivered")
+        wait_until(lambda: files(server)["large"] == b"y" * len(large), SECONDS)
+    finally:
+        server.close()

@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""An FTP server for tests: pyftpdlib in a process of its own, so that it can be stopped and killed.
+
+    ftp_peer.py FOLDER       reads FOLDER/options.json once, FOLDER/script.json before each command
+
+Files are below FOLDER/root, what happens is a line of FOLDER/log.  options: port, tls (one file with certificate and
+key), implicit, perm.  script: {command: answer}; "swallow" does the command and never answers, "drop" closes the
+connection after it, "cut" closes the connection before it; any other text is the answer, and nothing is done.
+"""
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+from pyftpdlib.authorizers import DummyAuthorizer
+from pyftpdlib.handlers import FTPHandler, TLS_FTPHandler
+from pyftpdlib.servers import FTPServer
+
+SECONDS = 60
+
+
+def scripted(base, folder, implicit):
+    class Handler(base):
+        def log_of(self, text):
+            with open(folder / "log", "a", encoding="utf-8", errors="replace") as log:
+                log.write(text + "\n")
+
+        def handle(self):
+            if implicit:
+                self.secure_connection(self.ssl_context)
+            super().handle()
+
+        def process_command(self, cmd, *args, **kwargs):
+            self.log_of(" ".join([cmd, *map(str, args)]))
+            path = folder / "script.json"
+            answer = json.loads(path.read_text()).get(cmd) if path.exists() else None
+            if answer == "cut":
+                self.close()
+            elif answer in ("swallow", "drop"):
+                self.respond = lambda *a, **k: None
+                super().process_command(cmd, *args, **kwargs)
+                if answer == "drop":
+                    self.close()
+            elif answer is not None:
+                self.respond(answer)
+            else:
+                super().process_command(cmd, *args, **kwargs)
+    return Handler
+
+
+def serve(folder):
+    options = json.loads((folder / "options.json").read_text())
+    authorizer = DummyAuthorizer()
+    authorizer.add_user("waybill", "right", str(folder / "root"), perm=options.get("perm", "elradfmwMT"))
+    handler = scripted(TLS_FTPHandler if options.get("tls") else FTPHandler, folder, options.get("implicit"))
+    handler.authorizer = authorizer
+    if options.get("tls"):
+        handler.certfile = options["tls"]
+        handler.tls_control_required = handler.tls_data_required = True
+        handler.ssl_context = handler.get_ssl_context()
+    server = FTPServer(("127.0.0.1", options.get("port", 0)), handler)
+    (folder / "port.part").write_text(str(server.address[1]))
+    (folder / "port.part").rename(folder / "port")
+    server.serve_forever()
+
+
+class Peer:
+    """The server as a test sees it."""
+
+    def __init__(self, folder, **options):
+        self.folder, self.options, self.process = pathlib.Path(folder), options, None
+        self.inbox = self.folder / "root" / "in"
+        self.inbox.mkdir(parents=True, exist_ok=True)
+        self.start()
+
+    def start(self):
+        (self.folder / "options.json").write_text(json.dumps(self.options))
+        (self.folder / "port").unlink(missing_ok=True)
+        with open(self.folder / "stderr", "ab") as errors:
+            self.process = subprocess.Popen(["/usr/bin/python3", __file__, str(self.folder)],
+                                            stdout=subprocess.DEVNULL, stderr=errors)
+        until = time.monotonic() + SECONDS
+        while not (self.folder / "port").exists():
+            assert self.process.poll() is None and time.monotonic() < until, (self.folder / "stderr").read_text()
+            time.sleep(0.02)
+        self.port = self.options["port"] = int((self.folder / "port").read_text())
+
+    def script(self, **script):
+        part = self.folder / "script.part"
+        part.write_text(json.dumps(script))
+        part.rename(self.folder / "script.json")
+
+    def log(self):
+        path = self.folder / "log"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def signal(self, signo):
+        self.process.send_signal(signo)
+        if signo == signal.SIGKILL:
+            self.process.wait()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+            self.process.wait()
+
+
+if __name__ == "__main__":
+    serve(pathlib.Path(sys.argv[1]))
