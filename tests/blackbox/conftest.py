@@ -25,7 +25,7 @@ import postgres as harness  # noqa: E402  pylint: disable=wrong-import-position
 from rig.receiver import Receiver  # noqa: E402  pylint: disable=wrong-import-position
 
 LONG_FILES = [f"test_{name}" for name in (
-    "50_holds", "95_console", "83_batches", "52_limits", "80_alerts", "51_in_doubt", "55_windows", "54_order")]
+    "50_holds", "95_console", "42_sftp", "83_batches", "52_limits", "80_alerts", "51_in_doubt", "55_windows", "54_order")]
 SANITIZERS = ("AddressSanitizer", "ThreadSanitizer", "LeakSanitizer", "runtime error:")
 
 

@@ -7,6 +7,8 @@ The user and its password exist only in the mount namespace of the server: /etc/
 covered by copies.  The server is the first process of a PID namespace, so whatever it started ends with it.
 It needs root; missing() says what is not there.
 """
+import atexit
+import functools
 import os
 import pathlib
 import re
@@ -55,8 +57,19 @@ def free_port():
 
 
 def keygen(path, kind, *more, passphrase=""):
-    subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "", "-f", str(path), *more], check=True)
+    bits = ["-b", "2048"] if kind == "rsa" else []
+    subprocess.run(["ssh-keygen", "-q", "-t", kind, *bits, "-N", passphrase, "-C", "", "-f", str(path), *more], check=True)
     return path
+
+
+@functools.cache
+def host_keys():
+    """A folder with keys for all servers of this process: making one takes its time."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="waybill-sshd-keys-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for kind in HOST_KEYS:
+        keygen(folder / f"host_{kind}", kind)
+    return folder
 
 
 class Sshd:
@@ -76,8 +89,8 @@ class Sshd:
         self.port = free_port()
         self.process = None
         (self.home / "keys").write_text("")
-        for kind in HOST_KEYS:
-            keygen(self.base / f"host_{kind}", kind)
+        for key in host_keys().iterdir():
+            shutil.copy(key, self.base)
         self.write_accounts()
         self.start()
 
