@@ -350,8 +350,9 @@ def test_a_run_that_is_repeated_finds_nothing_of_the_first(make_node, receiver, 
     """Killed before its commit a run is repeated from the start, and ends as that of a document that was not."""
     def end_of(doc):
         seen = node.show(doc, "state route stages { name size } timeline { stage outcome }")
-        # two receivers are sent to at once: either may be the first to have it
-        seen["timeline"] = sorted((t["stage"], t["outcome"]) for t in seen["timeline"] if t["stage"] != "recovery")
+        # two receivers are sent to at once: either may be the first to have it, and on a busy machine one may wait
+        seen["timeline"] = sorted((t["stage"], t["outcome"]) for t in seen["timeline"]
+                                  if t["stage"] != "recovery" and t["outcome"] != "waiting")
         return seen
 
     node, doc = killed_at("settle.written", make_node, receiver, tmp_path, document())
