@@ -100,9 +100,10 @@ static bool say_name_taken(struct parcel *p)
 static void ftp_out_begin_reading(struct parcel *p)
 {
     const struct sending *s = p->sending;
+    struct err ignored; /* only a call that is given up; next() says so */
 
     if (p->read && s->bytes.ptr == NULL && s->rewind != NULL)
-        s->rewind(s->next_arg);
+        (void)s->rewind(s->next_arg, &ignored);
     p->piece = s->bytes.ptr != NULL ? s->bytes : STR("");
     p->came = 0;
     p->read = false;

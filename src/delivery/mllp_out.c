@@ -28,11 +28,11 @@
 #include "base/fault.h"
 #include "core/config.h"
 #include "core/connector.h"
+#include "core/grammar.h"
 #include "core/mllp/hl7_ack.h"
 #include "core/mllp/hl7_head.h"
 #include "core/mllp/hl7_reply.h"
 #include "core/mllp/mllp.h"
-#include "core/grammar.h"
 #include "core/problem.h"
 
 enum {

@@ -99,8 +99,8 @@ static bool s3_parts_fail(struct work *w, enum verdict_kind kind, const struct e
     return false;
 }
 
-static bool is_answer(const struct s3_object *o, enum s3_answer_kind kind, struct arena *a,
-                      struct s3_answer *ret)
+static bool s3_is_answer(const struct s3_object *o, enum s3_answer_kind kind, struct arena *a,
+                         struct s3_answer *ret)
 {
     const struct http_out_answer *got = &o->exchange.answer;
     struct err err = { 0 };
@@ -136,7 +136,7 @@ static bool list_uploads(struct work *w, struct arena *a, const struct s3_answer
         s3_add_query(&order, "upload-id-marker", after->next_upload);
     s3_add_query(&order, "uploads", STR(""));
     s3_object_ask(o, &order, STR(""), 0, false);
-    return is_answer(o, S3_ANSWER_UPLOADS, a, ret);
+    return s3_is_answer(o, S3_ANSWER_UPLOADS, a, ret);
 }
 
 /* A list that the service refuses is no reason not to send: a key may lack the right to it. */
@@ -208,7 +208,7 @@ static bool begin_upload(struct work *w)
     s3_object_ask(o, &order, STR(""), 0, false);
     AUTO(arena_done) struct arena a = ARENA_INIT(S3_ANSWER_ARENA);
 
-    if (is_answer(o, S3_ANSWER_BEGUN, &a, &said) && said.upload.len > 0 &&
+    if (s3_is_answer(o, S3_ANSWER_BEGUN, &a, &said) && said.upload.len > 0 &&
         said.upload.len <= S3_KEY_MOST) {
         w->upload.id = arena_copy(&o->arena, said.upload);
         note_upload(w->uploads, &w->upload);
@@ -286,7 +286,7 @@ static bool complete_upload(struct work *w)
     s3_object_ask(o, &order, buf_view(&list), (int64_t)list.len, true);
     AUTO(arena_done) struct arena a = ARENA_INIT(S3_ANSWER_ARENA);
 
-    if (is_answer(o, S3_ANSWER_COMPLETED, &a, &said))
+    if (s3_is_answer(o, S3_ANSWER_COMPLETED, &a, &said))
         return true;
     s3_object_judge(o, true, w->verdict);
     return false;

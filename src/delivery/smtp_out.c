@@ -273,7 +273,7 @@ static void say_reply(const struct letter *l, const struct mail_recipient *r, st
                           : "");
 }
 
-static enum verdict_kind kind_of_code(const struct smtp_out *self, int64_t code)
+static enum verdict_kind kind_of_reply(const struct smtp_out *self, int64_t code)
 {
     static const enum verdict_kind kinds[] = { [OUTCOME_DELIVERED] = VERDICT_DELIVERED,
                                                [OUTCOME_RETRY] = VERDICT_RETRY,
@@ -291,9 +291,9 @@ static enum verdict_kind kind_of_code(const struct smtp_out *self, int64_t code)
 
 /* The server has judged the mail, or the part of it that it was told.  False: it is of no use to go
  * on to the next recipient. */
-static bool judge_reply(struct letter *l, struct mail_recipient *r)
+static bool judge_mail_reply(struct letter *l, struct mail_recipient *r)
 {
-    enum verdict_kind kind = kind_of_code(l->self, l->line.code);
+    enum verdict_kind kind = kind_of_reply(l->self, l->line.code);
 
     r->status = l->line.code;
     if (kind == VERDICT_CREDENTIAL || kind == VERDICT_RETRY) {
@@ -358,7 +358,7 @@ static bool smtp_out_judge(struct letter *l, struct mail_recipient *r, CURLcode 
         if (rc == CURLE_OK && !told)
             l->line.code = 250;
         fault_point(MAIL_ANSWERED);
-        return judge_reply(l, r);
+        return judge_mail_reply(l, r);
     }
     (void)curl_line_why(&l->line, rc, why);
     return l->line.ended ? judge_doubt(l, r, why) : judge_failure(l, rc, why);
