@@ -17,13 +17,14 @@
  *   (2) A slot is taken only while active < limit, by a leg that blocks a sender only while
  *       blocking is below a quarter of the senders, and by one to an endpoint with connections only
  *       while one of these is free.  A new plan may lower a limit below what is active; then
- * nothing begins until enough legs have ended. (3) A leg begins only when neither the governor nor
- * its endpoint has a reason to hold it, with a token if the system has a rate, and through a closed
- * breaker or as its only probe. (4) A leg that needs a row (needs_row) never begins without one.
- * This is checked at the offer and again when a waiting leg gets its slot, because the plan may
- * have changed meanwhile. (5) The memory of a queue is bounded by memory_of() at the offer;
- * dispatch_shed() parks what is too much later, when the receiver has become slow or is closed. (6)
- * waiting_fast is the sum of `waiting` over the queues that are fast, made_fast that of
+ *       nothing begins until enough legs have ended.
+ *   (3) A leg begins only when neither the governor nor its endpoint has a reason to hold it, with
+ *       a token if the system has a rate, and through a closed breaker or as its only probe.
+ *   (4) A leg that needs a row (needs_row) never begins without one.  This is checked at the offer
+ *       and again when a waiting leg gets its slot, because the plan may have changed meanwhile.
+ *   (5) The memory of a queue is bounded by memory_of() at the offer; dispatch_shed() parks what
+ *       is too much later, when the receiver has become slow or is closed.
+ *   (6) waiting_fast is the sum of `waiting` over the queues that are fast, made_fast that of
  *       `waiting_made`.  The intake of this node waits for the second alone: legs claimed ahead are
  *       always there while a backlog drains, and must not keep new documents out.
  *
