@@ -38,7 +38,7 @@ extern const struct option grammar_answer[];
 
 /* Groups that connectors include, so that a key has one name and one meaning everywhere. */
 extern const struct option grammar_senders[];  /* auth users idempotency: on HTTP */
-extern const struct option grammar_reply[];    /* reply wait */
+extern const struct option grammar_wait[];     /* wait: beside `reply: receiver` */
 extern const struct option grammar_every[];    /* every: how often a gateway polls */
 extern const struct option grammar_files[];    /* match min_age after depth marker: pickup.h */
 extern const struct option grammar_mounted[];  /* mounted */

@@ -101,11 +101,7 @@ const struct option grammar_senders[] = {
     { 0 },
 };
 
-const struct option grammar_reply[] = {
-    OPTION("reply", OPT_WORD,
-           "what the sender is answered; `receiver` waits for the receiver's own answer",
-           .words = OPTION_WORDS("ack", "soap", "receiver"), .planned = OPTION_WORDS("receiver"),
-           .fallback = "ack"),
+const struct option grammar_wait[] = {
     OPTION("wait", OPT_DURATION, "how long `reply: receiver` waits before it answers 504",
            .flags = OPT_PLANNED, .least = 1, .fallback = "30s"),
     { 0 },

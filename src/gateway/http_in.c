@@ -425,7 +425,11 @@ static const struct option options[] = {
     OPTION("form", OPT_BOOL,
            "of multipart/form-data the one file is the document, and the fields are `query:`",
            .fallback = "false"),
-    OPTIONS(grammar_reply),
+    OPTION("reply", OPT_WORD,
+           "what the sender is answered; `receiver` waits for the receiver's own answer",
+           .words = OPTION_WORDS("ack", "soap", "receiver"), .planned = OPTION_WORDS("receiver"),
+           .fallback = "ack"),
+    OPTIONS(grammar_wait),
     { 0 },
 };
 

@@ -28,10 +28,10 @@
 #include "base/require.h"
 #include "core/config.h"
 #include "core/connector.h"
+#include "core/grammar.h"
 #include "core/mllp/hl7_ack.h"
 #include "core/mllp/hl7_head.h"
 #include "core/mllp/mllp.h"
-#include "core/grammar.h"
 #include "core/problem.h"
 
 enum {
@@ -388,7 +388,11 @@ static const struct option options[] = {
     OPTION("idempotency", OPT_DURATION,
            "how long a message is known when it comes again, 60d at most", .fallback = "24h",
            .most = INT64_C(60) * 86400 * 1000000),
-    OPTIONS(grammar_reply),
+    OPTION("reply", OPT_WORD,
+           "what the sender is answered; `receiver` waits for the receiver's own answer",
+           .words = OPTION_WORDS("ack", "receiver"), .planned = OPTION_WORDS("receiver"),
+           .fallback = "ack"),
+    OPTIONS(grammar_wait),
     { 0 },
 };
 

@@ -553,6 +553,13 @@ def test_clear_text_beyond_loopback_must_be_meant(program, tmp_path):
         assert done.returncode == 0, done.stderr + done.stdout
 
 
+def test_it_does_not_answer_in_soap(program, tmp_path):
+    file = tmp_path / "waybill.yaml"
+    file.write_text(config(2575, ", reply: soap"))
+    done = program("check", file)
+    assert done.returncode == 1 and "`reply` cannot be `soap`" in done.stderr + done.stdout
+
+
 def test_only_listed_addresses_may_connect(make_node):
     node = start(make_node, ", allow: [127.0.0.2, 10.0.0.0/8]")
     port = port_of(node)

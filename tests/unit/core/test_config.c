@@ -181,7 +181,8 @@ TEST(config_takes_every_kind)
         "endpoints: { e: { kind: sftp, url: \"sftp://u@h/\", password: secret:p, host_key: any, "
         "exists: replace, connections: 1, breaker: { failures: 3 } } }",
         "endpoints: { e: { kind: smtp, url: \"smtp://h\", from: a@b, to: [c@d, e@f] } }",
-        "endpoints: { e: { kind: mllp, address: \"h:2575\", plaintext: true, outcome: { AE: retry } } }",
+        "endpoints: { e: { kind: mllp, address: \"h:2575\", plaintext: true, outcome: { AE: retry "
+        "} } }",
         "endpoints: { e: { kind: sql, dsn: secret:d, statement: \"insert\" } }",
         "endpoints: { e: { kind: s3, url: \"https://s3\", bucket: b } }",
         "endpoints: { e: { kind: content, store: main, space: s } }",
