@@ -32,7 +32,7 @@ bool served_make(struct store *store, struct intake_table *t, struct intake_gate
     struct settings s = served_settings(store, g->type, t->config, g->config, &t->arena);
     struct err why = { 0 };
 
-    if (g->type->make == NULL || g->type->make(&s, &g->self, &why))
+    if (g->type->path == NULL || g->type->make == NULL || g->type->make(&s, &g->self, &why))
         return true;
     g->self = NULL;
     if (why.kind != ERR_CONFIG) {
