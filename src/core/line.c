@@ -28,8 +28,3 @@ void line_give(struct call *c, const struct line_type *type, const void *self, v
     else
         type->close(line);
 }
-
-const struct egress *line_egress(const struct call *c)
-{
-    return c != NULL && c->lines != NULL ? c->lines->egress : NULL;
-}

@@ -22,7 +22,6 @@
 #include "base/err.h"
 
 struct call;
-struct egress;
 
 /* How lines of one kind are opened, looked at and closed. */
 struct line_type {
@@ -36,7 +35,6 @@ struct line_type {
 
 /* Where lines are kept. */
 struct line_port {
-    const struct egress *egress; /* where this node sends nothing; NULL: everywhere it may */
     /* A kept line, or NULL. */
     void *(*take)(struct line_port *p, const struct line_type *type, const struct sha256 *key);
     /* Keeps it, or closes it. */
@@ -50,5 +48,3 @@ bool line_take(struct call *c, const struct line_type *type, void *self, void **
 /* usable: it is in the state in which the next call expects it. */
 void line_give(struct call *c, const struct line_type *type, const void *self, void *line,
                bool usable);
-/* Where the call may not connect to; may be NULL. */
-const struct egress *line_egress(const struct call *c);

@@ -98,7 +98,7 @@ static bool line_open(void *arg, struct call *c, void **ret_line, struct err *er
     struct sftp_client_pace pace = sftp_out_pace_of(self, c);
     struct sftp_client *s = NULL;
 
-    if (!sftp_client_open(&self->place.login, line_egress(c), &pace, &s, err))
+    if (!sftp_client_open(&self->place.login, c != NULL ? c->egress : NULL, &pace, &s, err))
         return false;
     *ret_line = s;
     return true;
@@ -307,6 +307,17 @@ static bool sftp_out_meet(struct job *j, bool *ret_done, struct err *err)
     return *ret_done || sftp_out_say_taken(j, "", err);
 }
 
+/* A folder or a link is not replaced. */
+static bool sftp_out_may_replace(struct job *j, bool *ret_done, struct err *err)
+{
+    enum sftp_found found;
+    uint64_t size;
+
+    *ret_done = false;
+    return sftp_client_look(j->sftp, str_of(j->path), &found, &size, err) &&
+           (found != SFTP_OTHER || sftp_out_say_taken(j, ": it is no plain file", err));
+}
+
 /* The temporary file of an attempt that failed, unless another attempt may be writing it. */
 static void sftp_out_remove_temp(struct job *j)
 {
@@ -425,7 +436,8 @@ static bool sftp_out_publish(struct job *j, struct err *err)
 static bool sftp_out_deliver(struct job *j, bool *ret_met, struct err *err)
 {
     *ret_met = false;
-    if (!sftp_out_reach(j, err) || (!j->self->replace && !sftp_out_meet(j, ret_met, err)))
+    if (!sftp_out_reach(j, err) ||
+        !(j->self->replace ? sftp_out_may_replace : sftp_out_meet)(j, ret_met, err))
         return false;
     if (!*ret_met)
         return sftp_out_stage(j, err) && sftp_out_publish(j, err);

@@ -257,7 +257,11 @@ def test_a_name_that_is_taken_is_replaced_if_that_is_said(run, server):
     node = run(more="exists: replace")
     for n in range(3):
         await_state(node, send(node, "inventory.csv", b"n" * (n + 1)), "delivered")
-    assert server.files() == {"inventory.csv": b"nnn"}
+    (server.folder / "folder").mkdir()
+    (server.folder / "link").symlink_to("inventory.csv")
+    for name in ("folder", "link"):
+        await_words(node, send(node, name), f"{name} is there already and is not replaced")
+    assert server.files() == {"inventory.csv": b"nnn", "link": b"nnn"} and (server.folder / "folder").is_dir()
     assert server.left_over() == []
 
 

@@ -170,7 +170,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->store = o->store;
     r->pool = o->pool;
     r->senders = o->senders;
-    r->lines = lines_new(o->egress);
+    r->lines = lines_new();
     r->hub_outbox.road = r;
     init_sync(r);
     r->queue.end = &r->queue.first;

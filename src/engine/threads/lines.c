@@ -135,11 +135,11 @@ void lines_stop(struct lines *l)
 
 /* ---- life ---- */
 
-struct lines *lines_new(const struct egress *egress)
+struct lines *lines_new(void)
 {
     struct lines *l = NEW(struct lines);
 
-    l->port = (struct line_port){ .egress = egress, .take = lines_take, .give = lines_give };
+    l->port = (struct line_port){ .take = lines_take, .give = lines_give };
     l->refs = 1;
     (void)pthread_mutex_init(&l->mutex, NULL);
     return l;

@@ -16,13 +16,12 @@
 #include "base/clock.h"
 #include "base/digest.h"
 
-struct egress;
 struct line_port;
 struct lines;
 
 enum { LINES_MOST = 256, LINES_IDLE_US = 60 * CLOCK_S };
 
-struct lines *lines_new(const struct egress *egress); /* lent */
+struct lines *lines_new(void);
 struct lines *lines_ref(struct lines *l);
 void lines_unref(struct lines *l); /* the last one closes all; NULL is fine */
 
