@@ -199,7 +199,7 @@ static bool is_passed_here(const char *point)
                                           "intent.",  "pace.",    "retain.", "archive.", "compact.",
                                           "backup.",  "restore.", "move.",   "batch.",   "edit.",
                                           "recover.", "parts.",   "call.",   "answer.",  "answers.",
-                                          NULL };
+                                          "ftp.",     "sftp.",    "mail.",   "mllp.",    NULL };
 
     return !is_in(point, others) && !is_in(point, on_sqlite() ? postgres : sqlite);
 }
