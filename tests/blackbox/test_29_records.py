@@ -531,7 +531,8 @@ def test_a_service_that_is_silent_or_away_is_asked_again(asking, receiver):
     receiver.listen()
     for doc in docs:
         ends(node, doc, "delivered")
-        assert failures(doc) >= 3, lines(node, doc)
+        # no connection, and two bad answers; one of these is not seen if a connection of before is found closed
+        assert failures(doc) >= 2, lines(node, doc)
     assert sorted(bodies(receiver)) == sorted(f'{{"by": "{way}","buyer":"{way}"}}' for way in ways)
 
 

@@ -261,7 +261,7 @@ def test_checks_and_tables_of_options(node):
     by = {(c["role"], c["kind"]): {o["name"]: o for o in c["options"]} for c in all_of}
     assert by[("gateway", "file")]["path"]["required"] is True
     assert by[("gateway", "file")]["every"]["default"] == "10s"
-    assert by[("gateway", "http")]["auth"]["values"] == ["key", "basic", "none"]
+    assert by[("gateway", "http")]["auth"]["values"] == ["key", "basic", "none", "hmac"]
     assert by[("gateway", "http")]["limits.size"]["type"] == "size"
     assert by[("gateway", "http")]["users.*"]["type"] == "password hash"
     assert "reply" not in by[("gateway", "http")] or by[("gateway", "http")]["reply"]["values"] == ["ack"]
