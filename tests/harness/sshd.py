@@ -71,10 +71,10 @@ def host_keys():
 
 
 class Sshd:
-    """`options`: more lines of its configuration; `pam`: passwords are asked for by PAM."""
+    """`options`: more lines of its configuration; `pam`: passwords are asked for by PAM; `at`: where its folder is."""
 
-    def __init__(self, options="", pam=False):
-        self.base = pathlib.Path(tempfile.mkdtemp(prefix="waybill-sshd-"))
+    def __init__(self, options="", pam=False, at=None):
+        self.base = pathlib.Path(tempfile.mkdtemp(prefix="waybill-sshd-", dir=at))
         self.base.chmod(0o755)
         self.home = self.base / "home"
         self.folder = self.home / "out"  # where documents go
