@@ -63,6 +63,7 @@ KEYS = (("-C", "mon.", ("mon", "allow *")),
 class Radosgw:
     KNOWS_CONDITION, CHECKS_REGION = True, False
     access_key, secret_key = ACCESS_KEY, SECRET_KEY
+    guest = ("guest", "knocking")  # may log in, and do nothing with what belongs to others
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -125,8 +126,9 @@ class Radosgw:
         self._serve("osd", "ceph-osd", "-i", "0")
         self._serve("rgw", "radosgw", "-n", "client.rgw")
         self._wait(lambda: self._answers("GET"))
-        self._run("radosgw-admin", "-c", self.conf, "user", "create", "--uid=waybill", "--display-name=waybill",
-                  f"--access-key={ACCESS_KEY}", f"--secret={SECRET_KEY}")
+        for uid, (access_key, secret_key) in (("waybill", (ACCESS_KEY, SECRET_KEY)), ("guest", self.guest)):
+            self._run("radosgw-admin", "-c", self.conf, "user", "create", f"--uid={uid}", f"--display-name={uid}",
+                      f"--access-key={access_key}", f"--secret={secret_key}")
 
     def _answers(self, method):
         try:

@@ -72,6 +72,7 @@ storage_domain = localhost
 [filter:tempauth]
 use = egg:swift#tempauth
 user_waybill_tester = testing .admin http://127.0.0.1:{port}/v1/AUTH_waybill
+user_waybill_guest = knocking http://127.0.0.1:{port}/v1/AUTH_waybill
 [filter:cache]
 use = egg:swift#memcache
 memcache_servers = 127.0.0.1:{nobody}
@@ -92,6 +93,7 @@ default = yes
 class Swift:
     KNOWS_CONDITION, CHECKS_REGION = False, True
     access_key, secret_key = ACCESS_KEY, SECRET_KEY
+    guest = ("waybill:guest", "knocking")  # may log in, and do nothing
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
