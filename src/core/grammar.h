@@ -58,3 +58,6 @@ extern const struct option grammar_limits[];    /* limits: of a step in a proces
 extern const struct option grammar_stream_limits[];
 extern const struct option grammar_asking[]; /* timeout connect_timeout retry breaker limits: of a
                                               * step that asks another service */
+
+/* For the slot `check` of a gateway that has `wait`: without `reply: receiver` nobody waits. */
+void grammar_check_wait(const struct yaml_node *map, struct problem_list *problems);

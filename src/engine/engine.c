@@ -341,6 +341,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                   .memory = o->memory,
                                   .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes,
                                   .commit_queue = (size_t)o->node->commit_queue,
+                                  .replies = (size_t)o->node->replies,
                                   .admin_token = o->admin_token });
     e->poller = poller_new(&(struct poller_options){ .store = e->store,
                                                      .looks = e->looks,

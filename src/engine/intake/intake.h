@@ -35,6 +35,7 @@ struct intake_options {
     struct memory_share *memory; /* for bodies on their way; heads count in it too */
     int64_t disk_reserve_bytes;
     size_t commit_queue;
+    size_t replies;            /* requests that may wait for receivers at once */
     enum config_area area;     /* of this node */
     struct sha256 admin_token; /* its digest */
 };
