@@ -217,6 +217,7 @@ struct listeners *engine_listeners(struct engine *e)
 
 void engine_gateway_why(struct engine *e, struct str gateway, struct buf *to)
 {
+    intake_why(e->intake, gateway, to);
     poller_why(e->poller, gateway, to);
     listeners_why(e->listeners, gateway, to);
 }

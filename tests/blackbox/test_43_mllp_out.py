@@ -20,7 +20,7 @@ types: {{ "*": {{}} }}
 gateways: {{ in: {{ kind: http, auth: none, extract: hl7 }} }}
 endpoints:
   out: {{ kind: mllp, address: "{address}", system: ehr, timeout: {timeout}, retry: {{ first: 50ms, most: 1s }},
-          breaker: {{ failures: 1000 }}{more} }}
+          breaker: {{ failures: 1000, wait: 200ms }}{more} }}
 routes: [ {{ name: all, do: [ {{ deliver: out }} ] }} ]
 """
 

@@ -363,7 +363,7 @@ static void build_alerts(struct builder *b)
     struct place place = { 0 };
     struct err err = { 0 };
 
-    if (!plan_alerts_build(b->plan->config, &base, &b->plan->alerts, &place, &err))
+    if (!plan_alerts_build(b->plan, &base, &place, &err))
         (void)plan_broken(b, place, &err);
 }
 
