@@ -116,7 +116,7 @@ class Hl7:
     """Acknowledges whole messages, of any size, and keeps their digests."""
 
     def __init__(self):
-        self.messages = []
+        self.messages, self.connections, self.ends = [], 0, 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -124,21 +124,29 @@ class Hl7:
     def accept(self):
         with contextlib.suppress(OSError):
             while True:
-                threading.Thread(target=self.talk, args=(self.listener.accept()[0],), daemon=True).start()
+                connection = self.listener.accept()[0]
+                self.connections += 1
+                threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
 
     def talk(self, connection):
         with contextlib.suppress(OSError), connection:
-            while True:
-                got = bytearray()
-                while not got.endswith(b"\x1c\r"):
-                    more = connection.recv(MIB)
-                    if not more:
-                        return
-                    got += more
-                body = bytes(got[1:-2])
-                self.messages.append(hashlib.sha256(body).digest())
-                control = body.split(b"|", 10)[9]
-                connection.sendall(b"\x0bMSH|^~\\&|EHR|C|LAB|H|2026||ACK|1|P|2.5\rMSA|AA|" + control + b"\r\x1c\r")
+            while self.exchange(connection):
+                pass
+        self.ends += 1
+
+    def exchange(self, connection):
+        """One message; False: the end of the connection."""
+        got = bytearray()
+        while not got.endswith(b"\x1c\r"):
+            more = connection.recv(MIB)
+            if not more:
+                return False
+            got += more
+        body = bytes(got[1:-2])
+        self.messages.append(hashlib.sha256(body).digest())
+        control = body.split(b"|", 10)[9]
+        connection.sendall(b"\x0bMSH|^~\\&|EHR|C|LAB|H|2026||ACK|1|P|2.5\rMSA|AA|" + control + b"\r\x1c\r")
+        return True
 
     def close(self):
         with contextlib.suppress(OSError):
@@ -280,3 +288,66 @@ def test_an_sftp_server_without_space(make_node, servers):
         servers.sftp.kill()
         subprocess.run(["umount", small], check=True)
         servers.sftp.start()
+
+
+# ---- connections --------------------------------------------------------------------------------
+
+class Load:
+    """Documents without end, for sftp and mllp in turn, until it is closed."""
+
+    def __init__(self, node, begin):
+        self.node, self.docs, self.ended = node, [], threading.Event()
+        self.thread = threading.Thread(target=self.work, args=(begin,))
+        self.thread.start()
+
+    def work(self, begin):
+        n = 0
+        while not self.ended.wait(0.01):
+            kind = ("sftp", "mllp")[n % 2]
+            self.docs.append(send(self.node, kind, f"{begin}-{n}", body_of(kind, f"{begin}-{n}")))
+            n += 1
+
+    def go_on(self, count=20):
+        """So many more are under way."""
+        until = len(self.docs) + count
+        wait_until(lambda: len(self.docs) >= until or not self.thread.is_alive(), SECONDS, "more documents")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
+
+
+def apply(node, text):
+    node.write_config(text)
+    applied = node.cli("apply", node.config_file)
+    assert applied.returncode == 0, applied.stdout + applied.stderr
+
+
+def test_an_apply_under_load_makes_no_connection_anew(make_node, servers):
+    """The logs of the servers tell; a new password closes the old connections."""
+    text = servers.config().replace("kind: sftp,", "kind: sftp, connections: 1,")
+    node = make_node(config=text)
+    logins, connections, ended = servers.sftp.logins(), servers.mllp.connections, servers.mllp.ends
+    node.start()
+    with Load(node, "load") as load:
+        load.go_on()
+        for n in range(3):  # one route is another
+            apply(node, text.replace("name: soap-empty", f"name: soap-empty-{n}"))
+            load.go_on()
+        assert servers.sftp.logins() == logins + 1
+        assert (servers.mllp.connections, servers.mllp.ends) == (connections + 1, ended)
+        first = set(servers.sftp.processes())
+        servers.sftp.set_password("another battery")
+        apply(node, text.replace(sshd.PASSWORD, "another battery"))
+        load.go_on()
+        # Of a connection sshd has two processes; those of the old one end, those of the new one begin.
+        wait_until(lambda: servers.sftp.logins() == logins + 2, SECONDS, "a login with the new password")
+        wait_until(lambda: len(first - set(servers.sftp.processes())) >= 2, SECONDS, "the end of the old connection")
+        assert (servers.mllp.connections, servers.mllp.ends) == (connections + 1, ended)
+    for doc in load.docs:
+        node.await_state(doc, "delivered", look=look, seconds=SECONDS)
+    assert servers.sftp.logins() == logins + 2
+    servers.sftp.set_password(sshd.PASSWORD)
