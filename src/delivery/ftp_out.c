@@ -17,9 +17,9 @@
 #include "base/fault.h"
 #include "base/safe_path.h"
 #include "core/connector.h"
+#include "core/curl_line.h"
 #include "core/grammar.h"
 #include "core/template.h"
-#include "delivery/curl_line.h"
 
 #define PARCEL_PART ".part"
 

@@ -1,4 +1,4 @@
-#include "delivery/curl_line.h"
+#include "core/curl_line.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
