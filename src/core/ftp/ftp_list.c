@@ -2,7 +2,7 @@
 
 #include "core/civil.h"
 
-enum { YEAR_LEAST = 1970, YEAR_MOST = 9999, LEAP_YEARS = 8, WINDOWS_GAP = 10 };
+enum { YEAR_LEAST = 1970, YEAR_MOST = 2200, LEAP_YEARS = 8, WINDOWS_GAP = 10 };
 
 /* ---- words and numbers ---- */
 
