@@ -47,6 +47,7 @@ extern const struct option grammar_login[];    /* user password */
 extern const struct option grammar_ssh[];      /* private_key passphrase host_key */
 extern const struct option grammar_tls[];      /* tls */
 extern const struct option grammar_tls_keys[]; /* the keys of `tls` */
+extern const struct option grammar_ftp[];      /* url tls */
 extern const struct option grammar_s3[];  /* url region style access_key secret_key session_token */
 extern const struct option grammar_sql[]; /* dsn */
 extern const struct option grammar_headers[];   /* headers */

@@ -85,7 +85,8 @@ struct pickup_source {
     /* *ret_file NULL: ret->refused says why it cannot be read. */
     bool (*open)(void *arg, const char *path, struct pickup_entry *ret, void **ret_file,
                  struct err *err);
-    bool (*read)(void *file, char *to, size_t room, size_t *ret_len, struct err *err); /* 0: end */
+    /* 0: the end.  ERR_PERMANENT with sys EACCES: it may not be read, and is put back. */
+    bool (*read)(void *file, char *to, size_t room, size_t *ret_len, struct err *err);
     /* Whether the open file still has this version, after it was read. */
     bool (*same)(void *file, const char *version, bool *ret, struct err *err);
     void (*close)(void *file);

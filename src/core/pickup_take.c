@@ -206,8 +206,12 @@ static enum pickup_end read_open(struct pickup_run *r, const struct pickup_parce
     if (!r->port->open(r->deposit, name, STR(""), &d, err))
         return pickup_refuse(r, parcel->shown, err);
     if (!pickup_copy(r, file, d, &sha, err) || !r->src->same(file, e->version, &same, err)) {
+        bool closed = err->kind == ERR_PERMANENT && err->sys == EACCES;
+        enum pickup_end end;
+
         r->port->abandon(d);
-        return pickup_refuse(r, parcel->shown, err);
+        end = pickup_refuse(r, parcel->shown, err);
+        return closed && end == PICKUP_GONE ? PICKUP_UNFIT : end;
     }
     if (!same) {
         r->port->abandon(d);

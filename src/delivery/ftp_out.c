@@ -17,17 +17,16 @@
 #include "base/fault.h"
 #include "base/safe_path.h"
 #include "core/connector.h"
+#include "core/ftp/ftp_place.h"
 #include "core/grammar.h"
 #include "core/template.h"
-#include "delivery/curl_line.h"
 
 #define PARCEL_PART ".part"
 
-enum { URL_MOST = 8192, ASKS_NAME = 350 };
+enum { ASKS_NAME = 350 };
 
 struct ftp_out {
-    struct curl_line_options options;
-    struct str folder; /* the url, with a slash at its end */
+    struct ftp_place place;
     const struct template *name;
 };
 
@@ -62,10 +61,10 @@ static bool ftp_out_say(struct parcel *p, enum verdict_kind kind, const char *wh
 
     v->status = p->line.code >= 400 ? p->line.code : 0;
     if (v->status != 0)
-        (void)verdict_say(v, kind, "%s: %s; it said %lld %.*s", p->self->options.host.ptr, what,
-                          (long long)v->status, STR_ARG(buf_view(&p->line.answer)));
+        (void)verdict_say(v, kind, "%s: %s; it said %lld %.*s", p->self->place.options.host.ptr,
+                          what, (long long)v->status, STR_ARG(buf_view(&p->line.answer)));
     else
-        (void)verdict_say(v, kind, "%s: %s", p->self->options.host.ptr, what);
+        (void)verdict_say(v, kind, "%s: %s", p->self->place.options.host.ptr, what);
     return false;
 }
 
@@ -154,10 +153,10 @@ static size_t ftp_out_on_write(char *bytes, size_t size, size_t count, void *arg
 /* Sets the url of a file in the folder; an empty name is the folder itself. */
 static bool ftp_out_set_url(struct parcel *p, const char *name)
 {
-    AUTO(buf_done) struct buf url = BUF_INIT(URL_MOST);
+    AUTO(buf_done) struct buf url = BUF_INIT(FTP_PLACE_URL);
     char *escaped = curl_easy_escape(p->line.easy, name, (int)strlen(name));
     struct err err = { 0 };
-    bool ok = escaped != NULL && buf_append(&url, p->self->folder, &err) &&
+    bool ok = escaped != NULL && buf_append(&url, p->self->place.url, &err) &&
               buf_append(&url, name[0] != '\0' ? str_of(escaped) : STR(""), &err) &&
               curl_easy_setopt(p->line.easy, CURLOPT_URL, url.ptr) == CURLE_OK;
 
@@ -272,7 +271,7 @@ static bool ftp_out_stage(struct parcel *p)
     if (!there || (size >= 0 && size != p->sending->size)) {
         (void)verdict_say(p->verdict, VERDICT_RETRY,
                           "%s: of %lld bytes %lld arrived: check the space on the server",
-                          p->self->options.host.ptr, (long long)p->sending->size,
+                          p->self->place.options.host.ptr, (long long)p->sending->size,
                           there ? (long long)size : 0);
         return false;
     }
@@ -341,7 +340,8 @@ static bool ftp_out_open(struct parcel *p, struct err *err)
     CURL *e;
 
     p->line.arg = p;
-    if (!curl_line_open(&p->line, &p->self->options, p->call, p->sending->bytes.ptr == NULL, err))
+    if (!curl_line_open(&p->line, &p->self->place.options, p->call, p->sending->bytes.ptr == NULL,
+                        err))
         return false;
     e = p->line.easy;
     if (curl_easy_setopt(e, CURLOPT_READFUNCTION, ftp_out_on_read) != CURLE_OK ||
@@ -408,35 +408,23 @@ static void ftp_ask(void *self, const struct sending *s, struct call *c, struct 
 /* ---- options ---- */
 
 static const struct option options[] = {
-    OPTION("url", OPT_URL,
-           "the folder; ftp:// is not encrypted unless `tls` says so, ftps:// is from its start",
-           .flags = OPT_REQUIRED, .words = OPTION_WORDS("ftp", "ftps")),
+    OPTIONS(grammar_ftp),
     OPTIONS(grammar_login),
     OPTION("name", OPT_TEMPLATE,
            "the name it gets; a value of the document that has a `/` or begins with a dot is "
            "refused; a file that has the name is not replaced",
            .fallback = "${id}"),
-    OPTION("tls", OPT_MAP, "TLS, for the commands and for the files; `explicit`: as usual",
-           .keys = grammar_tls_keys, .words = OPTION_WORDS("explicit")),
     { 0 },
 };
 
 static bool ftp_make(const struct settings *s, void **ret_self, struct err *err)
 {
     struct ftp_out *self = ARENA_NEW(s->arena, struct ftp_out);
-    struct curl_line_options *o = &self->options;
     struct str name;
 
-    if (!curl_line_read(s, "ftp,ftps", o, err) || !settings_text(s, "name", &name, err) ||
+    if (!ftp_place_read(s, &self->place, err) || !settings_text(s, "name", &name, err) ||
         !template_compile(name, s->arena, &self->name, err))
         return false;
-    if (o->url.len > URL_MOST - 3 * SAFE_NAME_MOST - 2)
-        return err_set(err, ERR_CONFIG, 0, "`url` is too long");
-    if (str_find(o->url, '?') >= 0 || str_find(o->url, '#') >= 0 || str_find(o->url, ';') >= 0)
-        return err_set(err, ERR_CONFIG, 0, "`url` is a folder: write %%3F, %%23 and %%3B in it");
-    o->plain = o->anywhere = str_starts(o->url, STR("ftp://")) && !settings_has(s, "tls");
-    self->folder = str_of(arena_printf(s->arena, "%.*s%s", STR_ARG(o->url),
-                                       o->url.ptr[o->url.len - 1] == '/' ? "" : "/"));
     *ret_self = self;
     return true;
 }

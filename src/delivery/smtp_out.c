@@ -15,12 +15,12 @@
 #include "base/fault.h"
 #include "base/safe_path.h"
 #include "core/connector.h"
+#include "core/curl_line.h"
 #include "core/grammar.h"
 #include "core/mail_message.h"
 #include "core/mail_recipients.h"
 #include "core/problem.h"
 #include "core/template.h"
-#include "delivery/curl_line.h"
 
 enum {
     MAILBOX_MOST = MAIL_ADDRESS_MOST + MAIL_NAME_MOST + 8,

@@ -5,7 +5,8 @@
 
 Files are below FOLDER/root, what happens is a line of FOLDER/log.  options: port, tls (one file with certificate and
 key), implicit, perm.  script: {command: answer}; "swallow" does the command and never answers, "drop" closes the
-connection after it, "cut" closes the connection before it; any other text is the answer, and nothing is done.
+connection after it, "cut" closes the connection before it, "grow" does it and appends to the file; any other text is the
+answer, and nothing is done.
 """
 import json
 import pathlib
@@ -15,10 +16,17 @@ import sys
 import time
 
 from pyftpdlib.authorizers import DummyAuthorizer
-from pyftpdlib.handlers import FTPHandler, TLS_FTPHandler
+from pyftpdlib.handlers import FTPHandler, TLS_DTPHandler, TLS_FTPHandler
 from pyftpdlib.servers import FTPServer
 
 SECONDS = 60
+
+
+class PatientData(TLS_DTPHandler):
+    """pyftpdlib closes a data connection on which TLS begins before the command came; libcurl 7.88 begins it at once."""
+
+    def readable(self):
+        return self.receive or self._ssl_accepting
 
 
 def scripted(base, folder, implicit):
@@ -43,6 +51,10 @@ def scripted(base, folder, implicit):
                 super().process_command(cmd, *args, **kwargs)
                 if answer == "drop":
                     self.close()
+            elif answer == "grow":
+                super().process_command(cmd, *args, **kwargs)
+                with open(args[0], "ab") as file:
+                    file.write(b"+")
             elif answer is not None:
                 self.respond(answer)
             else:
@@ -56,7 +68,9 @@ def serve(folder):
     authorizer.add_user("waybill", "right", str(folder / "root"), perm=options.get("perm", "elradfmwMT"))
     handler = scripted(TLS_FTPHandler if options.get("tls") else FTPHandler, folder, options.get("implicit"))
     handler.authorizer = authorizer
+    handler.auth_failed_timeout = 0
     if options.get("tls"):
+        handler.dtp_handler = PatientData
         handler.certfile = options["tls"]
         handler.tls_control_required = handler.tls_data_required = True
         handler.ssl_context = handler.get_ssl_context()

@@ -16,6 +16,9 @@
 
 enum { TRY_PATIENCE_US = 2 * CLOCK_S, ARENA_MOST = 1 << 20 };
 
+#define PATIENCE_US (INT64_C(30) * CLOCK_S) /* of a kind without `timeout` */
+#define SPARE_US    (INT64_C(5) * CLOCK_S)  /* for one that keeps the time itself */
+
 const struct gateway_type *polled_type(const struct poller_options *o, const char *kind)
 {
     const struct gateway_type *t = connector_gateway(o->connectors, str_of(kind));
@@ -62,6 +65,23 @@ struct settings polled_settings(const struct poller_options *o, const struct con
                               .folders = folders_port(o->store, config, NAME_GATEWAY, g->name,
                                                       trial, call, a),
                               .arena = a };
+}
+
+void polled_times(const struct poller_options *o, const struct config *config,
+                  const struct config_gateway *g, struct arena *a, int64_t *ret_every_us,
+                  int64_t *ret_patience_us)
+{
+    struct settings s = polled_settings(o, config, g, false, NULL, a);
+    const struct gateway_type *type = polled_type(o, g->kind);
+    struct err err = { 0 };
+
+    if (!settings_duration(&s, "every", ret_every_us, &err))
+        *ret_every_us = CLOCK_S; /* setting it up reports what is wrong */
+    if (kind_key(ROLE_GATEWAY, &type->kind, STR("timeout")) == NULL ||
+        !settings_duration(&s, "timeout", ret_patience_us, &err))
+        *ret_patience_us = PATIENCE_US;
+    if (type->keeps_time)
+        *ret_patience_us += SPARE_US;
 }
 
 /* ---- what is told ---- */

@@ -19,6 +19,11 @@ struct settings polled_settings(const struct poller_options *o, const struct con
                                 const struct config_gateway *g, bool trial, struct call *call,
                                 struct arena *a);
 
+/* How long from one poll to the next, and how long one may be silent before it is given up. */
+void polled_times(const struct poller_options *o, const struct config *config,
+                  const struct config_gateway *g, struct arena *a, int64_t *ret_every_us,
+                  int64_t *ret_patience_us);
+
 /* Tells all nodes that polls of the gateway fail on this one, and that they go well again.  A store
  * that fails does not matter here: it is told elsewhere.  `word` 0: it has no name id yet. */
 void polled_tell_trouble(const struct poller_options *o, int64_t word, const char *why);

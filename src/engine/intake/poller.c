@@ -87,7 +87,6 @@ enum {
 #define STEP_US         (INT64_C(3600) * CLOCK_S) /* tolerated step of the clock */
 #define FORGET_AFTER_US (INT64_C(7) * 86400 * CLOCK_S)
 #define ARENA_MOST      ((size_t)1 << 20)
-#define PATIENCE_US     (INT64_C(30) * CLOCK_S) /* of a kind without `timeout` */
 
 enum look_result { LOOK_SKIPPED, LOOK_ELSEWHERE, LOOK_FAILED, LOOK_REFUSED, LOOK_DONE };
 
@@ -274,19 +273,6 @@ static struct depositor depositor_of(struct post *o, int64_t version)
                                .arg = o };
 }
 
-static void poller_read_times(struct post *o)
-{
-    struct settings s =
-        polled_settings(&o->duty->poller->o, o->config, o->gateway, false, NULL, &o->arena);
-    struct err err = { 0 };
-
-    if (!settings_duration(&s, "every", &o->every_us, &err))
-        o->every_us = CLOCK_S; /* poller_set_up() reports what is wrong */
-    if (kind_key(ROLE_GATEWAY, &o->type->kind, STR("timeout")) == NULL ||
-        !settings_duration(&s, "timeout", &o->call.patience_us, &err))
-        o->call.patience_us = PATIENCE_US;
-}
-
 static struct post *poller_post_new(struct duty *d)
 {
     struct post *o = NEW(struct post);
@@ -295,15 +281,17 @@ static struct post *poller_post_new(struct duty *d)
                         .config = config_ref(d->config),
                         .gateway = config_gateway_find(d->config, str_of(d->name)),
                         .arena = ARENA_INIT(ARENA_MOST),
-                        .call = { .call = { .stop = &d->poller->stopping },
-                                  .run = post_run,
-                                  .done = post_done,
-                                  .lost = post_lost,
-                                  .back = post_back } };
+                        .call = {
+                            .call = { .stop = &d->poller->stopping, .egress = d->poller->o.egress },
+                            .run = post_run,
+                            .done = post_done,
+                            .lost = post_lost,
+                            .back = post_back } };
     require(o->gateway != NULL);
     o->type = polled_type(&d->poller->o, o->gateway->kind);
     o->depositor = depositor_of(o, d->version);
-    poller_read_times(o);
+    polled_times(&d->poller->o, o->config, o->gateway, &o->arena, &o->every_us,
+                 &o->call.patience_us);
     return o;
 }
 
