@@ -129,6 +129,12 @@ bool sftp_client_mkdir(struct sftp_client *s, struct str path, struct err *err)
     return sftp_exchange_status(s, err);
 }
 
+bool sftp_client_rmdir(struct sftp_client *s, struct str path, struct err *err)
+{
+    sftp_put_rmdir(&s->out, sftp_exchange_id(s), path);
+    return sftp_exchange_status(s, err);
+}
+
 bool sftp_client_rename(struct sftp_client *s, struct str from, struct str to, struct err *err)
 {
     sftp_put_rename(&s->out, sftp_exchange_id(s), from, to);
