@@ -5,17 +5,6 @@
 
 /* ---- gateways ---- */
 
-static const struct option sftp_in[] = {
-    OPTION("url", OPT_URL, "the folder to look in", .flags = OPT_REQUIRED,
-           .words = OPTION_WORDS("sftp")),
-    OPTIONS(grammar_login),
-    OPTIONS(grammar_ssh),
-    OPTIONS(grammar_every),
-    OPTIONS(grammar_files),
-    OPTIONS(grammar_silence),
-    { 0 },
-};
-
 static const struct option sql_in[] = {
     OPTIONS(grammar_sql),
     OPTION("query", OPT_TEXT, "the statement; :NAME stands for the last value of a cursor column",
@@ -108,7 +97,6 @@ static const struct option no_keys[] = { { 0 } };
 
 /* clang-format off */
 const struct planned_kind planned_kinds[] = {
-    PLANNED(ROLE_GATEWAY, "sftp", "files on an SFTP server", sftp_in),
     PLANNED(ROLE_GATEWAY, "sql", "rows of a database", sql_in),
     PLANNED(ROLE_GATEWAY, "s3", "objects in a bucket", s3_in),
 
