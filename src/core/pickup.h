@@ -55,7 +55,9 @@ enum pickup_kind { PICKUP_FILE, PICKUP_FOLDER, PICKUP_OTHER };
 
 /* What is known of a file or a folder. */
 struct pickup_entry {
-    struct str name; /* of list entries: any bytes, lent until the next call */
+    /* Of list entries: any bytes, lent until the next call.  In a source with `opaque` the path
+     * below the folder that is listed. */
+    struct str name;
     enum pickup_kind kind;
     bool bare; /* of list entries that are no folders: only the name is known, stat() knows more.
                 * Only for a source whose names never contain a `/` */
@@ -64,11 +66,15 @@ struct pickup_entry {
     /* Another text whenever the file is another one or has another content: inode, size and time,
      * or an ETag with a time.  It is part of keys and of the ledger, so its form never changes. */
     char version[PICKUP_VERSION];
+    struct str ctype; /* of open(): its media type, lent until close(); empty: not known */
     const char *refused, *hint; /* why it can never be taken, and what to do; NULL: it can */
 };
 
-/* Paths are relative to the folder of the gateway, have passed safe_path(), and "" is the folder
- * itself.
+/* Paths are relative to the folder of the gateway, have passed safe_path() unless the source is
+ * `opaque`, and "" is the folder itself.
+ *
+ * stat() and open() get the version that was listed in ret->version, or "", and set it anew: a
+ * source that is told a version less exactly there than in a list compares for itself.
  *
  * Errors.  sys ENOENT: it is not there (any more), the poll goes on.  sys EEXIST of rename() and
  * move(): the name is taken.  ERR_PERMANENT: this one file or sub folder cannot be handled; it is
@@ -79,6 +85,10 @@ struct pickup_source {
      * ledger.  They are removed, not taken again. */
     bool noted;
     bool coarse; /* times are whole seconds: a second write may leave the version as it is */
+    /* Names are keys of objects, never those of a file system: a `..` or an empty part in them
+     * means nothing.  Nothing is claimed; a listing is flat, down to pickup.depth.  The source says
+     * of a name that it cannot handle that it is refused. */
+    bool opaque;
 
     /* One listing is open at a time.  It may grow and shrink while it is read. */
     bool (*list)(void *arg, const char *folder, void **ret_list, struct err *err);

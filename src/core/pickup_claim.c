@@ -326,7 +326,7 @@ static bool meet_noted(const struct pickup_run *r, const struct pickup_item *ite
         return true;
     pickup_source_of(source, item->version, item->path);
     return r->port->seen(r->deposit, str_of(source), ret, err) &&
-           (!*ret || pickup_drop(r, item->path, source, err));
+           (!*ret || pickup_drop(r, item->path, str_of(source), err));
 }
 
 /* Claims up to CLAIMS_MOST files into a work folder of their own, durably. */

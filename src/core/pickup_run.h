@@ -56,7 +56,7 @@ void pickup_source_of(char ret[static PICKUP_VERSION + PICKUP_PATH], const char 
                       const char *path);
 /* Removes a file that was taken where it is, or moves it on.  One that cannot be removed is
  * reported and noted in the ledger. */
-bool pickup_drop(const struct pickup_run *r, const char *path, const char *source, struct err *err);
+bool pickup_drop(const struct pickup_run *r, const char *path, struct str source, struct err *err);
 
 /* ---- pickup_take.c ---- */
 

@@ -16,16 +16,6 @@ static const struct option sql_in[] = {
     { 0 },
 };
 
-static const struct option s3_in[] = {
-    OPTIONS(grammar_s3),
-    OPTION("bucket", OPT_TEXT, "the bucket", .flags = OPT_REQUIRED),
-    OPTION("prefix", OPT_TEXT, "only objects whose name starts like this"),
-    OPTIONS(grammar_every),
-    OPTIONS(grammar_files),
-    OPTIONS(grammar_silence),
-    { 0 },
-};
-
 /* ---- endpoints ---- */
 
 static const struct option sql_out[] = {
@@ -98,7 +88,6 @@ static const struct option no_keys[] = { { 0 } };
 /* clang-format off */
 const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_GATEWAY, "sql", "rows of a database", sql_in),
-    PLANNED(ROLE_GATEWAY, "s3", "objects in a bucket", s3_in),
 
     PLANNED(ROLE_ENDPOINT, "sql", "a statement on a database", sql_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
