@@ -33,6 +33,7 @@
 #include "core/mllp/hl7_head.h"
 #include "core/mllp/hl7_reply.h"
 #include "core/mllp/mllp.h"
+#include "core/probing_net.h"
 #include "core/problem.h"
 
 enum {
@@ -243,15 +244,21 @@ static bool set_connection(struct mllp_send *t, const char *url)
            put_pem(e, CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, m->key);
 }
 
+static void put_url(const struct mllp_out *m, char url[static URL_MOST])
+{
+    bool six = strchr(m->address.host, ':') != NULL;
+
+    (void)snprintf(url, URL_MOST, "%s://%s%s%s:%u/", m->tls ? "https" : "http", six ? "[" : "",
+                   m->address.host, six ? "]" : "", m->address.port);
+}
+
 /* False: the verdict says why; nothing was sent. */
 static bool mllp_connect(struct mllp_send *t)
 {
     const struct mllp_out *m = t->self;
-    bool six = strchr(m->address.host, ':') != NULL;
     char url[URL_MOST];
 
-    (void)snprintf(url, sizeof url, "%s://%s%s%s:%u/", m->tls ? "https" : "http", six ? "[" : "",
-                   m->address.host, six ? "]" : "", m->address.port);
+    put_url(m, url);
     t->curl = curl_easy_init();
     if (t->curl == NULL || !set_connection(t, url)) {
         (void)verdict_say(t->verdict, VERDICT_FAILED, "the connection cannot be set up");
@@ -505,6 +512,24 @@ static void mllp_out_send(void *self, const struct sending *s, struct call *c, s
     hl7_head_done(&t.head);
 }
 
+/* A message would be taken for one: whether it answers is not tried. */
+static void mllp_out_probe(void *self, struct call *c, struct probing *p)
+{
+    const struct mllp_out *m = self;
+    char url[URL_MOST];
+
+    put_url(m, url);
+    (void)probing_connect(&(struct probing_place){ .url = url,
+                                                   .no_tls = "not used: `tls` is not configured",
+                                                   .ca = m->ca,
+                                                   .cert = m->cert,
+                                                   .key = m->key,
+                                                   .verify = m->verify,
+                                                   .connect_us = m->connect_us,
+                                                   .lingers = true },
+                          c, p);
+}
+
 const struct endpoint_type endpoint_mllp = {
     .kind = { .name = "mllp",
               .help = "HL7 messages over MLLP",
@@ -513,4 +538,5 @@ const struct endpoint_type endpoint_mllp = {
     .make = mllp_out_make,
     .unmake = mllp_out_unmake,
     .send = mllp_out_send,
+    .probe = mllp_out_probe,
 };
