@@ -75,6 +75,11 @@ void sftp_client_close(struct sftp_client *s)
     free(s);
 }
 
+const char *sftp_client_print(const struct sftp_client *s)
+{
+    return ssh_link_print(s->link);
+}
+
 bool sftp_client_is_open(struct sftp_client *s)
 {
     return !s->lost && ssh_link_is_open(s->link);

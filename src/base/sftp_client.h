@@ -38,8 +38,9 @@ struct sftp_client_pace {
 bool sftp_client_open(const struct ssh_login *login, const struct egress *egress,
                       const struct sftp_client_pace *pace, struct sftp_client **ret,
                       struct err *err);
-void sftp_client_close(struct sftp_client *s);   /* waits for nothing */
-bool sftp_client_is_open(struct sftp_client *s); /* one look, without waiting */
+void sftp_client_close(struct sftp_client *s);              /* waits for nothing */
+bool sftp_client_is_open(struct sftp_client *s);            /* one look, without waiting */
+const char *sftp_client_print(const struct sftp_client *s); /* ssh_link_print() */
 void sftp_client_set_pace(struct sftp_client *s, const struct sftp_client_pace *pace);
 bool sftp_client_is_lost(const struct sftp_client *s);
 bool sftp_client_has(const struct sftp_client *s, enum sftp_extension what);

@@ -28,6 +28,7 @@
 
 struct deposit_port;
 struct line_type;
+struct probing;
 
 struct gateway_type {
     struct option_kind kind; /* its name, summary and options */
@@ -59,6 +60,10 @@ struct gateway_type {
      * struct stream_door. */
     const struct listening *(*listening)(void *self);
     const struct stream_handler *stream;
+
+    /* `waybill probe` of a gateway that polls, as of an endpoint below; of the others the engine
+     * looks at the port and its certificate. */
+    void (*probe)(void *self, struct call *c, struct probing *p);
 };
 
 /* What a gateway that listens was told.  It lives as long as `self`. */
@@ -205,6 +210,12 @@ struct endpoint_type {
     /* Cleans up what a crash may have left half written; called at start and when the endpoint is
      * new in the configuration, beside sends.  May be NULL. */
     void (*recover)(void *self, struct call *c);
+
+    /* `waybill probe`: a call that may block and reports which steps of the way to the other side
+     * work (core/probing.h).  It sends no document, takes none and leaves nothing behind; it has a
+     * `self` of its own, and opens its own connections.  core/probing_net.h, probing_folder.h and
+     * probing_sftp.h have the steps that are common.  NULL: it cannot be probed. */
+    void (*probe)(void *self, struct call *c, struct probing *p);
 };
 
 #define GATEWAY(name)  extern const struct gateway_type gateway_##name;

@@ -10,6 +10,7 @@
 #include "base/egress.h"
 #include "base/network.h"
 #include "core/config.h"
+#include "core/probing_net.h"
 
 enum {
     KEEPALIVE_S = 30,
@@ -447,6 +448,61 @@ void curl_line_close(struct curl_line *c)
     c->easy = NULL;
     c->multi = NULL;
     buf_done(&c->answer);
+}
+
+/* ---- probes ---- */
+
+bool curl_line_probe_open(struct curl_line *c, const struct curl_line_options *options,
+                          struct call *call, struct probing *p, struct probing_net *ret_net)
+{
+    struct err err = { 0 };
+
+    probing_begin(p, "connect");
+    if (curl_line_open(c, options, call, false, &err) && probing_net_watch(ret_net, c->easy)) {
+        c->until_us = clock_mono_us() + probing_time(p, options->timeout_us);
+        return true;
+    }
+    return probing_fail(p, "connect", "correct `url` and `tls`", "%s", err.text);
+}
+
+static bool curl_line_fail_login(const struct curl_line *c, struct probing *p, CURLcode rc)
+{
+    static const char remedy[] = "check `user` and the password, and that the server takes them";
+    char why[CURL_LINE_WHY];
+
+    if (rc == CURLE_LOGIN_DENIED && c->barred == NULL && c->code >= 400)
+        return probing_fail(p, "login", remedy, "it is refused; the server said: %lld %.*s",
+                            (long long)c->code, STR_ARG(buf_view(&c->answer)));
+    return probing_fail(p, "login", remedy, "%s", curl_line_why(c, rc, why));
+}
+
+bool curl_line_probe(struct curl_line *c, struct probing *p, const struct probing_net *net,
+                     CURLcode *ret_rc)
+{
+    const struct curl_line_options *o = c->options;
+    CURLcode rc = curl_line_perform(c);
+    bool in_talk = c->lines > 0; /* what is barred then is not the address */
+
+    *ret_rc = rc;
+    if (!probing_net_tell(net, p, c->easy,
+                          &(struct probing_saw){ .rc = rc,
+                                                 .failure = c->failure,
+                                                 .barred = in_talk ? NULL : c->barred,
+                                                 .tls = !o->plain,
+                                                 .no_tls = "not used: `tls` is not configured",
+                                                 .verify = o->verify,
+                                                 .greets = true,
+                                                 .spoke = in_talk }))
+        return false;
+    if (!c->began)
+        return curl_line_fail_login(c, p, rc);
+    if (o->has_login)
+        return probing_pass(p, "login", "as %s",
+                            o->user.len > 0 ? o->user.ptr
+                                            : "the user in "
+                                              "`url`");
+    probing_leave(p, "login", "no `user` is configured");
+    return true;
 }
 
 /* ---- for people ---- */

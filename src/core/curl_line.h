@@ -90,6 +90,17 @@ void curl_line_forget(struct curl_line *c);
 bool curl_line_is_late(const struct curl_line *c);
 void curl_line_close(struct curl_line *c); /* safe on a zeroed one, and twice */
 
+struct probing;
+struct probing_net;
+
+/* A conversation for a probe, which has no document: opened, and watched (core/probing_net.h). */
+bool curl_line_probe_open(struct curl_line *c, const struct curl_line_options *options,
+                          struct call *call, struct probing *p, struct probing_net *ret_net);
+/* Performs it and reports the steps up to the login.  True: they have passed, also if *ret_rc tells
+ * of a failure after them. */
+bool curl_line_probe(struct curl_line *c, struct probing *p, const struct probing_net *net,
+                     CURLcode *ret_rc);
+
 enum { CURL_LINE_WHY = 400 };
 
 /* What went wrong and what to do about it, for people. */

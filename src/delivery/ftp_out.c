@@ -19,6 +19,7 @@
 #include "core/connector.h"
 #include "core/ftp/ftp_place.h"
 #include "core/grammar.h"
+#include "core/probing_net.h"
 #include "core/template.h"
 
 #define PARCEL_PART ".part"
@@ -335,22 +336,25 @@ static bool ftp_out_name(struct parcel *p, struct err *err)
     return safe_name(str_of(p->temp), err);
 }
 
+static bool ftp_out_set(struct parcel *p)
+{
+    CURL *e = p->line.easy;
+
+    return curl_easy_setopt(e, CURLOPT_READFUNCTION, ftp_out_on_read) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_READDATA, p) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, ftp_out_on_write) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_WRITEDATA, p) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_FTP_SKIP_PASV_IP, 1L) == CURLE_OK;
+}
+
 static bool ftp_out_open(struct parcel *p, struct err *err)
 {
-    CURL *e;
-
     p->line.arg = p;
     if (!curl_line_open(&p->line, &p->self->place.options, p->call, p->sending->bytes.ptr == NULL,
                         err))
         return false;
-    e = p->line.easy;
-    if (curl_easy_setopt(e, CURLOPT_READFUNCTION, ftp_out_on_read) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_READDATA, p) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, ftp_out_on_write) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_WRITEDATA, p) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_FTP_SKIP_PASV_IP, 1L) != CURLE_OK)
-        return err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a file");
-    return true;
+    return ftp_out_set(p) ||
+           err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a file");
 }
 
 static bool ftp_out_begin(struct parcel *p)
@@ -434,6 +438,91 @@ static void ftp_unmake(void *self)
     (void)self; /* everything is on the arena */
 }
 
+/* ---- waybill probe ---- */
+
+static bool ftp_out_fail_step(struct parcel *p, const char *step, const char *remedy, CURLcode rc,
+                              struct probing *probing)
+{
+    char why[CURL_LINE_WHY];
+
+    (void)curl_line_why(&p->line, rc, why);
+    if (p->line.code < 400)
+        return probing_fail(probing, step, remedy, "%s", why);
+    return probing_fail(probing, step, remedy, "%s; it said: %lld %.*s", why,
+                        (long long)p->line.code, STR_ARG(buf_view(&p->line.answer)));
+}
+
+/* A file of our own is sent, renamed and removed. */
+static bool ftp_out_probe_rights(struct parcel *p, struct probing *probing)
+{
+    char name[PROBING_NAME], other[PROBING_NAME];
+    char from[PROBING_NAME + 8], to[PROBING_NAME + 8], drop[PROBING_NAME + 8];
+    struct curl_slist third = { .data = drop };
+    struct curl_slist second = { .data = to, .next = &third };
+    struct curl_slist first = { .data = from, .next = &second };
+    CURL *e = p->line.easy;
+
+    (void)probing_name(PARCEL_PART, name);
+    (void)snprintf(from, sizeof from, "RNFR %s", name);
+    (void)snprintf(to, sizeof to, "RNTO %s", probing_name(PARCEL_PART, other));
+    (void)snprintf(drop, sizeof drop, "DELE %s", other);
+    probing_begin(probing, "rights");
+    ftp_out_begin_reading(p);
+    CURLcode rc = ftp_out_perform(p, FTP_LOOK, name); /* as a delivery begins */
+
+    if (rc == CURLE_OK || rc == CURLE_REMOTE_FILE_NOT_FOUND) {
+        (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, &first);
+        rc = ftp_out_perform(p, FTP_PUT, name);
+    }
+    (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, NULL); /* the lists are ours */
+    if (rc == CURLE_OK)
+        return probing_pass(probing, "rights", "files can be sent, renamed and removed there");
+    bool refused = p->line.code >= 400;
+
+    (void)ftp_out_fail_step(p, "rights",
+                            refused ? "give the user the right on the server; check its space and "
+                                      "quota"
+                                    : "check the ports for data connections of the server, and the "
+                                      "firewalls between",
+                            rc, probing);
+    for (int i = 0; i < 2; i++) { /* whichever name it has by now */
+        (void)snprintf(drop, sizeof drop, "DELE %s", i == 0 ? name : other);
+        (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, &third);
+        (void)ftp_out_perform(p, FTP_LOOK, "");
+        (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, NULL);
+    }
+    return false;
+}
+
+static void ftp_probe(void *self, struct call *c, struct probing *probing)
+{
+    const struct sending nothing = { .bytes = STR("probe\n"), .size = strlen("probe\n") };
+    AUTO(parcel_done)
+    struct parcel p = { .self = self, .sending = &nothing, .call = c };
+    struct probing_net net;
+    CURLcode rc;
+
+    p.line.arg = &p;
+    if (!curl_line_probe_open(&p.line, &p.self->place.options, c, probing, &net))
+        return;
+    if (!ftp_out_set(&p) || !ftp_out_set_url(&p, "") ||
+        curl_easy_setopt(p.line.easy, CURLOPT_NOBODY, 1L) != CURLE_OK) {
+        (void)probing_fail(probing, "connect", "correct `url`",
+                           "libcurl does not take the settings");
+        return;
+    }
+    if (!curl_line_probe(&p.line, probing, &net, &rc))
+        return;
+    if (rc != CURLE_OK) {
+        (void)ftp_out_fail_step(&p, "folder",
+                                "create the folder on the server, or correct the path of `url`", rc,
+                                probing);
+        return;
+    }
+    (void)probing_pass(probing, "folder", "it is there");
+    (void)ftp_out_probe_rights(&p, probing);
+}
+
 const struct endpoint_type endpoint_ftp = {
     .kind = { .name = "ftp",
               .help = "files on an FTP server",
@@ -445,5 +534,6 @@ const struct endpoint_type endpoint_ftp = {
     .unmake = ftp_unmake,
     .send = ftp_send,
     .ask = ftp_ask,
+    .probe = ftp_probe,
     .keeps_time = true,
 };

@@ -41,6 +41,7 @@
 #include "core/mllp/hl7_head.h"
 #include "core/mllp/hl7_reply.h"
 #include "core/mllp/mllp.h"
+#include "core/probing_net.h"
 #include "core/problem.h"
 
 enum {
@@ -644,6 +645,24 @@ static void mllp_out_send(void *self, const struct sending *s, struct call *c, s
     hl7_head_done(&t.head);
 }
 
+/* A message would be taken for one: whether it answers is not tried. */
+static void mllp_out_probe(void *self, struct call *c, struct probing *p)
+{
+    const struct mllp_out *m = self;
+    char url[URL_MOST];
+
+    put_url(m, url);
+    (void)probing_connect(&(struct probing_place){ .url = url,
+                                                   .no_tls = "not used: `tls` is not configured",
+                                                   .ca = m->ca,
+                                                   .cert = m->cert,
+                                                   .key = m->key,
+                                                   .verify = m->verify,
+                                                   .connect_us = m->connect_us,
+                                                   .lingers = true },
+                          c, p);
+}
+
 const struct endpoint_type endpoint_mllp = {
     .kind = { .name = "mllp",
               .help = "HL7 messages over MLLP",
@@ -653,4 +672,5 @@ const struct endpoint_type endpoint_mllp = {
     .unmake = mllp_out_unmake,
     .send = mllp_out_send,
     .line = &mllp_lines,
+    .probe = mllp_out_probe,
 };

@@ -27,6 +27,7 @@
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "core/line.h"
+#include "core/probing_sftp.h"
 #include "core/sftp_line.h"
 #include "core/sftp_place.h"
 #include "core/template.h"
@@ -489,6 +490,13 @@ static void unmake(void *self)
     (void)self; /* everything is on the arena */
 }
 
+static void sftp_out_probe(void *arg, struct call *c, struct probing *p)
+{
+    const struct sftp_out *self = arg;
+
+    (void)probing_sftp(&self->place, true, self->place.timeout_us, c, p);
+}
+
 const struct endpoint_type endpoint_sftp = {
     .kind = { .name = "sftp",
               .help = "each document as a file on an SFTP server",
@@ -499,4 +507,5 @@ const struct endpoint_type endpoint_sftp = {
     .send = sftp_out_send,
     .line = &sftp_line,
     .ask = sftp_out_ask,
+    .probe = sftp_out_probe,
 };

@@ -484,6 +484,17 @@ static void s3_way_close(struct s3_talk *t, struct s3_way *way)
 
 /* ---- requests ---- */
 
+void s3_talk_run(struct s3_talk *t, const struct http_out_request *request, struct s3_exchange *x)
+{
+    x->request = request;
+    struct s3_way *way = s3_way_open(t, x, false);
+
+    s3_drive(t, way, S3_TILL_END);
+    s3_fill_answer(x, way);
+    s3_way_close(t, way);
+    x->request = NULL;
+}
+
 void s3_talk_ask(struct s3_talk *t, const struct s3_service *service, const struct s3_order *order,
                  struct s3_exchange *x)
 {
@@ -491,13 +502,7 @@ void s3_talk_ask(struct s3_talk *t, const struct s3_service *service, const stru
     struct http_out_request request;
 
     s3_request_make(service, order, clock_wall_us(), &a, &request);
-    x->request = &request;
-    struct s3_way *way = s3_way_open(t, x, false);
-
-    s3_drive(t, way, S3_TILL_END);
-    s3_fill_answer(x, way);
-    s3_way_close(t, way);
-    x->request = NULL;
+    s3_talk_run(t, &request, x);
 }
 
 bool s3_talk_open(struct s3_talk *t, const struct s3_service *service, const struct s3_order *order,

@@ -68,6 +68,8 @@ struct s3_exchange {
 /* Not of one that is open. */
 void s3_exchange_done(struct s3_exchange *x);
 
+/* Waits for the answer to a request that is made already. */
+void s3_talk_run(struct s3_talk *t, const struct http_out_request *request, struct s3_exchange *x);
 /* Signs the request of `order` and waits for the answer to it.  The rest of x->size, bytes, read
  * and is_final is the caller's to set. */
 void s3_talk_ask(struct s3_talk *t, const struct s3_service *service, const struct s3_order *order,
