@@ -51,6 +51,7 @@ bool sftp_client_look(struct sftp_client *s, struct str path, enum sftp_found *r
                       uint64_t *ret_size, struct err *err);
 bool sftp_client_remove(struct sftp_client *s, struct str path, struct err *err);
 bool sftp_client_mkdir(struct sftp_client *s, struct str path, struct err *err);
+bool sftp_client_rmdir(struct sftp_client *s, struct str path, struct err *err);
 /* Refused if `to` is there, by servers that keep to the protocol. */
 bool sftp_client_rename(struct sftp_client *s, struct str from, struct str to, struct err *err);
 /* In place of what is there, at once; only with SFTP_POSIX_RENAME. */

@@ -27,6 +27,7 @@
 /* ---- gateways: documents come in ---- */
 
 struct deposit_port;
+struct line_type;
 
 struct gateway_type {
     struct option_kind kind; /* its name, summary and options */
@@ -50,6 +51,8 @@ struct gateway_type {
     /* Of a gateway that polls: it ends by itself when the other side is silent for `timeout`, and
      * is given up only some seconds after that. */
     bool keeps_time;
+    /* Its connections are kept from one poll to the next (core/line.h).  NULL: it has none. */
+    const struct line_type *line;
 
     /* Or a gateway that listens on a port of its own: make() and unmake() as above, listening()
      * says what they read, and `stream` talks with each connection on a loop; its open() gets a
@@ -180,8 +183,6 @@ struct endpoint_http {
                 struct verdict *ret_failed);
     void (*hear)(void *self, const struct http_out_answer *answer, struct verdict *ret);
 };
-
-struct line_type;
 
 struct endpoint_type {
     struct option_kind kind;

@@ -129,8 +129,8 @@ static bool is_ripe(struct pickup_run *r, const char *path, const struct pickup_
 
 /* ---- files that are not claimed: the ledger knows those that were taken ---- */
 
-static void make_source(char ret[static PICKUP_VERSION + PICKUP_PATH], const char *version,
-                        const char *path)
+void pickup_source_of(char ret[static PICKUP_VERSION + PICKUP_PATH], const char *version,
+                      const char *path)
 {
     (void)snprintf(ret, PICKUP_VERSION + PICKUP_PATH, "%s\n%s", version, path);
 }
@@ -156,7 +156,7 @@ static bool meet_unclaimed(struct pickup_run *r, const char *path, const struct 
     char source[PICKUP_VERSION + PICKUP_PATH];
     bool seen = true;
 
-    make_source(source, e->version, path);
+    pickup_source_of(source, e->version, path);
     struct sha256 key = digest_of(str_of(source));
     struct pickup_known *k = known_place(r->p, &key);
 
@@ -178,8 +178,7 @@ static bool meet_unclaimed(struct pickup_run *r, const char *path, const struct 
 }
 
 /* The marker first: one that is left would say of the next file of that name that it is whole. */
-static bool drop_unclaimed(const struct pickup_run *r, const char *path, const char *source,
-                           struct err *err)
+bool pickup_drop(const struct pickup_run *r, const char *path, const char *source, struct err *err)
 {
     static const char hint[] = "It was taken and is not taken again. Remove it, or give the node "
                                "the right to.";
@@ -213,8 +212,8 @@ static bool finish_unclaimed(struct pickup_run *r, const struct pickup_parcel *s
         return pickup_go_on(r, stored->path, "It was taken. Remove it.", err);
     if (strcmp(now.version, stored->version) != 0)
         return true; /* another version is there by now: another document */
-    make_source(source, stored->version, stored->path);
-    return drop_unclaimed(r, stored->path, source, err);
+    pickup_source_of(source, stored->version, stored->path);
+    return pickup_drop(r, stored->path, source, err);
 }
 
 static bool take_unclaimed(struct pickup_run *r, const struct pickup_item *item, struct err *err)
@@ -224,7 +223,7 @@ static bool take_unclaimed(struct pickup_run *r, const struct pickup_item *item,
                                     .shown = item->path,
                                     .version = item->version };
 
-    make_source(source, item->version, item->path);
+    pickup_source_of(source, item->version, item->path);
     parcel.source = str_of(source);
     return pickup_read(r, &parcel, err) != PICKUP_FAILED;
 }
@@ -319,6 +318,8 @@ bool pickup_look(struct pickup *p, const struct pickup_source *src, void *arg,
 
     if (!ok || r.taken < DEPOSIT_LOOK_MOST) /* else the next poll begins at once */
         pickup_queue_done(&p->queue);
+    p->rested =
+        ok && r.taken < DEPOSIT_LOOK_MOST && !r.unripe && !r.crowded && !port->stopping(deposit);
     if (r.crowded)
         port->complain(deposit, str_of(p->title),
                        "more files lie there than can be watched at once",

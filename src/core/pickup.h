@@ -14,7 +14,8 @@
  *
  * With `after: keep` files stay as they are; the ledger knows those taken by path and version.  The
  * same is done with `after: delete` and `move` when the source cannot claim: the file is removed
- * after it is stored, and one that cannot be removed is noted in the ledger.
+ * after it is stored, and one that cannot be removed is noted in the ledger.  If files can be
+ * claimed later, those that are noted are removed then.
  *
  * A poll lists the folder, keeps the oldest files that are ripe, and takes those, oldest first.
  * Small files that were read are held for a moment and stored together, with one commit.
@@ -74,6 +75,9 @@ struct pickup_entry {
  * reported, and the poll goes on.  Any other error ends the poll. */
 struct pickup_source {
     bool claims; /* files can be renamed into FOLDER_WORK, which exists unless `after` is keep */
+    /* With claims: some files may have been taken when they could not be claimed, and are in the
+     * ledger.  They are removed, not taken again. */
+    bool noted;
     bool coarse; /* times are whole seconds: a second write may leave the version as it is */
 
     /* One listing is open at a time.  It may grow and shrink while it is read. */
@@ -121,6 +125,7 @@ struct pickup {
     struct pickup_queue queue;  /* listed and not taken yet */
     struct pickup_known *known; /* cache of files that the ledger knows */
     int64_t known_since_us;
+    bool rested; /* the last poll left no file behind that is to be taken */
 };
 
 /* Reads grammar_every and grammar_files.  The folder of `after: move` is the gateway's to read. */

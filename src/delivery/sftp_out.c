@@ -27,21 +27,18 @@
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "core/line.h"
+#include "core/sftp_line.h"
 #include "core/sftp_place.h"
 #include "core/template.h"
 
 #define PART ".part"
 
-enum {
-    REMOTE_MOST = 2 * SAFE_PATH_MOST + SAFE_NAME_MOST + 8,
-    MARGIN_US = 500 * CLOCK_MS, /* before the call is given up */
-};
+enum { REMOTE_MOST = 2 * SAFE_PATH_MOST + SAFE_NAME_MOST + 8 };
 
 struct sftp_out {
-    struct sftp_place place;
+    struct sftp_place place; /* first: what its lines are opened with */
     const struct template *name;
     bool replace;
-    int64_t timeout_us;
 };
 
 /* One document being delivered. */
@@ -60,68 +57,10 @@ struct job {
 
 /* ---- connections ---- */
 
-static const struct sha256 *line_key(const void *self)
-{
-    return &((const struct sftp_out *)self)->place.key;
-}
-
-/* A node that stops does not make an answer unknown: only a call that was given up waits no more.
- */
-static bool sftp_out_is_given_up(const void *call)
-{
-    return call_is_given_up(call);
-}
-
-static void sftp_out_show_life(void *call)
-{
-    call_alive(call);
-}
-
-/* Ends a little before the call would be given up, so that its thread is not lost.  As the engine
- * counts: over all for a document that is in memory, silence above that. */
-static struct sftp_client_pace sftp_out_pace_of(const struct sftp_out *self, struct call *c)
-{
-    int64_t margin = self->timeout_us / 8;
-
-    margin = margin < MARGIN_US ? margin : MARGIN_US;
-    return (struct sftp_client_pace){ .until_us =
-                                          c != NULL && c->until_us != 0 ? c->until_us - margin : 0,
-                                      .silence_us = self->timeout_us - margin,
-                                      .is_over = sftp_out_is_given_up,
-                                      .alive = sftp_out_show_life,
-                                      .of = c };
-}
-
-static bool line_open(void *arg, struct call *c, void **ret_line, struct err *err)
-{
-    struct sftp_out *self = arg;
-    struct sftp_client_pace pace = sftp_out_pace_of(self, c);
-    struct sftp_client *s = NULL;
-
-    if (!sftp_client_open(&self->place.login, c != NULL ? c->egress : NULL, &pace, &s, err))
-        return false;
-    *ret_line = s;
-    return true;
-}
-
-static bool line_is_open(void *line)
-{
-    return sftp_client_is_open(line);
-}
-
-static void line_close(void *line)
-{
-    sftp_client_close(line);
-}
-
-static const struct line_type line_type = {
-    .key = line_key, .open = line_open, .is_open = line_is_open, .close = line_close
-};
-
 static void drop_line(struct job *j)
 {
     if (j->sftp != NULL)
-        line_give(j->call, &line_type, j->self, j->sftp, !sftp_client_is_lost(j->sftp));
+        line_give(j->call, &sftp_line, j->self, j->sftp, !sftp_client_is_lost(j->sftp));
     j->sftp = NULL;
 }
 
@@ -134,7 +73,7 @@ static bool sftp_out_reach(struct job *j, struct err *err)
         void *line;
         uint64_t size;
 
-        if (!line_take(j->call, &line_type, j->self, &line, &kept, err))
+        if (!line_take(j->call, &sftp_line, j->self, &line, &kept, err))
             return false;
         j->sftp = line;
         sftp_client_set_pace(j->sftp, &j->pace);
@@ -466,9 +405,13 @@ static void sftp_out_judge(struct verdict *v, const struct err *err, const char 
     (void)verdict_say(v, kind, "%s%s", before, err->text);
 }
 
-static struct job sftp_out_job_of(void *self, const struct sending *s, struct call *c)
+static struct job sftp_out_job_of(void *arg, const struct sending *s, struct call *c)
 {
-    return (struct job){ .self = self, .sending = s, .call = c, .pace = sftp_out_pace_of(self, c) };
+    struct sftp_out *self = arg;
+
+    return (struct job){
+        .self = self, .sending = s, .call = c, .pace = sftp_line_pace(&self->place, c)
+    };
 }
 
 static void sftp_out_send(void *self, const struct sending *s, struct call *c, struct verdict *ret)
@@ -534,7 +477,6 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
 
     if (!sftp_place_read(s, &self->place, err) || !settings_text(s, "name", &name, err) ||
         !settings_text(s, "exists", &exists, err) ||
-        !settings_duration(s, "timeout", &self->timeout_us, err) ||
         !template_compile(name, s->arena, &self->name, err))
         return false;
     self->replace = str_is(exists, "replace");
@@ -555,6 +497,6 @@ const struct endpoint_type endpoint_sftp = {
     .make = make,
     .unmake = unmake,
     .send = sftp_out_send,
-    .line = &line_type,
+    .line = &sftp_line,
     .ask = sftp_out_ask,
 };

@@ -534,6 +534,40 @@ TEST(what_cannot_be_removed_is_taken_once_and_reported)
     CHECK(look(&b) == 1 && memory_count_files(b.m) == 0);
 }
 
+TEST(what_was_taken_before_it_could_be_claimed_is_not_taken_again)
+{
+    AUTO(box_done) struct box b = box_of(PICKUP_DELETE, false);
+
+    memory_put(b.m, "a", "one", 1);
+    b.m->fail_call = CALL_REMOVE;
+    b.m->fail_nth = 1;
+    b.m->fail_kind = ERR_PERMANENT;
+    b.m->fail_sys = EACCES;
+    CHECK(look(&b) == 1 && memory_count_files(b.m) == 1);
+    memory_put(b.m, "b", "one", 1);
+    b.src.claims = b.src.noted = true; /* the folder may be written to now */
+    CHECK(look(&b) == 1 && memory_count_files(b.m) == 0 && b.p.rested);
+    CHECK(memory_stored(b.m, "one") == 2 && b.m->doc_count == 2);
+}
+
+TEST(a_marker_goes_back_when_its_file_cannot_be_claimed)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        AUTO(box_done) struct box b = box_of(PICKUP_DELETE, true);
+
+        memory_put(b.m, "a", "one", 1);
+        memory_put(b.m, "a.ok", "", 1);
+        b.p.marker = STR(".ok");
+        b.m->fail_call = CALL_RENAME;
+        b.m->fail_nth = 2; /* the marker is the first */
+        b.m->fail_kind = kind == 0 ? ERR_PERMANENT : ERR_TRANSIENT;
+        b.m->fail_sys = EACCES;
+        CHECK(look(&b) == (kind == 0 ? 0 : -1));
+        CHECK(memory_find(b.m, "a") != NULL && memory_find(b.m, "a.ok") != NULL);
+        CHECK(look(&b) == 1 && memory_count_files(b.m) == 0);
+    }
+}
+
 TEST(a_moved_file_never_replaces_another)
 {
     for (int claims = 0; claims < 2; claims++) {
