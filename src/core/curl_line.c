@@ -1,5 +1,6 @@
 #include "core/curl_line.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -427,6 +428,22 @@ CURLcode curl_line_perform(struct curl_line *c)
         return curl_line_all_steps(c);
     return curl_line_prepare(c) ? curl_line_result(c, curl_easy_perform(c->easy))
                                 : CURLE_FAILED_INIT;
+}
+
+bool curl_line_is_quiet(const struct curl_line *c)
+{
+    bool any = false;
+    char byte;
+
+    for (size_t i = 0; i < CURL_LINE_SOCKETS; i++) {
+        if (c->sockets[i] == 0)
+            continue;
+        any = true;
+        if (recv(c->sockets[i] - 1, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+            (errno != EAGAIN && errno != EWOULDBLOCK))
+            return false;
+    }
+    return any;
 }
 
 /* libcurl would say good-bye and wait for an answer: to a closed socket it does not. */

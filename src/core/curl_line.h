@@ -88,6 +88,8 @@ void curl_line_end(struct curl_line *c);
 void curl_line_forget(struct curl_line *c);
 /* No time is left for another one. */
 bool curl_line_is_late(const struct curl_line *c);
+/* Of one with `pieces`, between requests: the server has neither closed it nor said anything. */
+bool curl_line_is_quiet(const struct curl_line *c);
 void curl_line_close(struct curl_line *c); /* safe on a zeroed one, and twice */
 
 struct probing;

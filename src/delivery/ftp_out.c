@@ -1,10 +1,10 @@
 /* ftp_out.c - writes each document as a file on an FTP server.
  *
  * A file is sent under a temporary name in its folder (.DELIVERY.part), its size is compared, and
- * then it is renamed, so that nobody sees half of it.  A file that has the name already is never
- * replaced: if it has these bytes, an earlier attempt of the delivery gave it the name; else the
- * delivery is retried until the name is free.  FTP cannot rename only where nothing is, so somebody
- * else who takes the name between our look and our rename loses the file to us.
+ * then it is renamed, so that nobody sees half of it.  If a file that has the name already has
+ * these bytes, an earlier attempt of the delivery gave it the name; else it is replaced or waited
+ * for, as `exists` says.  FTP cannot rename only where nothing is, so somebody else who takes the
+ * name between our look and our rename loses the file to us.
  *
  * Until the rename was sent nothing can be seen of a document; without an answer to it, it is in
  * doubt.
@@ -29,6 +29,7 @@ enum { ASKS_NAME = 350 };
 struct ftp_out {
     struct ftp_place place;
     const struct template *name;
+    bool replace; /* a file that has the name */
 };
 
 /* One document being delivered. */
@@ -45,6 +46,7 @@ struct parcel {
     struct digest theirs; /* of the file that has our name ... */
     bool comparing;       /* ... while it is read */
     bool asked;           /* the server asked for the new name: the rename may happen */
+    bool other;           /* another file has the name, and is to be replaced */
     struct verdict *verdict;
 };
 
@@ -245,16 +247,15 @@ static bool ftp_out_meet(struct parcel *p, bool *ret_ours)
     bool there;
     int64_t size;
 
-    *ret_ours = false;
+    *ret_ours = p->other = false;
     if (!ftp_out_size(p, p->name, &there, &size))
         return false;
     if (!there)
         return true;
-    if (size != p->sending->size && size >= 0)
-        return say_name_taken(p);
-    if (!ftp_out_compare(p, ret_ours))
+    if ((size < 0 || size == p->sending->size) && !ftp_out_compare(p, ret_ours))
         return false;
-    return *ret_ours || say_name_taken(p);
+    p->other = !*ret_ours;
+    return *ret_ours || p->self->replace || say_name_taken(p);
 }
 
 static bool ftp_out_stage(struct parcel *p)
@@ -288,24 +289,38 @@ static void ftp_out_on_answer(void *arg, int64_t code)
 }
 
 /* Paths of these commands count from the folder into which libcurl has changed. */
-static bool ftp_out_rename(struct parcel *p)
+static CURLcode ftp_out_tell(struct parcel *p, struct curl_slist *commands)
 {
-    char from[SAFE_NAME_MOST + 8], to[SAFE_NAME_MOST + 8], why[CURL_LINE_WHY];
-    struct curl_slist second = { .data = to }, first = { .data = from, .next = &second };
     CURL *e = p->line.easy;
 
-    (void)snprintf(from, sizeof from, "RNFR %s", p->temp);
-    (void)snprintf(to, sizeof to, "RNTO %s", p->name);
-    if (!call_commit(p->call)) /* another attempt may be under way */
-        return ftp_out_say(p, VERDICT_RETRY, "it was given up, because it hung");
-    if (curl_easy_setopt(e, CURLOPT_POSTQUOTE, &first) != CURLE_OK)
-        return ftp_out_fail(p, CURLE_FAILED_INIT);
+    if (curl_easy_setopt(e, CURLOPT_POSTQUOTE, commands) != CURLE_OK)
+        return CURLE_FAILED_INIT;
     p->asked = false;
     p->line.answered = ftp_out_on_answer;
     CURLcode rc = ftp_out_perform(p, FTP_LOOK, "");
 
     p->line.answered = NULL;
     (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, NULL); /* the list is ours */
+    return rc;
+}
+
+static bool ftp_out_rename(struct parcel *p)
+{
+    char from[SAFE_NAME_MOST + 8], to[SAFE_NAME_MOST + 8], drop[SAFE_NAME_MOST + 8],
+        why[CURL_LINE_WHY];
+    struct curl_slist third = { .data = to }, second = { .data = from, .next = &third },
+                      first = { .data = drop, .next = &second };
+
+    (void)snprintf(from, sizeof from, "RNFR %s", p->temp);
+    (void)snprintf(to, sizeof to, "RNTO %s", p->name);
+    (void)snprintf(drop, sizeof drop, "DELE %s", p->name);
+    if (!call_commit(p->call)) /* another attempt may be under way */
+        return ftp_out_say(p, VERDICT_RETRY, "it was given up, because it hung");
+    CURLcode rc = ftp_out_tell(p, &second);
+
+    /* Some servers rename over nothing: there the old file goes first. */
+    if (rc == CURLE_QUOTE_ERROR && p->other && p->asked && p->line.code >= 500)
+        rc = ftp_out_tell(p, &first);
     if (rc == CURLE_OK) {
         fault_point(FTP_NAMED);
         return true;
@@ -405,6 +420,10 @@ static void ftp_ask(void *self, const struct sending *s, struct call *c, struct 
         return;
     if (ours)
         (void)verdict_say(ret, VERDICT_DELIVERED, "asked: %s is there with these bytes", p.name);
+    else if (p.other)
+        (void)verdict_say(ret, VERDICT_DOUBT,
+                          "asked: %s is there with other bytes; they may have replaced ours",
+                          p.name);
     else
         (void)verdict_say(ret, VERDICT_RETRY, "asked: %s is not there; it is sent again", p.name);
 }
@@ -416,19 +435,22 @@ static const struct option options[] = {
     OPTIONS(grammar_login),
     OPTION("name", OPT_TEMPLATE,
            "the name it gets; a value of the document that has a `/` or begins with a dot is "
-           "refused; a file that has the name is not replaced",
+           "refused",
            .fallback = "${id}"),
+    OPTIONS(grammar_exists),
     { 0 },
 };
 
 static bool ftp_make(const struct settings *s, void **ret_self, struct err *err)
 {
     struct ftp_out *self = ARENA_NEW(s->arena, struct ftp_out);
-    struct str name;
+    struct str name, exists;
 
     if (!ftp_place_read(s, &self->place, err) || !settings_text(s, "name", &name, err) ||
+        !settings_text(s, "exists", &exists, err) ||
         !template_compile(name, s->arena, &self->name, err))
         return false;
+    self->replace = str_is(exists, "replace");
     *ret_self = self;
     return true;
 }

@@ -1,7 +1,7 @@
 /* ftp_in.c - polls a folder of an FTP server; each file becomes a document.
  *
  * What is taken, when, and what becomes of it is decided by core/pickup.h; this is its source of
- * files on a server.  One login serves a poll, and is kept for the next one if that comes soon.
+ * files on a server.  One login serves a poll, and is kept for the next one (core/line.h).
  *
  * FTP knows no rename that fails where a file is: a name is looked up before, and files are claimed
  * into folders of their own, where nothing is.  A login that may not make folders and rename in the
@@ -17,7 +17,6 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/clock.h"
 #include "core/connector.h"
 #include "core/deposit.h"
 #include "core/ftp/ftp_line.h"
@@ -26,22 +25,23 @@
 
 enum {
     LISTING_MOST = 48 << 20, /* bytes of a listing in its compact form: about a million names */
-    UNREAD_TOLD = 8,         /* lines of a listing that are reported */
-    KEPT_US = 60 * CLOCK_S   /* a login waits so long for the next poll */
+    UNREAD_TOLD = 8          /* lines of a listing that are reported */
 };
 
 struct ftp_in {
-    struct ftp_place place;
-    struct ftp_line line;
+    struct ftp_place place; /* first: what its lines are opened with */
     struct pickup pickup;
     struct str moved; /* of `after: move`, without a slash at its end; empty: none */
-    bool claims;
-    uint64_t claims_of; /* the login that `claims` was found out with */
+    bool claims;      /* files can be claimed ... */
+    bool rested;      /* ... and nothing is left from a time when they could not */
+    uint64_t login;   /* the one that `claims` was found out with */
 };
 
 /* One poll. */
 struct ftp_poll {
     struct ftp_in *in;
+    struct call *call;
+    struct ftp_line *line; /* NULL: none is open */
     const struct deposit_port *port;
     void *deposit;
 };
@@ -125,8 +125,7 @@ static bool ftp_in_list(void *arg, const char *folder, void **ret_list, struct e
     *g = (struct ftp_in_list){ .poll = o,
                                .folder = xstrdup(folder),
                                .seen = BUF_INIT(LISTING_MOST) };
-    bool ok =
-        ftp_line_list(&o->in->line, folder, ftp_in_found, g, err) || fail_to_enter(folder, err);
+    bool ok = ftp_line_list(o->line, folder, ftp_in_found, g, err) || fail_to_enter(folder, err);
 
     if (ok && g->entries == 0 && g->unread > 0)
         ok = err_set(err, ERR_CONFIG, 0, "%s lists files in a form that is not known here",
@@ -162,7 +161,7 @@ static void fill_from_listing(const struct ftp_in_list *g, const struct ftp_seen
                               struct pickup_entry *ret)
 {
     /* Times that LIST tells are no versions, and SIZE follows a link. */
-    bool exact = g->poll->in->line.tells_facts && seen->size >= 0 && seen->time_s > 0;
+    bool exact = g->poll->line->tells_facts && seen->size >= 0 && seen->time_s > 0;
 
     ret->kind = seen->kind == FTP_LIST_FILE     ? PICKUP_FILE
                 : seen->kind == FTP_LIST_FOLDER ? PICKUP_FOLDER
@@ -203,7 +202,7 @@ static bool ftp_in_stat(void *arg, const char *path, struct pickup_entry *ret, s
     struct ftp_poll *o = arg;
     struct ftp_stat st;
 
-    if (!ftp_line_stat(&o->in->line, path, &st, err))
+    if (!ftp_line_stat(o->line, path, &st, err))
         return false;
     if (!st.there)
         return err_set(err, ERR_TRANSIENT, ENOENT, "%.100s is not there", path);
@@ -241,7 +240,7 @@ static bool ftp_in_open(void *arg, const char *path, struct pickup_entry *ret, v
 static bool ftp_in_begin_file(struct ftp_in_file *f, struct err *err)
 {
     struct pickup_entry e = { 0 };
-    struct ftp_line *l = &f->poll->in->line;
+    struct ftp_line *l = f->poll->line;
 
     if (!ftp_line_open(l, f->path, &f->begun, err))
         return false;
@@ -261,7 +260,7 @@ static bool ftp_in_read(void *file, char *to, size_t room, size_t *ret_len, stru
 
     if (!f->begun && !ftp_in_begin_file(f, err))
         return false;
-    if (!ftp_line_read(&f->poll->in->line, to, room, ret_len, err)) {
+    if (!ftp_line_read(f->poll->line, to, room, ret_len, err)) {
         if (err->sys == EIO) /* it concerns this file */
             err->kind = ERR_PERMANENT;
         return false;
@@ -276,7 +275,7 @@ static bool ftp_in_same(void *file, const char *version, bool *ret, struct err *
     struct ftp_in_file *f = file;
     struct pickup_entry now = { 0 };
 
-    ftp_line_end(&f->poll->in->line);
+    ftp_line_end(f->poll->line);
     if (!ftp_in_stat(f->poll, f->path, &now, err))
         return false;
     *ret = now.size == f->came && strcmp(now.version, version) == 0;
@@ -287,7 +286,7 @@ static void ftp_in_close(void *file)
 {
     struct ftp_in_file *f = file;
 
-    ftp_line_end(&f->poll->in->line);
+    ftp_line_end(f->poll->line);
     free(f->path);
     free(f);
 }
@@ -311,7 +310,7 @@ static bool ftp_in_remove(void *arg, const char *path, struct err *err)
     struct ftp_poll *o = arg;
     struct ftp_said said;
 
-    return ftp_line_ask(&o->in->line, "DELE", path, &said, err) &&
+    return ftp_line_ask(o->line, "DELE", path, &said, err) &&
            (is_ok(&said) || fail_with(o, path, "removed", &said, err));
 }
 
@@ -322,7 +321,7 @@ static bool is_free(struct ftp_poll *o, const char *path, struct err *err)
 
     if (str_starts(str_of(path), STR(FOLDER_WORK "/")))
         return true;
-    if (!ftp_line_stat(&o->in->line, path, &st, err))
+    if (!ftp_line_stat(o->line, path, &st, err))
         return false;
     return !st.there || err_set(err, ERR_TRANSIENT, EEXIST, "%.100s is there already", path);
 }
@@ -332,7 +331,7 @@ static bool ftp_in_rename(void *arg, const char *from, const char *to, struct er
     struct ftp_poll *o = arg;
     struct ftp_said said;
 
-    return is_free(o, to, err) && ftp_line_rename(&o->in->line, from, to, &said, err) &&
+    return is_free(o, to, err) && ftp_line_rename(o->line, from, to, &said, err) &&
            (is_ok(&said) || fail_with(o, from, "renamed", &said, err));
 }
 
@@ -343,7 +342,7 @@ static bool ftp_in_move(void *arg, const char *path, const char *name, struct er
     struct ftp_said said;
 
     buf_printf(&to, "%.*s/%s", STR_ARG(o->in->moved), name);
-    return is_free(o, to.ptr, err) && ftp_line_rename(&o->in->line, path, to.ptr, &said, err) &&
+    return is_free(o, to.ptr, err) && ftp_line_rename(o->line, path, to.ptr, &said, err) &&
            (is_ok(&said) ||
             fail_with(o, path, "moved into the folder of `after.move`, which has to be there",
                       &said, err));
@@ -354,7 +353,7 @@ static bool ftp_in_make_folder(void *arg, const char *path, struct err *err)
     struct ftp_poll *o = arg;
     struct ftp_said said;
 
-    return ftp_line_ask(&o->in->line, "MKD", path, &said, err) &&
+    return ftp_line_ask(o->line, "MKD", path, &said, err) &&
            (is_ok(&said) || err_set(err, ERR_TRANSIENT, 0,
                                     "the folder %.60s cannot be made: the server said %lld %s",
                                     path, (long long)said.code, said.text));
@@ -366,7 +365,7 @@ static void ftp_in_remove_folder(void *arg, const char *path)
     struct ftp_said said;
     struct err err = { 0 };
 
-    (void)ftp_line_ask(&o->in->line, "RMD", path, &said, &err); /* fails while files are in it */
+    (void)ftp_line_ask(o->line, "RMD", path, &said, &err); /* fails while files are in it */
 }
 
 static const struct pickup_source ftp_files = {
@@ -392,7 +391,7 @@ static const struct pickup_source ftp_files = {
  * that another try left behind are removed first. */
 static bool try_claims(struct ftp_poll *o, bool *ret, struct ftp_said *ret_said, struct err *err)
 {
-    struct ftp_line *l = &o->in->line;
+    struct ftp_line *l = o->line;
     struct ftp_said first, made, renamed, removed;
 
     if (!ftp_line_ask(l, "MKD", FOLDER_WORK, &first, err) || /* it may be there already */
@@ -413,13 +412,14 @@ static bool find_claims(struct ftp_poll *o, struct err *err)
     struct ftp_said said;
     char why[200];
 
-    if (in->pickup.after == PICKUP_KEEP || in->claims_of == in->line.logins)
+    if (in->pickup.after == PICKUP_KEEP || in->login == o->line->login)
         return true;
     if (!try_claims(o, &in->claims, &said, err))
         return false;
-    in->claims_of = in->line.logins;
+    in->login = o->line->login;
     if (in->claims)
         return true;
+    in->rested = false;
     (void)snprintf(why, sizeof why, "no work folder can be used in it: the server said %lld %s",
                    (long long)said.code, said.text);
     o->port->complain(o->deposit, str_of(in->pickup.title), why,
@@ -435,23 +435,48 @@ static bool ftp_in_alive(void *arg, struct err *err)
     return o->port->alive(o->deposit, err);
 }
 
+/* A login that was kept and is gone by now is no failure. */
+static bool ftp_in_reach(struct ftp_poll *o, struct err *err)
+{
+    for (;;) {
+        bool kept;
+        void *line;
+
+        if (!line_take(o->call, &ftp_line_type, o->in, &line, &kept, err))
+            return false;
+        if (ftp_line_begin(line, &o->in->place, o->call, kept, err)) {
+            o->line = line;
+            o->line->alive = ftp_in_alive;
+            o->line->arg = o;
+            return true;
+        }
+        line_give(o->call, &ftp_line_type, o->in, line, false);
+        if (!kept || err->sys == ETIMEDOUT || call_is_over(o->call))
+            return false;
+        *err = (struct err){ 0 };
+    }
+}
+
 static bool ftp_in_look(void *arg, const struct deposit_port *port, void *deposit,
                         int64_t *ret_taken, struct err *err)
 {
     struct ftp_in *self = arg;
-    struct ftp_poll o = { .in = self, .port = port, .deposit = deposit };
-    struct call *call = port->call != NULL ? port->call(deposit) : NULL;
+    struct ftp_poll o = { .in = self,
+                          .call = port->call != NULL ? port->call(deposit) : NULL,
+                          .port = port,
+                          .deposit = deposit };
     struct pickup_source files = ftp_files;
+    bool ok = ftp_in_reach(&o, err) && find_claims(&o, err);
 
     *ret_taken = 0;
-    self->line.alive = ftp_in_alive;
-    self->line.arg = &o;
-    bool ok = ftp_line_begin(&self->line, &self->place, call, err) && find_claims(&o, err);
-
     files.claims = self->claims;
+    files.noted = !self->rested;
     ok = ok && pickup_look(&self->pickup, &files, &o, port, deposit, ret_taken, err);
-    if (!ok || self->pickup.every_us > KEPT_US)
-        ftp_line_close(&self->line);
+    self->rested = self->rested || (ok && self->claims && self->pickup.rested);
+    if (o.line != NULL) {
+        ftp_line_rest(o.line);
+        line_give(o.call, &ftp_line_type, self, o.line, ok);
+    }
     return ok;
 }
 
@@ -504,7 +529,6 @@ static void ftp_in_unmake(void *arg)
 {
     struct ftp_in *self = arg;
 
-    ftp_line_close(&self->line);
     pickup_done(&self->pickup);
 }
 
@@ -518,4 +542,5 @@ const struct gateway_type gateway_ftp = {
     .look = ftp_in_look,
     .unmake = ftp_in_unmake,
     .keeps_time = true,
+    .line = &ftp_line_type,
 };

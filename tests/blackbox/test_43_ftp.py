@@ -122,6 +122,33 @@ def test_a_foreign_file_is_not_replaced(make, peer):
     assert files(peer) == {"a": b"bytes", "b": b"bytes"}
 
 
+@pytest.mark.proves("FI8")
+def test_a_daily_file_replaces_that_of_yesterday(make, peer):
+    """Also on a server that renames over nothing; a folder is left alone."""
+    (peer.inbox / "a").write_bytes(b"yesterday")
+    (peer.inbox / "sub").mkdir()
+    node = make(peer, LOGIN + "\nexists: replace")
+    end(node, send(node, "a"), "delivered")
+    assert (peer.inbox / "a").read_bytes() == b"bytes" and not any(line.startswith("DELE") for line in peer.log())
+    peer.script(RNTO="once 553 it is there")
+    end(node, send(node, "a", b"newer"), "delivered")
+    assert (peer.inbox / "a").read_bytes() == b"newer" and any(line.startswith("DELE") for line in peer.log())
+    doc = send(node, "sub")
+    until_said(node, doc, "does not rename")
+    (peer.inbox / "sub").rmdir()
+    end(node, doc, "delivered")
+    assert files(peer) == {"a": b"newer", "sub": b"bytes"}
+
+
+def test_what_replaced_ours_is_not_overwritten(make, peer):
+    """The answer to the rename is lost, and another file has the name by then: a person decides."""
+    peer.script(RNTO="replace")
+    node = make(peer, LOGIN + "\nexists: replace", policy="probe")
+    doc = send(node, "a")
+    wait_until(lambda: "may have replaced ours" in said(look(node, doc)), SECONDS)
+    assert end(node, doc, "in_doubt") and files(peer) == {"a": b"newer"}
+
+
 # ---- TLS ------------------------------------------------------------------------------------------
 
 def test_files_are_encrypted(make, peers, certificates, authority, tmp_path):

@@ -5,8 +5,8 @@
 
 Files are below FOLDER/root, what happens is a line of FOLDER/log.  options: port, tls (one file with certificate and
 key), implicit, perm.  script: {command: answer}; "swallow" does the command and never answers, "drop" closes the
-connection after it, "cut" closes the connection before it, "grow" does it and appends to the file; any other text is the
-answer, and nothing is done.
+connection after it, "cut" closes the connection before it, "grow" does it and appends to the file, "replace" is "drop" and
+writes something else there; any other text is the answer, and nothing is done; "once TEXT" answers so only once.
 """
 import json
 import pathlib
@@ -43,13 +43,19 @@ def scripted(base, folder, implicit):
         def process_command(self, cmd, *args, **kwargs):
             self.log_of(" ".join([cmd, *map(str, args)]))
             path = folder / "script.json"
-            answer = json.loads(path.read_text()).get(cmd) if path.exists() else None
+            script = json.loads(path.read_text()) if path.exists() else {}
+            answer = script.get(cmd)
+            if (answer or "").startswith("once "):
+                answer = script.pop(cmd).removeprefix("once ")
+                path.write_text(json.dumps(script))
             if answer == "cut":
                 self.close()
-            elif answer in ("swallow", "drop"):
+            elif answer in ("swallow", "drop", "replace"):
                 self.respond = lambda *a, **k: None
                 super().process_command(cmd, *args, **kwargs)
-                if answer == "drop":
+                if answer == "replace":
+                    pathlib.Path(args[0]).write_bytes(b"newer")
+                if answer != "swallow":
                     self.close()
             elif answer == "grow":
                 super().process_command(cmd, *args, **kwargs)

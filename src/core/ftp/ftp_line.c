@@ -2,8 +2,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/auto.h"
+#include "base/chance.h"
 #include "base/clock.h"
 #include "base/require.h"
 
@@ -33,13 +36,15 @@ struct ftp_listing {
 
 static bool ftp_line_fail(const struct ftp_line *l, CURLcode rc, struct err *err)
 {
+    int sys = rc == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT : 0;
     char why[CURL_LINE_WHY];
 
     (void)curl_line_why(&l->line, rc, why);
     if (l->line.code >= 400)
-        return err_set(err, ERR_TRANSIENT, 0, "%s said %lld %.60s: %s", l->place->options.host.ptr,
-                       (long long)l->line.code, l->line.answer.ptr, why);
-    return err_set(err, ERR_TRANSIENT, 0, "%s: %s", l->place->options.host.ptr, why);
+        return err_set(err, ERR_TRANSIENT, sys, "%s said %lld %.60s: %s",
+                       l->place->options.host.ptr, (long long)l->line.code, l->line.answer.ptr,
+                       why);
+    return err_set(err, ERR_TRANSIENT, sys, "%s: %s", l->place->options.host.ptr, why);
 }
 
 /* ---- callbacks ---- */
@@ -187,7 +192,7 @@ static void note_request(struct ftp_line *l, enum ftp_line_verb verb)
 {
     if (l->fresh) {
         l->met = l->binary = l->fresh = false;
-        l->logins++;
+        l->login = chance_u64();
     }
     if (verb != LINE_TALK)
         l->binary = verb == LINE_GET;
@@ -208,15 +213,7 @@ static bool ftp_line_set(struct ftp_line *l, struct err *err)
         curl_easy_setopt(e, CURLOPT_FTP_SKIP_PASV_IP, 1L) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_IGNORE_CONTENT_LENGTH, 1L) != CURLE_OK) /* SIZE is asked for */
         return err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a folder");
-    l->window = (struct buf)BUF_INIT(WINDOW);
     return true;
-}
-
-void ftp_line_close(struct ftp_line *l)
-{
-    curl_line_close(&l->line);
-    buf_done(&l->window);
-    l->met = l->binary = l->reading = false;
 }
 
 /* ---- commands ---- */
@@ -362,27 +359,63 @@ static bool ftp_line_meet(struct ftp_line *l, struct err *err)
     return true;
 }
 
-bool ftp_line_begin(struct ftp_line *l, const struct ftp_place *place, struct call *call,
+bool ftp_line_begin(struct ftp_line *l, const struct ftp_place *place, struct call *call, bool kept,
                     struct err *err)
 {
     struct ftp_said said;
-    bool kept = l->line.easy != NULL && l->met;
 
     l->place = place;
-    if (kept) { /* a login that is gone by now is no failure */
-        struct err gone = { 0 };
-
-        l->line.call = call;
-        if (ftp_line_talk(l, (const char *const[]){ "NOOP" }, 1, &said, &gone) &&
-            (l->met || ftp_line_meet(l, &gone)))
-            return true;
-    }
-    ftp_line_close(l);
-    if (!ftp_line_set(l, err))
-        return false;
+    l->line.options = &place->options;
     l->line.call = call;
-    return ftp_line_meet(l, err);
+    return (!kept || ftp_line_talk(l, (const char *const[]){ "NOOP" }, 1, &said, err)) &&
+           (l->met || ftp_line_meet(l, err));
 }
+
+void ftp_line_rest(struct ftp_line *l)
+{
+    ftp_line_end(l);
+    l->alive = NULL;
+    l->line.call = NULL;
+}
+
+/* ---- lines ---- */
+
+static const struct sha256 *ftp_line_key(const void *self)
+{
+    return &((const struct ftp_place *)self)->key;
+}
+
+static void ftp_line_close(void *line)
+{
+    struct ftp_line *l = line;
+
+    l->line.call = NULL;
+    curl_line_close(&l->line);
+    buf_done(&l->window);
+    free(l);
+}
+
+static bool ftp_line_make(void *self, struct call *c, void **ret_line, struct err *err)
+{
+    struct ftp_line *l = NEW(struct ftp_line);
+
+    l->place = self;
+    if (!ftp_line_set(l, err) || !ftp_line_begin(l, self, c, false, err)) {
+        ftp_line_close(l);
+        return false;
+    }
+    *ret_line = l;
+    return true;
+}
+
+static bool ftp_line_is_open(void *line)
+{
+    return curl_line_is_quiet(&((struct ftp_line *)line)->line);
+}
+
+const struct line_type ftp_line_type = {
+    .key = ftp_line_key, .open = ftp_line_make, .is_open = ftp_line_is_open, .close = ftp_line_close
+};
 
 /* ---- listings ---- */
 
@@ -450,7 +483,7 @@ bool ftp_line_open(struct ftp_line *l, const char *path, bool *ret_open, struct 
     *ret_open = false;
     if (!set_request(l, LINE_GET, path))
         return err_set(err, ERR_PERMANENT, ENAMETOOLONG, "its path is too long");
-    buf_clear(&l->window);
+    l->window = (struct buf)BUF_INIT(WINDOW);
     l->taken = 0;
     l->reading = true;
     l->flows = l->paused = l->done = false;
@@ -499,5 +532,6 @@ void ftp_line_end(struct ftp_line *l)
         return;
     note_request(l, LINE_GET);
     curl_line_end(&l->line);
+    buf_done(&l->window);
     l->reading = false;
 }

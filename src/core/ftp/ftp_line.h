@@ -19,6 +19,7 @@
 #include "core/curl_line.h"
 #include "core/ftp/ftp_list.h"
 #include "core/ftp/ftp_place.h"
+#include "core/line.h"
 
 enum { FTP_LINE_COMMANDS = 8, FTP_LINE_SAID = 120 };
 
@@ -41,9 +42,9 @@ struct ftp_line {
     bool (*alive)(void *arg, struct err *err);
     void *arg;
 
-    bool met;         /* what follows is known, of this login */
     bool fresh;       /* the request under way has made a new connection */
-    uint64_t logins;  /* so far */
+    bool met;         /* what follows is known, of this login ... */
+    uint64_t login;   /* ... which is this one, a random number */
     bool tells_facts; /* MLSD */
     bool lacks_times; /* no MDTM */
     bool reads_utf8;  /* OPTS UTF8 */
@@ -60,11 +61,15 @@ struct ftp_line {
     size_t taken;      /* of which so many were read */
 };
 
-/* Ready for requests of this call: the server is asked whether the login is still there, or a new
- * one is made. */
-bool ftp_line_begin(struct ftp_line *l, const struct ftp_place *place, struct call *call,
+/* Lines are a struct ftp_line.  `self`: a struct ftp_place, or what begins with one. */
+extern const struct line_type ftp_line_type;
+
+/* A line that was taken is ready for requests of this call.  `kept`: the server is asked whether
+ * the login is still there.  False, sys ETIMEDOUT: it is silent; else a new line may help. */
+bool ftp_line_begin(struct ftp_line *l, const struct ftp_place *place, struct call *call, bool kept,
                     struct err *err);
-void ftp_line_close(struct ftp_line *l); /* waits for nobody; safe on a zeroed one, and twice */
+/* Before it is given back: what was lent for the call is forgotten. */
+void ftp_line_rest(struct ftp_line *l);
 
 /* Sends "VERB PATH", whatever the answer is. */
 bool ftp_line_ask(struct ftp_line *l, const char *verb, const char *path, struct ftp_said *ret,
