@@ -418,6 +418,7 @@ static const struct option options[] = {
            .fallback = "${id}"),
     OPTION("tls", OPT_MAP, "TLS, for the commands and for the files; `explicit`: as usual",
            .keys = grammar_tls_keys, .words = OPTION_WORDS("explicit")),
+    OPTION_CONNECTIONS("4"),
     { 0 },
 };
 
