@@ -4,7 +4,7 @@
     ftp_peer.py FOLDER       reads FOLDER/options.json once, FOLDER/script.json before each command
 
 Files are below FOLDER/root, what happens is a line of FOLDER/log.  options: port, tls (one file with certificate and
-key), implicit, perm.  script: {command: answer}; "swallow" does the command and never answers, "drop" closes the
+key), implicit, perm, rate (bytes per second that it takes).  script: {command: answer}; "swallow" does the command and never answers, "drop" closes the
 connection after it, "cut" closes the connection before it; any other text is the answer, and nothing is done.
 """
 import json
@@ -15,7 +15,7 @@ import sys
 import time
 
 from pyftpdlib.authorizers import DummyAuthorizer
-from pyftpdlib.handlers import FTPHandler, TLS_FTPHandler
+from pyftpdlib.handlers import FTPHandler, ThrottledDTPHandler, TLS_FTPHandler
 from pyftpdlib.servers import FTPServer
 
 SECONDS = 60
@@ -56,6 +56,8 @@ def serve(folder):
     authorizer.add_user("waybill", "right", str(folder / "root"), perm=options.get("perm", "elradfmwMT"))
     handler = scripted(TLS_FTPHandler if options.get("tls") else FTPHandler, folder, options.get("implicit"))
     handler.authorizer = authorizer
+    if options.get("rate"):
+        handler.dtp_handler = type("Slow", (ThrottledDTPHandler,), {"read_limit": options["rate"]})
     if options.get("tls"):
         handler.certfile = options["tls"]
         handler.tls_control_required = handler.tls_data_required = True
