@@ -202,8 +202,8 @@ struct endpoint_type {
     void (*send)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
     /* It ends by itself within `timeout`: it is given up only some seconds after that. */
     bool keeps_time;
-    /* Its connections are kept from one call to the next (core/line.h), and `connections` is a key
-     * of it: no more of its calls run at once.  NULL: it has none. */
+    /* Its connections are kept from one call to the next (core/line.h).  NULL: none are.  Of a kind
+     * that has the key `connections` no more calls run at once. */
     const struct line_type *line;
     /* The query of endpoint_http.ask as a call that may block; may be NULL. */
     void (*ask)(void *self, const struct sending *s, struct call *c, struct verdict *ret);

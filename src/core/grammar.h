@@ -29,7 +29,7 @@ extern const char *const grammar_standards[]; /* may replace the keys of `extrac
 extern const struct option grammar_extract[]; /* sender, receiver, type, attributes */
 extern const struct option grammar_answer[];
 
-/* A key of endpoints that keep their connections (core/line.h); count: a text. */
+/* A key of endpoints whose receivers mind how many connections they have; count: a text. */
 #define OPTION_CONNECTIONS(count)                                                                 \
     OPTION("connections", OPT_INT,                                                                \
            "connections of a node to it, and so deliveries at once, within the `concurrency` of " \

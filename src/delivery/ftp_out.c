@@ -438,6 +438,7 @@ static const struct option options[] = {
            "refused",
            .fallback = "${id}"),
     OPTIONS(grammar_exists),
+    OPTION_CONNECTIONS("4"),
     { 0 },
 };
 

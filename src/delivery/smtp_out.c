@@ -495,6 +495,7 @@ static const struct option options[] = {
            "if its type is a text"),
     OPTIONS(grammar_file_name),
     OPTIONS(grammar_tls),
+    OPTION_CONNECTIONS("2"),
     { 0 },
 };
 

@@ -249,6 +249,27 @@ def test_a_crash_loses_and_doubles_nothing(make, peer, fault):
     assert files(peer) == {"a": b"bytes"}
 
 
+def test_no_more_connections_than_allowed(make, peer):
+    """The server answers nobody before all of them could have come."""
+    peer.script(STOR="swallow")
+    node = make(peer, LOGIN + "\nconnections: 3")
+    docs = [send(node, str(n)) for n in range(8)]
+
+    def begun():
+        return [line for line in peer.log() if line.startswith("STOR ")]
+
+    wait_until(lambda: len(begun()) >= 3, SECONDS, "three files")
+    for doc in docs:
+        node.await_state(doc, "active", "retrying", look=look, seconds=SECONDS)
+    assert len(begun()) == 3
+    peer.script()
+    peer.signal(signal.SIGKILL)  # ends those that wait
+    peer.start()
+    for doc in docs:
+        end(node, doc, "delivered")
+    assert files(peer) == {str(n): b"bytes" for n in range(8)}
+
+
 # ---- vsftpd ---------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("encrypted", [False, True])

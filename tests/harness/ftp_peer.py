@@ -4,9 +4,10 @@
     ftp_peer.py FOLDER       reads FOLDER/options.json once, FOLDER/script.json before each command
 
 Files are below FOLDER/root, what happens is a line of FOLDER/log.  options: port, tls (one file with certificate and
-key), implicit, perm.  script: {command: answer}; "swallow" does the command and never answers, "drop" closes the
-connection after it, "cut" closes the connection before it, "grow" does it and appends to the file, "replace" is "drop" and
-writes something else there; any other text is the answer, and nothing is done; "once TEXT" answers so only once.
+key), implicit, perm, rate (bytes per second that it takes).  script: {command: answer}; "swallow" does the command and
+never answers, "drop" closes the connection after it, "cut" closes the connection before it, "grow" does it and appends to
+the file, "replace" is "drop" and writes something else there; any other text is the answer, and nothing is done; "once
+TEXT" answers so only once.
 """
 import json
 import pathlib
@@ -16,7 +17,7 @@ import sys
 import time
 
 from pyftpdlib.authorizers import DummyAuthorizer
-from pyftpdlib.handlers import FTPHandler, TLS_DTPHandler, TLS_FTPHandler
+from pyftpdlib.handlers import FTPHandler, ThrottledDTPHandler, TLS_DTPHandler, TLS_FTPHandler
 from pyftpdlib.servers import FTPServer
 
 SECONDS = 60
@@ -75,6 +76,8 @@ def serve(folder):
     handler = scripted(TLS_FTPHandler if options.get("tls") else FTPHandler, folder, options.get("implicit"))
     handler.authorizer = authorizer
     handler.auth_failed_timeout = 0
+    if options.get("rate"):
+        handler.dtp_handler = type("Slow", (ThrottledDTPHandler,), {"read_limit": options["rate"]})
     if options.get("tls"):
         handler.dtp_handler = PatientData
         handler.certfile = options["tls"]
