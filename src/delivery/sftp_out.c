@@ -13,17 +13,25 @@
  * the size of the document: it was renamed.  The temporary one is there: it was not, and is renamed
  * now.  Otherwise it is in doubt.
  *
+ * A delivery that ends without one more attempt, because it was cancelled or tried for too long,
+ * may leave its temporary file.  Now and then a delivery removes those of its folder that nobody
+ * has written to for an hour.
+ *
  * With `exists: wait` a file that has the name is not replaced: if it has the bytes of the
  * document, the delivery is done; else it is retried until the name is free.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/id.h"
 #include "base/safe_path.h"
 #include "base/sftp_client.h"
+#include "base/sftp_fetch.h"
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "core/line.h"
@@ -34,12 +42,19 @@
 
 #define PART ".part"
 
-enum { REMOTE_MOST = 2 * SAFE_PATH_MOST + SAFE_NAME_MOST + 8 };
+enum {
+    REMOTE_MOST = 2 * SAFE_PATH_MOST + SAFE_NAME_MOST + 8,
+    SWEEP_ENTRIES = 5000, /* of a folder that are looked at */
+    STALE_S = 3600
+};
+
+#define SWEEP_EVERY_US (INT64_C(3600) * CLOCK_S)
 
 struct sftp_out {
     struct sftp_place place; /* first: what its lines are opened with */
     const struct template *name;
     bool replace;
+    _Atomic int64_t swept_us; /* monotonic; 0: not yet */
 };
 
 /* One document being delivered. */
@@ -86,6 +101,64 @@ static bool sftp_out_reach(struct job *j, struct err *err)
         *err = (struct err){ 0 };
         drop_line(j);
     }
+}
+
+/* ---- what other deliveries left ---- */
+
+/* A temporary file of this endpoint: .ID.ENDPOINT.part, and not that of this delivery. */
+static bool sftp_out_is_left(const struct job *j, struct str name, const struct sftp_attrs *a)
+{
+    struct str end = STR(PART), own = j->sending->delivery, endpoint = j->sending->endpoint;
+    struct id id;
+
+    if (name.len != 1 + (ID_TEXT - 1) + 1 + endpoint.len + end.len || name.ptr[0] != '.' ||
+        name.ptr[ID_TEXT] != '.' || !id_parse(str_mem(name.ptr + 1, ID_TEXT - 1), &id) ||
+        str_starts(str_from(name, 1), own))
+        return false;
+    name = str_from(name, ID_TEXT + 1);
+    return str_starts(name, endpoint) && str_eq(str_from(name, endpoint.len), end) &&
+           a->has_times && a->has_mode && S_ISREG(a->mode) &&
+           a->mtime + INT64_C(1) * STALE_S < clock_wall_us() / CLOCK_S;
+}
+
+/* In the folder of this delivery's file, as far as a part of its time allows.  What the server
+ * refuses is no failure of this delivery; the next sweep tries again. */
+static void sftp_out_sweep_folder(struct job *j)
+{
+    const char *slash = strrchr(j->temp, '/');
+    size_t base = slash != NULL ? (size_t)(slash - j->temp) + 1 : 0;
+    struct str folder = base > 1 ? str_mem(j->temp, base - 1) : base == 1 ? STR("/") : STR(".");
+    int64_t until_us = clock_mono_us() + j->self->place.timeout_us / 4;
+    struct sftp_folder f;
+    struct err err = { 0 };
+    bool ok = sftp_folder_open(j->sftp, folder, &f, &err), end = false;
+
+    for (int i = 0; ok && !end && i < SWEEP_ENTRIES && clock_mono_us() < until_us; i++) {
+        struct sftp_attrs a;
+        struct str name;
+        char path[REMOTE_MOST];
+
+        ok = sftp_folder_next(j->sftp, &f, &name, &a, &end, &err);
+        if (ok && !end && sftp_out_is_left(j, name, &a)) {
+            (void)snprintf(path, sizeof path, "%.*s%.*s", (int)base, j->temp, STR_ARG(name));
+            (void)sftp_client_remove(j->sftp, str_of(path), &err);
+            err = (struct err){ 0 };
+        }
+    }
+    sftp_folder_close(j->sftp, &f);
+}
+
+/* By one delivery at a time, before anything of it is sent. */
+static bool sftp_out_sweep(struct job *j, struct err *err)
+{
+    int64_t now_us = clock_mono_us(), last_us = atomic_load(&j->self->swept_us);
+
+    if ((last_us != 0 && now_us - last_us < SWEEP_EVERY_US) ||
+        !atomic_compare_exchange_strong(&j->self->swept_us, &last_us, now_us))
+        return true;
+    sftp_out_sweep_folder(j);
+    return !sftp_client_is_lost(j->sftp) ||
+           err_set(err, ERR_TRANSIENT, ECONNRESET, "the connection was lost, nothing was sent");
 }
 
 /* ---- names ---- */
@@ -376,7 +449,7 @@ static bool sftp_out_publish(struct job *j, struct err *err)
 static bool sftp_out_deliver(struct job *j, bool *ret_met, struct err *err)
 {
     *ret_met = false;
-    if (!sftp_out_reach(j, err) ||
+    if (!sftp_out_reach(j, err) || !sftp_out_sweep(j, err) ||
         !(j->self->replace ? sftp_out_may_replace : sftp_out_meet)(j, ret_met, err))
         return false;
     if (!*ret_met)
