@@ -73,6 +73,7 @@ struct listening {
     const struct network *allow; /* who may connect */
     size_t allow_count;          /* 0: everybody */
     int64_t silence_us;          /* how long the other side may be silent within a message */
+    int64_t wait_us;             /* how long it waits for the receiver; 0: it does not */
 };
 
 /* Where a connection of a listening gateway leads to.  It outlives the connection. */
@@ -81,6 +82,7 @@ struct stream_door {
     const struct intake_port *port;
     struct str gateway; /* its name */
     uint32_t silence_ms;
+    int64_t wait_us; /* `reply: receiver`; else 0 */
 };
 
 /* ---- services: documents are changed: core/service.h ---- */
@@ -111,6 +113,13 @@ struct sending {
     /* What the attempt before left for this one, and what this one leaves for the next: a line for
      * people, kept with the delivery unless the call is given up.  NULL: nothing is kept. */
     struct buf *note;
+
+    /* Of a call that may block: what the receiver answered, up to the cap of `bytes`, and the
+     * content type of that.  NULL: nobody wants it. */
+    struct sending_answer {
+        struct buf bytes;
+        const char *ctype;
+    } * answer;
 };
 
 /* The values that templates of an endpoint are filled with. */

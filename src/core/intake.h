@@ -115,10 +115,10 @@ enum intake_reply_kind {
 /* Everything in it is lent for the call. */
 struct intake_reply {
     enum intake_reply_kind kind;
-    struct id id;  /* of the document */
-    bool repeated; /* it came with an earlier request with this key */
-    bool is_taken; /* ANSWERED: the receiver took it; else it rejected it */
-    int64_t status;
+    struct id id;           /* of the document */
+    bool repeated;          /* it came with an earlier request with this key */
+    bool is_taken;          /* ANSWERED: the receiver took it; else it rejected it */
+    int64_t status;         /* 0: the receiver has none, but an answer: HL7 */
     struct str ctype, body; /* may be empty */
     int64_t came;           /* the size of the answer as it came; more than the body: it was cut */
     const char *code, *message;

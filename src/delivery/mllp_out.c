@@ -133,9 +133,6 @@ static void mllp_out_check(const struct yaml_node *map, struct problem_list *pro
         if (code_at(o->key->text) == CODES)
             problem_add(problems, o->key->place, "codes of MSA-1: AA, CA, AE, CE, AR, CR",
                         "`%.*s` is no code of an acknowledgement", STR_ARG(o->key->text));
-    if (yaml_get(map, "answer") != NULL)
-        problem_add(problems, yaml_position(yaml_get(map, "answer")), "leave it out",
-                    "an endpoint of kind mllp makes no document of an answer");
 }
 
 static bool read_means(const struct settings *s, struct mllp_out *m, struct err *err)
@@ -444,13 +441,6 @@ static bool mllp_put_bytes(struct mllp_send *t, struct str bytes)
     return true;
 }
 
-/* The receiver would take either for a border of the frame. */
-static bool has_border(struct str bytes)
-{
-    return bytes.len > 0 && (memchr(bytes.ptr, MLLP_BEGIN_BYTE, bytes.len) != NULL ||
-                             memchr(bytes.ptr, MLLP_END_BYTE, bytes.len) != NULL);
-}
-
 /* The next piece; empty: the end.  False: the verdict says why. */
 static bool mllp_next_piece(struct mllp_send *t, bool first, struct str *ret)
 {
@@ -463,7 +453,7 @@ static bool mllp_next_piece(struct mllp_send *t, bool first, struct str *ret)
         (void)verdict_say(t->verdict, t->committed ? VERDICT_DOUBT : VERDICT_RETRY, "%s", err.text);
         return false;
     }
-    if (!has_border(*ret))
+    if (!mllp_has_border(*ret))
         return true;
     /* Whatever was sent has no end, so the receiver has nothing. */
     (void)verdict_say(t->verdict, VERDICT_FAILED,
@@ -525,6 +515,15 @@ static bool send_message(struct mllp_send *t, struct str piece)
 
 /* ---- the acknowledgement ---- */
 
+static void hand_on_reply(const struct sending *s, struct str reply)
+{
+    struct err err;
+
+    if (s->answer == NULL || !buf_append(&s->answer->bytes, reply, &err))
+        return; /* nobody wants it, or so much of it */
+    s->answer->ctype = "application/hl7-v2";
+}
+
 /* After CA the receiver may send the acknowledgement of its application as a message of its own,
  * over this connection too. */
 static bool is_last_word(const struct hl7_reply *r, const struct edi_segment *msh)
@@ -540,6 +539,7 @@ static void judge_reply(struct mllp_send *t, struct str reply, const struct edi_
     struct verdict *v = t->verdict;
     struct hl7_reply r;
 
+    hand_on_reply(t->sending, reply);
     hl7_reply_read(reply, control, &r);
     if (r.kind == HL7_REPLY_UNREADABLE)
         (void)in_doubt(t, "the receiver answered something that is no acknowledgement");

@@ -2,7 +2,8 @@
  *
  * The document is stored before, whatever the sender is answered:
  *
- *     the receiver's status and answer      it took the document, or rejected it
+ *     the receiver's status and answer      it took the document, or rejected it; where there is no
+ *                                           status (HL7): 200 or 422 with the answer
  *     200 with the id                       it is delivered, and there is no status: a file
  *     202 with the id                       it ended without an answer that is known
  *     502 with the id and the reason        it is a dead letter
@@ -70,7 +71,9 @@ static struct said http_in_say_reply(const struct intake_reply *reply)
 {
     switch (reply->kind) {
     case REPLY_ANSWERED:
-        return (struct said){ .status = (int)reply->status };
+        return (struct said){ .status = reply->status != 0 ? (int)reply->status
+                                        : reply->is_taken  ? 200
+                                                           : 422 };
     case REPLY_DELIVERED:
         return (struct said){ .status = 200 };
     case REPLY_ENDED:

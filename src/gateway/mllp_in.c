@@ -14,6 +14,13 @@
  * gets the first acknowledgement; other bytes under a known control id are another document; a
  * message without MSH-10 has no key.
  *
+ * With `reply: receiver` the acknowledgement follows the first delivery: what the receiver
+ * answered, if that is an HL7 message about this one (MSA-2), or one of our own:
+ *
+ *     delivered                                         AA CA
+ *     rejected by the receiver                          AR CR
+ *     a dead letter, or nothing within `wait`           AE CE    MSA-3 has the id of the document
+ *
  * A frame is refused by its end only, when its MSH is known: until then its bytes pass by.  Two
  * things end the connection: a frame that grows over limits.size, and silence or bytes between
  * frames, both of which mean that the other side will not come to an end.
@@ -31,6 +38,7 @@
 #include "core/grammar.h"
 #include "core/mllp/hl7_ack.h"
 #include "core/mllp/hl7_head.h"
+#include "core/mllp/hl7_reply.h"
 #include "core/mllp/mllp.h"
 #include "core/problem.h"
 
@@ -54,7 +62,8 @@ struct mllp_talk {
     struct hl7_head head;
     struct intake_table *table; /* while a message is on its way */
     const struct intake_gateway *gateway;
-    struct arrival *arrival; /* NULL: refused */
+    struct arrival *arrival;  /* NULL: refused */
+    struct reply_wait *reply; /* it is stored, and waits for its receiver; NULL: it does not */
     struct intake_answer refusal;
     uint64_t size, began_ms;
     bool waits; /* the connection is paused, or ends */
@@ -92,24 +101,26 @@ static enum hl7_verdict verdict_of(const struct intake_answer *a)
 
 /* Time and control id of the acknowledgement come from the document, so that a repeated message
  * gets the first one again, byte for byte. */
-static int64_t name_ack(const struct intake_answer *a, char ret[static HL7_CONTROL_MOST + 1])
+static int64_t name_ack(const struct id *id, char ret[static HL7_CONTROL_MOST + 1])
 {
     int64_t ms = 0;
 
-    if (a->status == 202)
+    if (id != NULL)
         for (size_t i = 0; i < 6; i++) /* the time of an id: base/id.h */
-            ms = ms << 8 | a->id.bytes[i];
+            ms = ms << 8 | id->bytes[i];
     else
         ms = clock_wall_us() / CLOCK_MS;
-    uint64_t own = a->status == 202 ? (uint64_t)id_row(&a->id) : chance_u64();
+    uint64_t own = id != NULL ? (uint64_t)id_row(id) : chance_u64();
 
     (void)snprintf(ret, HL7_CONTROL_MOST + 1, "%012llX%08llX",
                    (unsigned long long)ms & 0xffffffffffffU, (unsigned long long)own & 0xffffffffU);
     return ms * CLOCK_MS;
 }
 
-/* A sender that wants no acknowledgement of a refusal is told by the end of the connection. */
-static void acknowledge(struct mllp_talk *t, const struct intake_answer *a)
+/* `id`: of the stored document; NULL: nothing is stored.  A sender that wants no acknowledgement of
+ * a refusal is told by the end of the connection. */
+static void mllp_say(struct mllp_talk *t, enum hl7_verdict verdict, const struct id *id,
+                     const char *message)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(HL7_ACK_MOST), frame = BUF_INIT(HL7_ACK_MOST + 3);
     char control[HL7_CONTROL_MOST + 1];
@@ -117,20 +128,79 @@ static void acknowledge(struct mllp_talk *t, const struct intake_answer *a)
     const char *why;
     bool has_msh = hl7_head_msh(&t->head, &segment, &why);
     const struct edi_segment *msh = has_msh ? &segment : NULL;
-    struct hl7_ack ack = { .code = hl7_ack_code(msh, verdict_of(a)), .message = a->message };
+    struct hl7_ack ack = { .code = hl7_ack_code(msh, verdict), .message = message };
 
-    if (a->status != 202 && t->gateway != NULL)
-        t->door->port->count_refusal(t->gateway, a->status);
     if (ack.code == NULL) {
-        if (a->status != 202)
+        if (verdict != HL7_ACCEPT)
             end_talk(t);
         return;
     }
-    ack.at_us = name_ack(a, control);
+    ack.at_us = name_ack(id, control);
     ack.control = str_of(control);
     hl7_ack_put(&text, msh, &ack);
     mllp_put(&frame, buf_view(&text));
     stream_send(t->conn, buf_view(&frame));
+}
+
+static void acknowledge(struct mllp_talk *t, const struct intake_answer *a)
+{
+    if (a->status != 202 && t->gateway != NULL)
+        t->door->port->count_refusal(t->gateway, a->status);
+    mllp_say(t, verdict_of(a), a->status == 202 ? &a->id : NULL, a->message);
+}
+
+/* ---- the answer of the receiver ---- */
+
+/* The receiver answered this message, in HL7: that is the acknowledgement. */
+static bool pass_answer_on(struct mllp_talk *t, struct str answer)
+{
+    AUTO(buf_done) struct buf frame = BUF_INIT(VERDICT_ANSWER_MOST + 3);
+    struct edi_segment msh;
+    struct hl7_reply r;
+    const char *why;
+
+    if (!hl7_head_msh(&t->head, &msh, &why) || hl7_field(&msh, CONTROL).len == 0)
+        return false;
+    hl7_reply_read(answer, hl7_field(&msh, CONTROL), &r);
+    if (r.kind == HL7_REPLY_OTHER || r.kind == HL7_REPLY_UNREADABLE || mllp_has_border(answer))
+        return false;
+    mllp_put(&frame, answer);
+    stream_send(t->conn, buf_view(&frame));
+    return true;
+}
+
+static void mllp_answer(struct mllp_talk *t, const struct intake_reply *reply)
+{
+    char id[ID_TEXT], message[ID_TEXT + VERDICT_MESSAGE_MOST + 100];
+    bool whole = reply->kind == REPLY_ANSWERED && reply->came <= (int64_t)reply->body.len;
+
+    if (whole && pass_answer_on(t, reply->body))
+        return;
+    (void)id_text(&reply->id, id);
+    switch (reply->kind) {
+    case REPLY_ANSWERED:
+        if (!reply->is_taken) {
+            (void)snprintf(message, sizeof message, "The receiver rejected document %s.", id);
+            mllp_say(t, HL7_REJECT, &reply->id, message);
+            return;
+        }
+        break;
+    case REPLY_DELIVERED:
+    case REPLY_ENDED:
+        break;
+    case REPLY_DEAD:
+        (void)snprintf(message, sizeof message, "Document %s is a dead letter, %s: %s", id,
+                       reply->code, reply->message);
+        mllp_say(t, HL7_ERROR, &reply->id, message);
+        return;
+    case REPLY_LATE:
+    case REPLY_STOPPING:
+        (void)snprintf(message, sizeof message,
+                       "Document %s is stored and goes on. Its receiver has not answered yet.", id);
+        mllp_say(t, HL7_ERROR, &reply->id, message);
+        return;
+    }
+    mllp_say(t, HL7_ACCEPT, &reply->id, NULL);
 }
 
 /* ---- a message ---- */
@@ -139,21 +209,29 @@ static void let_go(struct mllp_talk *t)
 {
     if (t->arrival != NULL)
         t->door->port->abort(t->arrival);
+    if (t->reply != NULL)
+        t->door->port->leave(t->reply);
     if (t->table != NULL)
         t->door->port->release(t->table);
     t->arrival = NULL;
+    t->reply = NULL;
     t->table = NULL;
     t->gateway = NULL;
 }
 
-/* The message is over: it is acknowledged, and the next one may come. */
-static void mllp_close_message(struct mllp_talk *t, const struct intake_answer *a)
+/* The message is over, and was answered: the next one may come. */
+static void mllp_next_message(struct mllp_talk *t)
 {
-    acknowledge(t, a);
     let_go(t);
     hl7_head_clear(&t->head);
     stream_deadline(t->conn, 0);
     stream_set_busy(t->conn, false);
+}
+
+static void mllp_close_message(struct mllp_talk *t, const struct intake_answer *a)
+{
+    acknowledge(t, a);
+    mllp_next_message(t);
 }
 
 static void mllp_on_more(void *user)
@@ -169,11 +247,26 @@ static void mllp_on_done(void *user, const struct intake_answer *answer)
     struct mllp_talk *t = talk_of(user);
 
     t->arrival = NULL;
+    t->reply = answer->waits;
+    if (t->reply != NULL)
+        return; /* nothing more is read until its receiver has answered */
     mllp_close_message(t, answer);
     stream_resume(t->conn);
 }
 
-static const struct arrival_calls arrival_calls = { .more = mllp_on_more, .done = mllp_on_done };
+static void mllp_on_replied(void *user, const struct intake_reply *reply)
+{
+    struct mllp_talk *t = talk_of(user);
+
+    t->reply = NULL;
+    mllp_answer(t, reply);
+    mllp_next_message(t);
+    stream_resume(t->conn);
+}
+
+static const struct arrival_calls arrival_calls = { .more = mllp_on_more,
+                                                    .done = mllp_on_done,
+                                                    .replied = mllp_on_replied };
 
 static struct intake_answer reject(int status, const char *code, const char *message)
 {
@@ -199,7 +292,8 @@ static void mllp_begin_message(struct mllp_talk *t)
                               .gateway = t->gateway,
                               .caller = CALLER_NONE,
                               .content_length = -1,
-                              .ctype = STR("application/hl7-v2") };
+                              .ctype = STR("application/hl7-v2"),
+                              .wait_us = t->door->wait_us };
 
     t->arrival = port->begin(t->door->intake, &h, &arrival_calls, t, &t->refusal);
 }
@@ -390,8 +484,7 @@ static const struct option options[] = {
            .most = INT64_C(60) * 86400 * 1000000),
     OPTION("reply", OPT_WORD,
            "what the sender is answered; `receiver` waits for the receiver's own answer",
-           .words = OPTION_WORDS("ack", "receiver"), .planned = OPTION_WORDS("receiver"),
-           .fallback = "ack"),
+           .words = OPTION_WORDS("ack", "receiver"), .fallback = "ack"),
     OPTIONS(grammar_wait),
     { 0 },
 };
@@ -472,11 +565,13 @@ static bool mllp_make(const struct settings *s, void **ret_self, struct err *err
 {
     struct mllp_in *m = ARENA_NEW(s->arena, struct mllp_in);
     struct listening *l = &m->listening;
-    struct str address;
+    struct str address, reply;
     bool meant = false;
 
     if (!settings_text(s, "listen", &address, err) || !settings_bool(s, "plaintext", &meant, err) ||
-        !settings_duration(s, "timeout", &l->silence_us, err))
+        !settings_duration(s, "timeout", &l->silence_us, err) ||
+        !settings_text(s, "reply", &reply, err) ||
+        (str_is(reply, "receiver") && !settings_duration(s, "wait", &l->wait_us, err)))
         return false;
     if (!units_address(address, &l->address, err))
         return err_context(err, "`listen`");

@@ -217,8 +217,8 @@ def test_too_many_that_wait_are_refused_before_anything_is_stored(place):
 def test_the_sender_may_go_away(place):
     place.receiver.behave("/api", "status", 503)
     with Wire(place.node) as wire:
-        wire.send(head("/in/in", "X-Type: order", "Content-Length: 1"), b"x")
-        place.await_waiting(1)
+        wire.send(head("/in/in", "X-Type: order", "Content-Length: 4"), b"gone")
+        wait_until(lambda: [r for r in place.receiver.requests("/api") if r["body"] == "gone"], SECONDS)
         doc = place.node.documents()[0]
     place.receiver.behave("/api", "ok")
     place.node.await_state(doc, "delivered", look=look, seconds=SECONDS)

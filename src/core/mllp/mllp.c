@@ -86,6 +86,12 @@ void mllp_end_now(struct mllp_reader *r)
     r->phase = MLLP_OUTSIDE;
 }
 
+bool mllp_has_border(struct str bytes)
+{
+    return bytes.len > 0 && (memchr(bytes.ptr, MLLP_BEGIN_BYTE, bytes.len) != NULL ||
+                             memchr(bytes.ptr, MLLP_END_BYTE, bytes.len) != NULL);
+}
+
 void mllp_put(struct buf *to, struct str message)
 {
     buf_putc(to, MLLP_BEGIN_BYTE);

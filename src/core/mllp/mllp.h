@@ -48,5 +48,7 @@ static inline bool mllp_is_closing(const struct mllp_reader *r)
 /* The CR does not come: the message has ended. */
 void mllp_end_now(struct mllp_reader *r);
 
+/* The bytes have one that begins or ends a frame, so they cannot be in one. */
+bool mllp_has_border(struct str bytes);
 /* Appends a message in its frame. */
 void mllp_put(struct buf *to, struct str message);

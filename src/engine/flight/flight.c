@@ -19,7 +19,7 @@ enum {
     STOCK_MOST = 256,
     BODY_KEEP = 8 << 10,
     PARTS_FIRST = 4,
-    PART_BYTES_MOST = 1 << 20
+    PART_BYTES_MOST = 3 << 20 /* also an answer of 1 MiB: run/sender.c */
 };
 
 /* ---- the stock ---- */

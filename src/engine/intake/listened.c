@@ -44,7 +44,8 @@ struct door_of_gateway {
     char name[80];
 };
 
-static void *make_door(const struct listeners_options *o, const char *gateway, int64_t silence_us)
+static void *make_door(const struct listeners_options *o, const char *gateway,
+                       const struct listening *in)
 {
     struct door_of_gateway *d = NEW(struct door_of_gateway);
 
@@ -53,7 +54,8 @@ static void *make_door(const struct listeners_options *o, const char *gateway, i
         (struct stream_door){ .intake = o->intake,
                               .port = &intake_port,
                               .gateway = str_of(d->name),
-                              .silence_ms = (uint32_t)((silence_us + CLOCK_MS - 1) / CLOCK_MS) };
+                              .silence_ms = (uint32_t)((in->silence_us + CLOCK_MS - 1) / CLOCK_MS),
+                              .wait_us = in->wait_us };
     return d;
 }
 
@@ -62,9 +64,7 @@ static struct stream_policy *make_policy(const struct listeners_options *o, cons
 {
     struct stream_policy *p = NEW(struct stream_policy);
 
-    *p = (struct stream_policy){ .tls = tls,
-                                 .arg = make_door(o, gateway, in->silence_us),
-                                 .free_arg = free };
+    *p = (struct stream_policy){ .tls = tls, .arg = make_door(o, gateway, in), .free_arg = free };
     atomic_init(&p->refs, 1);
     if (in->allow_count > 0) {
         p->allow = xcalloc(in->allow_count, sizeof *p->allow);
@@ -93,6 +93,7 @@ static struct sha256 digest_settings(const char *gateway, const struct listening
 
     digest_add(&d, str_of(gateway));
     digest_add(&d, str_mem(&in->silence_us, sizeof in->silence_us));
+    digest_add(&d, str_mem(&in->wait_us, sizeof in->wait_us));
     for (size_t i = 0; i < in->allow_count; i++) {
         digest_add(&d, str_mem(&in->allow[i].base, sizeof in->allow[i].base));
         digest_add(&d, str_mem(&in->allow[i].bits, sizeof in->allow[i].bits));

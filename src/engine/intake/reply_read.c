@@ -70,10 +70,10 @@ static bool read_answer(struct store *s, const struct document *d, const struct 
 }
 
 /* The receiver's own word is given where it took or rejected the document; what gave up for another
- * reason (retries, expiry) has none. */
+ * reason (retries, expiry) has none.  A receiver that has no status may have answered: HL7. */
 static bool answers_itself(const struct document *d, const struct reply_end *end)
 {
-    return reply_may_pass(end->line.status) &&
+    return (reply_may_pass(end->line.status) || (end->line.status == 0 && end->has_answer)) &&
            (end->is_delivered || str_is(d->code, dead_codes[DEAD_REJECTED]));
 }
 

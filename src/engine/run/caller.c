@@ -26,8 +26,8 @@ static bool is_noted(struct str timeline)
     return false;
 }
 
-/* *ret: the node is among those that live. */
-static bool look_for_node(struct store *s, int64_t node, bool *ret, struct err *err)
+/* *ret: the node is among those that live, and has shown it lately. */
+static bool look_for_node(struct store *s, int64_t node, int64_t now_us, bool *ret, struct err *err)
 {
     struct node_row *rows = xcalloc(NODES_MOST, sizeof *rows);
     size_t count = 0;
@@ -35,7 +35,8 @@ static bool look_for_node(struct store *s, int64_t node, bool *ret, struct err *
 
     *ret = false;
     for (size_t i = 0; ok && i < count; i++)
-        *ret = *ret || (rows[i].node == node && rows[i].state == NODE_LIVES);
+        *ret = *ret || (rows[i].node == node && rows[i].state == NODE_LIVES &&
+                        rows[i].alive_until_us > now_us);
     free(rows);
     return ok;
 }
@@ -49,7 +50,7 @@ void caller_note_gone(struct flight *f)
 
     if (node == 0 || node == store_node(s) || is_noted(f->past))
         return;
-    if (!look_for_node(s, node, &lives, &err)) {
+    if (!look_for_node(s, node, road_now_us(f->road), &lives, &err)) {
         log_event(LOG_WARN, "caller.unknown", kv_z("document", f->id), kv_z("why", err.text));
         return; /* the next attempt asks again */
     }

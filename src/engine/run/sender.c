@@ -10,9 +10,11 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/dispatch/dispatch.h"
+#include "engine/road/answers.h"
 #include "engine/road/state.h"
 #include "engine/threads/crew.h"
 #include "engine/threads/lines.h"
+#include "engine/walk/answer_doc.h"
 #include "store/kernel/node.h"
 #include "store/payload/payload.h"
 #include "store/store.h"
@@ -20,7 +22,7 @@
 #define RECOVER_PATIENCE_US (INT64_C(60) * CLOCK_S)
 #define SPARE_US            (INT64_C(5) * CLOCK_S) /* for a connector that keeps the time itself */
 
-enum { ARENA_MOST = 2 << 20, NOTE_MOST = 64 << 10 };
+enum { ARENA_MOST = 2 << 20, NOTE_MOST = 64 << 10, ANSWER_MOST = 1 << 20 };
 
 enum errand { ERRAND_SEND, ERRAND_ASK, ERRAND_RECOVER, ERRAND_TELL };
 enum { NOT_NOTED, NOTED, NOT_WANTED }; /* a task in the recorder */
@@ -50,6 +52,7 @@ struct outing {
     struct payload_reader *reader;
     struct err read_err;
     struct buf note; /* of the attempts: what the delivery's row keeps */
+    struct sending_answer answer;
     struct verdict verdict;
 };
 
@@ -111,6 +114,7 @@ static void copy_sending(struct outing *o, const struct leg *p)
     copy_words(o, &p->sending);
     if (p->row.name.len <= NOTE_MOST)
         buf_put(&o->note, p->row.name);
+    s->answer = &o->answer;
     if (s->bytes.ptr == NULL) {
         o->source = p->variant->source;
         s->next = next_piece;
@@ -164,10 +168,29 @@ static void outing_free(struct outing *o)
 {
     payload_close(o->reader);
     buf_done(&o->note);
+    buf_done(&o->answer.bytes);
     arena_done(&o->arena);
     plan_unref(o->plan);
     lines_unref(o->lines);
     free(o);
+}
+
+/* What the receiver answered is kept, and becomes a document, as an answer over HTTP does. */
+static void sender_take_answer(struct leg *p, const struct sending_answer *answer)
+{
+    struct http_out_answer a = { .reach = HTTP_OUT_ANSWERED,
+                                 .ctype = str_of(answer->ctype),
+                                 .body = buf_view(&answer->bytes),
+                                 .came = (int64_t)answer->bytes.len };
+    struct str whole = a.body;
+
+    if (a.body.len > VERDICT_ANSWER_MOST)
+        a.body.len = VERDICT_ANSWER_MOST;
+    answers_take(p, &a);
+    a.body = whole;
+    bool stores = answer_doc_take(p, &a);
+
+    require(!stores); /* it is in memory as a whole */
 }
 
 static void recover_ended(struct road *r);
@@ -187,6 +210,8 @@ static void outing_done(struct crew_call *call)
         p->read_err = o->read_err;
         if (o->note.len > 0)
             p->row.name = arena_copy(&p->own, buf_view(&o->note));
+        if (o->answer.bytes.len > 0)
+            sender_take_answer(p, &o->answer);
         outing_free(o);
         if (!refused)
             fault_point(SEND_ANSWERED);
@@ -284,6 +309,7 @@ static struct outing *outing_new(struct road *r, struct plan *plan, const struct
                           .plan = plan_ref(plan),
                           .endpoint = e,
                           .note = BUF_INIT(NOTE_MOST),
+                          .answer = { .bytes = BUF_INIT(ANSWER_MOST), .ctype = "" },
                           .arena = ARENA_INIT(ARENA_MOST) };
     return o;
 }

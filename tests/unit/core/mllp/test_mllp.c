@@ -143,6 +143,12 @@ TEST(a_frame_is_read_as_it_was_written)
     CHECK(str_is(buf_view(&got), "<MSH|^~\\&\r>"));
 }
 
+TEST(what_ends_a_frame_cannot_be_in_one)
+{
+    CHECK(!mllp_has_border(STR("")) && !mllp_has_border(STR("MSH|^~\\&\r\n\t")));
+    CHECK(mllp_has_border(STR("\x0b")) && mllp_has_border(STR("a\x1c\r")));
+}
+
 int main(void)
 {
     return test_main();
