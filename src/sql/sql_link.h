@@ -54,7 +54,7 @@ struct datum {
     struct str bytes;
 };
 
-struct sql_column {
+struct sql_field {
     struct str name; /* as the database gives it; UTF-8 */
     enum datum_kind kind;
 };
@@ -67,13 +67,13 @@ enum {
 };
 
 struct sql_result {
-    const struct sql_column *columns; /* until the next run */
-    size_t column_count;              /* 0: the statement has no rows */
-    int64_t affected;                 /* rows that it changed; -1: the driver does not tell */
+    const struct sql_field *columns; /* until the next run */
+    size_t column_count;             /* 0: the statement has no rows */
+    int64_t affected;                /* rows that it changed; -1: the driver does not tell */
 };
 
-/* Who may write to files of databases (SQLite), and never to `data`.  Texts are lent for good; call
- * it before the first link is opened.  Without it: the whole machine. */
+/* The data folder of the node, in which no file of a database (SQLite) may be.  Call it before the
+ * first link is opened. */
 void sql_link_prepare(const char *data);
 
 /* c: NULL, nobody gives it up; its `egress` is asked before a connection is made.  until_us:
