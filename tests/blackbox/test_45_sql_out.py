@@ -102,7 +102,7 @@ class Sqlite:
         self.path = self.server = None
 
     def dsn(self, port=None, password=None):  # pylint: disable=unused-argument
-        return f"Driver=SQLite3;Database={self.path}"
+        return f"Driver=SQLite3;Database={self.path};SyncPragma=OFF"
 
     def sql(self, text):
         with sqlite3.connect(self.path, timeout=60) as db:
@@ -247,7 +247,7 @@ def test_bytes_stay_what_they_are(run, db):
 
 @on(*ALL)
 def test_many_small_ones_share_four_connections(run, db):
-    node = run([docs_table(db), INBOX], more="inbox: waybill_inbox")
+    node = run([docs_table(db), INBOX], more="inbox: waybill_inbox, connections: " + ("1" if isinstance(db, Sqlite) else "4"))
     sent = [send(node, f"document {n}".encode()) for n in range(500)]
     wait_for(node, "all rows", lambda: count(db) == len(sent))
     for doc in sent:
@@ -468,7 +468,7 @@ def test_a_server_that_is_killed_is_waited_for(run, db):
 @on(*SERVERS)
 def test_a_server_that_stands_still_costs_an_attempt(run, db):
     node = run(["create table log (id varchar(60))", INBOX], statement="insert into log (id) values (:id)",
-               more="inbox: waybill_inbox, timeout: 2s, connect_timeout: 2s")
+               more="inbox: waybill_inbox, timeout: 1500ms, connect_timeout: 1500ms")
     await_state(node, send(node), "delivered")
     db.server.freeze()
     try:
