@@ -17,6 +17,7 @@
 #include "app/confine_node.h"
 #include "app/exit_code.h"
 #include "app/front.h"
+#include "app/reach.h"
 #include "app/registry.h"
 #include "base/auto.h"
 #include "base/clock.h"
@@ -32,6 +33,7 @@
 #include "engine/intake/intake.h"
 #include "engine/intake/listeners.h"
 #include "engine/upkeep/file_config.h"
+#include "sql/sql_link.h"
 #include "store/open.h"
 #include "store/road/recorder.h"
 #include "store/store.h"
@@ -535,6 +537,25 @@ static void say_node_warnings(const struct node *n, const struct problem_list *w
                                "docs/security.md."));
 }
 
+/* Starts the process that starts others; those that are connections to databases may write where
+ * the node may, but not in its data folder. */
+static bool prepare_processes(const struct node *n, struct err *err)
+{
+    AUTO(reach_done) struct reach reach = REACH_INIT;
+
+    reach_collect_folders(&reach, n->config);
+    const char **folders = ARENA_ARRAY(&reach.arena, const char *, reach.count + 1);
+    size_t count = 0;
+
+    for (size_t i = 0; i < reach.count; i++)
+        if (reach.rules[i].access == CONFINE_WRITE)
+            folders[count++] = reach.rules[i].path;
+    if (n->unconfined)
+        folders[0] = "/", count = 1;
+    sql_link_prepare(n->config->node.data);
+    return cage_prepare(folders, count, err);
+}
+
 static int serve(struct node *n)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
@@ -543,7 +564,7 @@ static int serve(struct node *n)
 
     if (!read_config(n, &report))
         return EXIT_NO;
-    if (!cage_prepare(&err)) /* while the node may execute anything */
+    if (!prepare_processes(n, &err)) /* while the node may execute anything */
         return cmd_serve_say("the node did not start", &err, EXIT_NO);
     if (!n->unconfined)
         confine_node(n->config, buf_view(&n->text), &confined); /* before the first thread */

@@ -14,6 +14,7 @@
 #include "app/verb.h"
 #include "base/str.h"
 #include "cage/cage_main.h"
+#include "sql/sql_main.h"
 
 static int run_help(const struct args *a);
 
@@ -173,6 +174,8 @@ int main(int argc, char **argv)
      * leave out a sanitizer's check for leaks, which takes seconds: it ends without. */
     if (cage_main_is(argc, argv))
         _exit(cage_main(argc, argv, &registry));
+    if (sql_main_is(argc, argv))
+        _exit(sql_main());
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     code = main_run(argc, argv);
     /* A full disk or a closed pipe may show only when stdout is flushed. */

@@ -176,6 +176,11 @@ static void add_roots(struct reach *r, const struct config *c)
     }
 }
 
+void reach_collect_folders(struct reach *r, const struct config *c)
+{
+    add_roots(r, c);
+}
+
 /* ---- the node's own files ---- */
 
 static void add_pg_file(void *arg, const char *path)

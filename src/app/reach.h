@@ -26,6 +26,9 @@ struct reach {
 
 void reach_done(struct reach *r);
 
+/* Only the folders of `node.folders`, in which connectors may write. */
+void reach_collect_folders(struct reach *r, const struct config *config);
+
 /* The rules for a node of this configuration, whose file has this text.  The data folder should
  * exist.  Does not wait for file servers. */
 void reach_collect(struct reach *r, const struct config *config, struct str text);

@@ -46,7 +46,9 @@ bool confine_process(struct err *err);
 struct confine_ports {
     const uint16_t *items;
     size_t count;
-    bool any; /* all of them */
+    bool any;                /* all of them */
+    const uint16_t *connect; /* those that may be connected to; NULL: all */
+    size_t connect_count;
 };
 
 /* From now on files are reached by these rules alone; descriptors that are open stay open.

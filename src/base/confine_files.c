@@ -119,9 +119,9 @@ static bool add_path_rule(int ruleset, const struct confine_rule *rule, uint64_t
     return true;
 }
 
-static bool add_port_rule(int ruleset, uint16_t port, struct err *err)
+static bool add_port_rule(int ruleset, uint64_t access, uint16_t port, struct err *err)
 {
-    struct port_attr attr = { .allowed_access = BIND_TCP, .port = port };
+    struct port_attr attr = { .allowed_access = access, .port = port };
 
     if (syscall(ADD_RULE, ruleset, RULE_NET_PORT, &attr, 0) < 0)
         return err_set(err, ERR_PERMANENT, errno, "Landlock rule for port %u: %s", port,
@@ -143,6 +143,8 @@ bool confine_files(const struct confine_rule *rules, size_t count,
 
     if (ports->any)
         handled.handled_access_net = 0;
+    if (ports->connect != NULL && ret->abi >= ABI_NET)
+        handled.handled_access_net |= CONNECT_TCP;
     AUTO_FD ruleset = (int)syscall(CREATE_RULESET, &handled, sizeof handled, 0);
 
     if (ruleset < 0)
@@ -150,9 +152,13 @@ bool confine_files(const struct confine_rule *rules, size_t count,
     for (size_t i = 0; i < count; i++)
         if (!add_path_rule(ruleset, &rules[i], handled.handled_access_fs, ret, err))
             return false;
-    ret->ports = handled.handled_access_net != 0;
+    ret->ports = (handled.handled_access_net & BIND_TCP) != 0;
     for (size_t i = 0; ret->ports && i < ports->count; i++)
-        if (!add_port_rule(ruleset, ports->items[i], err))
+        if (!add_port_rule(ruleset, BIND_TCP, ports->items[i], err))
+            return false;
+    for (size_t i = 0; (handled.handled_access_net & CONNECT_TCP) != 0 && i < ports->connect_count;
+         i++)
+        if (!add_port_rule(ruleset, CONNECT_TCP, ports->connect[i], err))
             return false;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(RESTRICT_SELF, ruleset, 0) < 0)
         return err_set(err, ERR_CONFIG, errno, "Landlock: %s", strerror(errno));

@@ -77,9 +77,9 @@ static struct metric *const metrics[] = { &processes, &started, &killed };
 
 /* ---- made and freed ---- */
 
-bool cage_prepare(struct err *err)
+bool cage_prepare(const char *const *folders, size_t count, struct err *err)
 {
-    return keeper_open(err);
+    return keeper_open(folders, count, err);
 }
 
 static size_t cage_concurrency(int64_t wanted)

@@ -45,8 +45,9 @@ bool cage_limits_read(const struct settings *s, struct cage_limits *ret, struct 
 struct cage;
 
 /* Starts the process that starts the others (keeper.h), for a program that soon gives up executing
- * anything (base/confine.h).  Without it the first cage does. */
-bool cage_prepare(struct err *err);
+ * anything (base/confine.h).  Without it the first cage does.  folders: where connections to
+ * databases may write. */
+bool cage_prepare(const char *const *folders, size_t count, struct err *err);
 
 /* Copies the recipe; no process starts before the first document.  *ret is not NULL. */
 struct cage *cage_new(const struct cage_recipe *recipe, const struct cage_limits *limits);

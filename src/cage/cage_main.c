@@ -23,8 +23,9 @@
 
 bool cage_main_is(int argc, char **argv)
 {
-    return argc == 3 && str_is(str_of(argv[1]), KEEPER_VERB) &&
-           (str_is(str_of(argv[2]), KEEPER_KEEP) || str_is(str_of(argv[2]), KEEPER_SERVE));
+    return argc >= 3 && str_is(str_of(argv[1]), KEEPER_VERB) &&
+           (str_is(str_of(argv[2]), KEEPER_KEEP) ||
+            (argc == 3 && str_is(str_of(argv[2]), KEEPER_SERVE)));
 }
 
 /* What came with the start; it lives as long as the process. */
@@ -111,11 +112,12 @@ static int serve_made(struct made *m)
     inside_serve(&m->s, m->type, m->self);
 }
 
-_Noreturn static void become_copy(void *arg)
+_Noreturn static void become_copy(void *arg, enum keeper_task task)
 {
     struct made *m = arg;
     struct progress *page = take_page();
 
+    (void)task;
     if (page == NULL)
         _exit(1);
     inside_move(&m->s, KEEPER_SOCKET, page);
@@ -165,6 +167,6 @@ static int serve_cage(const struct connectors *connectors)
 
 int cage_main(int argc, char **argv, const struct connectors *connectors)
 {
-    (void)argc;
-    return str_is(str_of(argv[2]), KEEPER_KEEP) ? keeper_main() : serve_cage(connectors);
+    return str_is(str_of(argv[2]), KEEPER_KEEP) ? keeper_main(argv + 3, (size_t)argc - 3)
+                                                : serve_cage(connectors);
 }

@@ -14,7 +14,8 @@ _Static_assert(sizeof(struct frame_header) == FRAME_HEADER, "the header has no h
 static bool frame_kind_is(uint8_t kind)
 {
     return (kind >= FRAME_SETUP && kind <= FRAME_STOP) ||
-           (kind >= FRAME_READY && kind <= FRAME_FAIL);
+           (kind >= FRAME_READY && kind <= FRAME_FAIL) ||
+           (kind >= FRAME_SQL_FIRST && kind <= FRAME_SQL_LAST);
 }
 
 enum frame_take frame_take(struct str *bytes, struct frame *ret)

@@ -44,7 +44,10 @@ enum frame_kind {
     FRAME_NONE,
     FRAME_NOTE,
     FRAME_END,
-    FRAME_FAIL /* u8 enum dead_code, then the message */
+    FRAME_FAIL, /* u8 enum dead_code, then the message */
+
+    FRAME_SQL_FIRST = 32, /* those of another conversation: sql/sql_wire.h */
+    FRAME_SQL_LAST = 47
 };
 
 enum { FRAME_LAST = 1 }; /* a flag */

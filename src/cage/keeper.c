@@ -9,13 +9,17 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/arena.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/require.h"
 #include "base/str.h"
 #include "cage/keeper_word.h"
 
-enum { ANSWER_MS = 30000 }; /* the keeper's; a machine may be very busy */
+enum {
+    ANSWER_MS = 30000, /* the keeper's; a machine may be very busy */
+    ARGUMENTS_MOST = 8 << 20
+};
 
 static struct {
     pthread_mutex_t lock;
@@ -37,14 +41,19 @@ static void prepare_descriptors(posix_spawn_file_actions_t *to, int control)
     (void)posix_spawn_file_actions_addclosefrom_np(to, STDERR_FILENO + 1);
 }
 
-static int spawn_keeper(int control, pid_t *ret)
+static int spawn_keeper(int control, const char *const *folders, size_t count, pid_t *ret)
 {
-    char program[] = "waybill", verb[] = KEEPER_VERB, keep[] = KEEPER_KEEP;
-    char *const argv[] = { program, verb, keep, NULL }, *const none[] = { NULL };
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARGUMENTS_MOST);
+    char **argv = ARENA_ARRAY(&a, char *, count + 4), *const none[] = { NULL };
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t nothing, everything;
 
+    argv[0] = arena_text(&a, STR("waybill"));
+    argv[1] = arena_text(&a, STR(KEEPER_VERB));
+    argv[2] = arena_text(&a, STR(KEEPER_KEEP));
+    for (size_t i = 0; i < count; i++)
+        argv[3 + i] = arena_text(&a, str_of(folders[i]));
     (void)sigemptyset(&nothing);
     (void)sigfillset(&everything);
     (void)posix_spawnattr_init(&attr);
@@ -65,7 +74,7 @@ static int spawn_keeper(int control, pid_t *ret)
 }
 
 /* The lock is held. */
-static bool keeper_ensure(struct err *err)
+static bool keeper_ensure(const char *const *folders, size_t count, struct err *err)
 {
     int ends[2];
 
@@ -73,7 +82,7 @@ static bool keeper_ensure(struct err *err)
         return true;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return err_set(err, ERR_TRANSIENT, errno, "socketpair: %s", strerror(errno));
-    int failed = spawn_keeper(ends[1], &keeper.pid);
+    int failed = spawn_keeper(ends[1], folders, count, &keeper.pid);
 
     (void)close(ends[1]);
     if (failed != 0) {
@@ -85,10 +94,10 @@ static bool keeper_ensure(struct err *err)
     return true;
 }
 
-bool keeper_open(struct err *err)
+bool keeper_open(const char *const *folders, size_t count, struct err *err)
 {
     (void)pthread_mutex_lock(&keeper.lock);
-    bool ok = keeper_ensure(err);
+    bool ok = keeper_ensure(folders, count, err);
 
     keeper.confined = ok;
     (void)pthread_mutex_unlock(&keeper.lock);
@@ -108,9 +117,9 @@ static void forget_keeper(void)
 /* ---- processes ---- */
 
 /* One message with three descriptors. */
-static bool send_request(int control, const int fds[static KEEPER_FDS])
+static bool send_request(int control, enum keeper_task task, const int fds[static KEEPER_FDS])
 {
-    char word = 0;
+    char word = (char)task;
     struct iovec bytes = { &word, 1 };
     union {
         struct cmsghdr head;
@@ -135,13 +144,15 @@ static bool send_request(int control, const int fds[static KEEPER_FDS])
 }
 
 /* Next to a keeper that has died since, another one is started. */
-static bool ask_for_process(const int fds[static KEEPER_FDS], struct err *err)
+static bool ask_for_process(enum keeper_task task, const int fds[static KEEPER_FDS],
+                            struct err *err)
 {
+    static const char *const everywhere[] = { "/" };
     bool asked = false;
 
     (void)pthread_mutex_lock(&keeper.lock);
-    for (int i = 0; i < 2 && !asked && keeper_ensure(err); i++) {
-        asked = send_request(keeper.control, fds);
+    for (int i = 0; i < 2 && !asked && keeper_ensure(everywhere, 1, err); i++) {
+        asked = send_request(keeper.control, task, fds);
         if (!asked) {
             bool gone = errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN;
 
@@ -157,7 +168,7 @@ static bool ask_for_process(const int fds[static KEEPER_FDS], struct err *err)
 
 static bool ask_for_copy(int mould, const int fds[static KEEPER_FDS], struct err *err)
 {
-    return send_request(mould, fds) ||
+    return send_request(mould, KEEPER_CAGE, fds) ||
            err_set(err, ERR_TRANSIENT, errno, "the mould of a cage: %s", strerror(errno));
 }
 
@@ -181,7 +192,8 @@ static bool hear_word(int fd, struct keeper_word *ret)
 }
 
 /* mould < 0: asks the keeper. */
-static bool start_by(int mould, int socket, int page, struct leash *ret, struct err *err)
+static bool start_by(int mould, enum keeper_task task, int socket, int page, struct leash *ret,
+                     struct err *err)
 {
     struct keeper_word word;
     int ends[2];
@@ -189,7 +201,7 @@ static bool start_by(int mould, int socket, int page, struct leash *ret, struct 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return err_set(err, ERR_TRANSIENT, errno, "socketpair: %s", strerror(errno));
     const int fds[KEEPER_FDS] = { socket, page, ends[1] };
-    bool asked = mould < 0 ? ask_for_process(fds, err) : ask_for_copy(mould, fds, err);
+    bool asked = mould < 0 ? ask_for_process(task, fds, err) : ask_for_copy(mould, fds, err);
 
     (void)close(ends[1]);
     if (asked && hear_word(ends[0], &word) && word.kind == KEEPER_STARTED) {
@@ -202,14 +214,14 @@ static bool start_by(int mould, int socket, int page, struct leash *ret, struct 
     return err_set(err, ERR_TRANSIENT, 0, "the keeper of cages could not start a process");
 }
 
-bool keeper_start(int socket, int page, struct leash *ret, struct err *err)
+bool keeper_start(enum keeper_task task, int socket, int page, struct leash *ret, struct err *err)
 {
-    return start_by(-1, socket, page, ret, err);
+    return start_by(-1, task, socket, page, ret, err);
 }
 
 bool keeper_copy(int mould, int socket, int page, struct leash *ret, struct err *err)
 {
-    return start_by(mould, socket, page, ret, err);
+    return start_by(mould, KEEPER_CAGE, socket, page, ret, err);
 }
 
 void leash_lower(const struct leash *l)

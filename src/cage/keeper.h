@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "cage/keeper_word.h"
 
 enum { KEEPER_PROCESSES_MOST = 512 };
 
@@ -25,11 +26,12 @@ struct leash {
     pid_t pid;
 };
 
-/* Starts the keeper unless it runs. */
-bool keeper_open(struct err *err);
+/* Starts the keeper unless it runs.  Those of its processes that are connections to databases may
+ * write in these folders; a keeper that starts by itself has no such limit. */
+bool keeper_open(const char *const *folders, size_t count, struct err *err);
 
 /* Starts a process with these two descriptors and no others; they stay the caller's. */
-bool keeper_start(int socket, int page, struct leash *ret, struct err *err);
+bool keeper_start(enum keeper_task task, int socket, int page, struct leash *ret, struct err *err);
 /* The same by a mould (process.h), at the caller's end of its socket: the process is a copy of it.
  */
 bool keeper_copy(int mould, int socket, int page, struct leash *ret, struct err *err);
@@ -40,8 +42,9 @@ void leash_lower(const struct leash *l);
  * waitpid(); false: the keeper did not tell in time. */
 bool leash_pull(struct leash *l, int *ret_status);
 
-/* The words that start the two kinds of processes, after the name of the program. */
-#define KEEPER_VERB  "cage"
-#define KEEPER_KEEP  "keep"
-#define KEEPER_SERVE "serve"
+/* The words that start the three kinds of processes, after the name of the program. */
+#define KEEPER_VERB    "cage"
+#define KEEPER_KEEP    "keep" /* then the folders */
+#define KEEPER_SERVE   "serve"
+#define KEEPER_CONNECT "database"
 enum { KEEPER_SOCKET = 0, KEEPER_PAGE = 3 }; /* descriptors of a new process */

@@ -31,44 +31,66 @@ struct keeper_state {
     size_t count;
 };
 
-/* Reads everything, as the dynamic loader may have to; writes nothing; executes this program and
- * what loads it.  Its children inherit that, and limit themselves further.  What the kernel does
- * not offer is left out: the node says so in its log. */
-static void confine_keeper(void)
+/* Everybody reads everything, as the dynamic loader may have to, and executes this program and what
+ * loads it. */
+static const struct confine_rule all_read[] = {
+    { "/", CONFINE_READ },     { "/proc/self/exe", CONFINE_RUN }, { "/lib", CONFINE_RUN },
+    { "/lib64", CONFINE_RUN }, { "/usr/lib", CONFINE_RUN },       { "/usr/lib64", CONFINE_RUN },
+};
+
+enum { ALL_READ = sizeof all_read / sizeof all_read[0], FOLDERS_MOST = 1000 };
+
+/* Writes nothing but in the given folders, and that only for connections to databases.  Its
+ * children inherit that, and limit themselves further.  What the kernel does not offer is left out:
+ * the node says so in its log. */
+static void confine_keeper(char *const *folders, size_t count)
 {
-    static const struct confine_rule rules[] = {
-        { "/", CONFINE_READ },     { "/proc/self/exe", CONFINE_RUN }, { "/lib", CONFINE_RUN },
-        { "/lib64", CONFINE_RUN }, { "/usr/lib", CONFINE_RUN },       { "/usr/lib64", CONFINE_RUN },
-    };
+    static struct confine_rule rules[ALL_READ + FOLDERS_MOST];
     struct confine_files_report report;
     struct err err;
 
+    memcpy(rules, all_read, sizeof all_read);
+    count = count < FOLDERS_MOST ? count : FOLDERS_MOST;
+    for (size_t i = 0; i < count; i++)
+        rules[ALL_READ + i] = (struct confine_rule){ folders[i], CONFINE_WRITE };
     (void)confine_process(&err);
 #if !KEEPER_SANITIZED
-    (void)confine_files(rules, sizeof rules / sizeof rules[0], &(struct confine_ports){ 0 },
-                        &report, &err);
+    (void)confine_files(rules, ALL_READ + count, &(struct confine_ports){ 0 }, &report, &err);
     (void)confine_calls_of_keeper(&err);
 #else
-    (void)rules;
     (void)report;
+#endif
+}
+
+/* Before it executes anything, a process of a cage gives up writing. */
+static void confine_cage(void)
+{
+#if !KEEPER_SANITIZED
+    struct confine_files_report report;
+    struct err err;
+
+    (void)confine_files(all_read, ALL_READ, &(struct confine_ports){ 0 }, &report, &err);
 #endif
 }
 
 /* ---- starting ---- */
 
-/* Between fork and exec: system calls only. */
-_Noreturn static void execute_again(void *arg)
+_Noreturn static void execute_again(void *arg, enum keeper_task task)
 {
     char program[] = "waybill", verb[] = KEEPER_VERB, serve[] = KEEPER_SERVE;
-    char *const argv[] = { program, verb, serve, NULL }, *const none[] = { NULL };
+    char connect[] = KEEPER_CONNECT;
+    char *const argv[] = { program, verb, task == KEEPER_DATABASE ? connect : serve, NULL };
+    char *const none[] = { NULL };
 
     (void)arg;
+    if (task != KEEPER_DATABASE)
+        confine_cage();
     (void)execve("/proc/self/exe", argv, none);
     _exit(127);
 }
 
-_Noreturn static void become_cage(const struct keeper_calls *calls, pid_t keeper,
-                                  const int fds[static KEEPER_FDS])
+_Noreturn static void become_cage(const struct keeper_calls *calls, enum keeper_task task,
+                                  pid_t keeper, const int fds[static KEEPER_FDS])
 {
     sigset_t nothing;
 
@@ -79,7 +101,7 @@ _Noreturn static void become_cage(const struct keeper_calls *calls, pid_t keeper
         dup2(fds[0], KEEPER_SOCKET) < 0 || dup2(fds[1], KEEPER_PAGE) < 0 ||
         close_range(KEEPER_PAGE + 1, ~0U, 0) < 0)
         _exit(126);
-    calls->become(calls->arg);
+    calls->become(calls->arg, task);
     _exit(127);
 }
 
@@ -90,7 +112,8 @@ static void say_word(int leash, enum keeper_word_kind kind, int value)
     (void)send(leash, &word, sizeof word, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void start_process(struct keeper_state *k, const int fds[static KEEPER_FDS])
+static void start_process(struct keeper_state *k, enum keeper_task task,
+                          const int fds[static KEEPER_FDS])
 {
     pid_t keeper = getpid(), pid = -1;
 
@@ -98,7 +121,7 @@ static void start_process(struct keeper_state *k, const int fds[static KEEPER_FD
     if (k->count < KEEPER_PROCESSES_MOST)
         pid = fork();
     if (pid == 0)
-        become_cage(k->calls, keeper, fds);
+        become_cage(k->calls, task, keeper, fds);
     say_word(fds[2], pid > 0 ? KEEPER_STARTED : KEEPER_REFUSED, pid > 0 ? pid : errno);
     (void)close(fds[0]);
     (void)close(fds[1]);
@@ -157,7 +180,7 @@ static bool hear_request(struct keeper_state *k)
     if (n == 0)
         return false;
     if (take_descriptors(&m, fds))
-        start_process(k, fds);
+        start_process(k, word == KEEPER_DATABASE ? KEEPER_DATABASE : KEEPER_CAGE, fds);
     return true;
 }
 
@@ -244,8 +267,8 @@ int keeper_loop(const struct keeper_calls *calls)
     }
 }
 
-int keeper_main(void)
+int keeper_main(char *const *folders, size_t count)
 {
-    confine_keeper();
+    confine_keeper(folders, count);
     return keeper_loop(&(struct keeper_calls){ .become = execute_again, .idle_ms = -1 });
 }

@@ -87,7 +87,7 @@ static bool open_process(struct process *p, const struct process *mould, struct 
         return err_set(err, ERR_TRANSIENT, errno, "socketpair: %s", strerror(errno));
     p->fd = ends[0];
     set_idle_limit(ends[1]);
-    bool started = mould == NULL ? keeper_start(ends[1], page, &p->leash, err)
+    bool started = mould == NULL ? keeper_start(KEEPER_CAGE, ends[1], page, &p->leash, err)
                                  : keeper_copy(mould->fd, ends[1], page, &p->leash, err);
 
     (void)close(ends[1]);

@@ -300,7 +300,7 @@ static int run_confined(void)
 {
     struct err err;
 
-    if (!cage_prepare(&err))
+    if (!cage_prepare(NULL, 0, &err))
         return 3;
     (void)confine_process(&err);
     const struct confine_rule rules[] = { { "/proc", CONFINE_READ } };
@@ -334,7 +334,7 @@ static int run_few(void)
 
     (void)getrlimit(RLIMIT_NOFILE, &was);
     few = (struct rlimit){ .rlim_cur = 8, .rlim_max = was.rlim_max };
-    if (setrlimit(RLIMIT_NOFILE, &few) < 0 || !cage_prepare(&err) ||
+    if (setrlimit(RLIMIT_NOFILE, &few) < 0 || !cage_prepare(NULL, 0, &err) ||
         setrlimit(RLIMIT_NOFILE, &was) < 0)
         return 2;
     struct cage *one = fixture_cage(1, 60 * CLOCK_S), *other = fixture_cage(1, 60 * CLOCK_S);
