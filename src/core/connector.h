@@ -47,6 +47,9 @@ struct gateway_type {
     bool (*look)(void *self, const struct deposit_port *port, void *deposit, int64_t *ret_taken,
                  struct err *err);
     void (*unmake)(void *self);
+    /* Of a gateway that polls: it ends by itself when the other side is silent for `timeout`, and
+     * is given up only some seconds after that. */
+    bool keeps_time;
 
     /* Or a gateway that listens on a port of its own: make() and unmake() as above, listening()
      * says what they read, and `stream` talks with each connection on a loop; its open() gets a

@@ -26,6 +26,7 @@
 #include "base/id.h"
 #include "base/str.h"
 
+struct call;
 struct deposit;
 
 /* The most documents of one poll; a poll that took as many is repeated at once. */
@@ -90,6 +91,9 @@ struct deposit_port {
      * False: the turn is lost, end the poll. */
     bool (*alive)(void *arg, struct err *err);
     int64_t (*size_most)(void *arg); /* limits.size of the gateway */
+    /* The poll as a call that may be given up, for connections: where it may connect to, signs of
+     * life.  NULL: this port has none. */
+    struct call *(*call)(void *arg);
     /* Reports a file that is refused, or a folder that is too full, once; `hint` says what to do
      * about it. */
     void (*complain)(void *arg, struct str name, const char *why, const char *hint);

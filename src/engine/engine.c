@@ -347,6 +347,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                      .connectors = o->connectors,
                                                      .area = o->node->area,
                                                      .mishaps = e->mishaps,
+                                                     .egress = e->egress,
                                                      .closed = engine_closed_why,
                                                      .arg = e->intake });
     e->listeners = listeners_new(&(struct listeners_options){ .store = e->store,

@@ -499,6 +499,11 @@ static bool alive(void *arg, struct err *err)
     return ok;
 }
 
+static struct call *deposit_call_of(void *arg)
+{
+    return ((const struct depositor *)arg)->call;
+}
+
 static int64_t size_most(void *arg)
 {
     return ((const struct depositor *)arg)->size_most;
@@ -525,4 +530,5 @@ const struct deposit_port deposit_port = { .open = open_deposit,
                                            .stopping = stopping,
                                            .alive = alive,
                                            .size_most = size_most,
+                                           .call = deposit_call_of,
                                            .complain = complain };

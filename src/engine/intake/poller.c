@@ -88,6 +88,7 @@ enum {
 #define FORGET_AFTER_US (INT64_C(7) * 86400 * CLOCK_S)
 #define ARENA_MOST      ((size_t)1 << 20)
 #define PATIENCE_US     (INT64_C(30) * CLOCK_S) /* of a kind without `timeout` */
+#define SPARE_US        (INT64_C(5) * CLOCK_S)  /* for one that keeps the time itself */
 
 enum look_result { LOOK_SKIPPED, LOOK_ELSEWHERE, LOOK_FAILED, LOOK_REFUSED, LOOK_DONE };
 
@@ -285,6 +286,8 @@ static void poller_read_times(struct post *o)
     if (kind_key(ROLE_GATEWAY, &o->type->kind, STR("timeout")) == NULL ||
         !settings_duration(&s, "timeout", &o->call.patience_us, &err))
         o->call.patience_us = PATIENCE_US;
+    if (o->type->keeps_time)
+        o->call.patience_us += SPARE_US;
 }
 
 static struct post *poller_post_new(struct duty *d)
@@ -295,7 +298,8 @@ static struct post *poller_post_new(struct duty *d)
                         .config = config_ref(d->config),
                         .gateway = config_gateway_find(d->config, str_of(d->name)),
                         .arena = ARENA_INIT(ARENA_MOST),
-                        .call = { .call = { .stop = &d->poller->stopping },
+                        .call = { .call = { .stop = &d->poller->stopping,
+                                            .egress = d->poller->o.egress },
                                   .run = post_run,
                                   .done = post_done,
                                   .lost = post_lost,
