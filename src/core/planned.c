@@ -26,17 +26,6 @@ static const struct option sftp_in[] = {
     { 0 },
 };
 
-static const struct option sql_in[] = {
-    OPTIONS(grammar_sql),
-    OPTION("query", OPT_TEXT, "the statement; :NAME stands for the last value of a cursor column",
-           .flags = OPT_REQUIRED),
-    OPTION("cursor", OPT_NAME, "the columns that say how far the last look came",
-           .flags = OPT_OR_LIST),
-    OPTIONS(grammar_every),
-    OPTIONS(grammar_silence),
-    { 0 },
-};
-
 static const struct option s3_in[] = {
     OPTIONS(grammar_s3),
     OPTION("bucket", OPT_TEXT, "the bucket", .flags = OPT_REQUIRED),
@@ -120,7 +109,6 @@ static const struct option no_keys[] = { { 0 } };
 const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_GATEWAY, "ftp", "files on an FTP server", ftp_in),
     PLANNED(ROLE_GATEWAY, "sftp", "files on an SFTP server", sftp_in),
-    PLANNED(ROLE_GATEWAY, "sql", "rows of a database", sql_in),
     PLANNED(ROLE_GATEWAY, "s3", "objects in a bucket", s3_in),
 
     PLANNED(ROLE_ENDPOINT, "sql", "a statement on a database", sql_out),
