@@ -244,3 +244,9 @@ bool leash_pull(struct leash *l, int *ret_status)
     *l = (struct leash){ .fd = -1 };
     return heard;
 }
+
+void leash_drop(struct leash *l)
+{
+    (void)close(l->fd);
+    *l = (struct leash){ .fd = -1 };
+}

@@ -42,6 +42,9 @@ void leash_lower(const struct leash *l);
  * waitpid(); false: the keeper did not tell in time. */
 bool leash_pull(struct leash *l, int *ret_status);
 
+/* The same without waiting for its end. */
+void leash_drop(struct leash *l);
+
 /* The words that start the three kinds of processes, after the name of the program. */
 #define KEEPER_VERB    "cage"
 #define KEEPER_KEEP    "keep" /* then the folders */

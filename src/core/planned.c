@@ -38,14 +38,6 @@ static const struct option s3_in[] = {
 
 /* ---- endpoints ---- */
 
-static const struct option sql_out[] = {
-    OPTIONS(grammar_sql),
-    OPTION("statement", OPT_TEXT,
-           "the statement; :id :sender :receiver :type :payload and attributes are bound",
-           .flags = OPT_REQUIRED),
-    { 0 },
-};
-
 static const struct option content_out[] = {
     OPTION("store", OPT_NAME, "one of `stores`", .flags = OPT_REQUIRED),
     OPTION("space", OPT_TEMPLATE, "the space in it", .flags = OPT_REQUIRED),
@@ -111,7 +103,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_GATEWAY, "sftp", "files on an SFTP server", sftp_in),
     PLANNED(ROLE_GATEWAY, "s3", "objects in a bucket", s3_in),
 
-    PLANNED(ROLE_ENDPOINT, "sql", "a statement on a database", sql_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 
 

@@ -72,7 +72,19 @@ static struct binding bind_bytes(const struct datum *d, SQLSMALLINT described)
     return (struct binding){ SQL_C_BINARY, SQL_LONGVARBINARY, d->bytes.len, 0, d->bytes.ptr };
 }
 
-static struct binding bind_kind(const struct datum *d, SQLSMALLINT described, struct bound *b)
+/* As SQLite's own functions write it, with all digits. */
+static struct binding bind_plain_time(const struct datum *d, struct bound *b)
+{
+    memcpy(b->room.text, d->bytes.ptr, d->bytes.len);
+    char *between = memchr(b->room.text, 'T', d->bytes.len);
+
+    if (between != NULL)
+        *between = ' ';
+    return (struct binding){ SQL_C_CHAR, SQL_VARCHAR, d->bytes.len, 0, b->room.text };
+}
+
+static struct binding bind_kind(const struct odbc *o, const struct datum *d, SQLSMALLINT described,
+                                struct bound *b)
 {
     int64_t integer;
 
@@ -88,18 +100,26 @@ static struct binding bind_kind(const struct datum *d, SQLSMALLINT described, st
     case DATUM_DECIMAL:
         return bind_decimal(d);
     case DATUM_TIMESTAMP:
-        if (parse_timestamp(d->bytes, &b->room.timestamp)) {
+        if (parse_timestamp(d->bytes,
+                            &b->room.timestamp)) { /* so it has less than BIND_SMALL bytes */
+            if (o->plain_times)
+                return bind_plain_time(d, b);
             b->length = sizeof b->room.timestamp;
             return (struct binding){ SQL_C_TYPE_TIMESTAMP, SQL_TYPE_TIMESTAMP, 26, 6,
                                      &b->room.timestamp };
         }
         break;
+    case DATUM_BOOL:
+        if (described != 0)
+            break;
+        b->room.integer = str_is(d->bytes, "true"); /* most databases have numbers for it */
+        b->length = 0;
+        return (struct binding){ SQL_C_SBIGINT, SQL_BIGINT, 20, 0, &b->room.integer };
     case DATUM_DATE:
     case DATUM_TIME:
     case DATUM_NULL:
     case DATUM_TEXT:
     case DATUM_FLOAT:
-    case DATUM_BOOL:
     case DATUM_FAILED:
         break;
     }
@@ -113,7 +133,7 @@ bool bind_value(struct odbc *o, SQLUSMALLINT n, const struct datum *d, SQLSMALLI
     static const char none[1];
 
     b->length = (SQLLEN)d->bytes.len;
-    struct binding as = bind_kind(d, described, b);
+    struct binding as = bind_kind(o, d, described, b);
     union {
         const void *from;
         void *to;

@@ -90,6 +90,16 @@ static enum sql_fault sqlite_class(int32_t native)
     }
 }
 
+/* Its texts end with the code: "UNIQUE constraint failed: t.id (19)". */
+static bool is_sqlite(int32_t native, struct str text)
+{
+    char end[16];
+    int n = snprintf(end, sizeof end, " (%d)", (int)native);
+
+    return native > 0 && text.len > (size_t)n &&
+           str_eq(str_from(text, text.len - (size_t)n), str_of(end));
+}
+
 /* Why a server did not let us in, for drivers that have one state for it. */
 static bool is_login_text(struct str text)
 {
@@ -106,8 +116,8 @@ enum sql_fault sql_failure_class(const char *state, int32_t native, struct str t
     for (size_t i = 0; native != 0 && i < sizeof numbers / sizeof numbers[0]; i++)
         if (numbers[i].native == native)
             return numbers[i].fault;
-    if (strcmp(state, "HY000") == 0 && native > 0 && native < 100)
-        return opening ? SQL_FAULT_LOST : sqlite_class(native);
+    if (!opening && strcmp(state, "HY000") == 0 && is_sqlite(native, text))
+        return sqlite_class(native);
     if (strcmp(state, "HY000") == 0 &&
         (text_has(text, "server has gone away") || text_has(text, "Lost connection")))
         return SQL_FAULT_LOST;

@@ -63,8 +63,8 @@ static const char *death_of(struct sql_link *l)
 }
 
 /* Kills the process and keeps why.  A commit that was not answered is in doubt. */
-static bool lose(struct sql_link *l, enum sql_fault kind, bool hung, const char *why,
-                 struct sql_failure *f)
+static bool link_lose(struct sql_link *l, enum sql_fault kind, bool hung, const char *why,
+                      struct sql_failure *f)
 {
     if (l->committing)
         (void)sql_fail(f, SQL_FAULT_DOUBT, "%s before the commit was answered", why);
@@ -74,18 +74,18 @@ static bool lose(struct sql_link *l, enum sql_fault kind, bool hung, const char 
     l->committing = false;
     l->death = *f;
     if (l->leash.fd >= 0)
-        (void)leash_pull(&l->leash, NULL);
+        leash_drop(&l->leash);
     return false;
 }
 
-static bool lose_ended(struct sql_link *l, struct sql_failure *f)
+static bool link_ended(struct sql_link *l, struct sql_failure *f)
 {
-    return lose(l, SQL_FAULT_TIME, false, death_of(l), f);
+    return link_lose(l, SQL_FAULT_TIME, false, death_of(l), f);
 }
 
-static bool lose_broken(struct sql_link *l, struct sql_failure *f)
+static bool link_broken(struct sql_link *l, struct sql_failure *f)
 {
-    return lose(l, SQL_FAULT_TIME, false, "the driver's process said what it must not say", f);
+    return link_lose(l, SQL_FAULT_TIME, false, "the driver's process said what it must not say", f);
 }
 
 static bool is_dead_link(const struct sql_link *l, struct sql_failure *f)
@@ -101,23 +101,23 @@ static bool is_dead_link(const struct sql_link *l, struct sql_failure *f)
 /* ---- the socket ---- */
 
 /* False: it was lost meanwhile, and *f says why. */
-static bool wait_for(struct sql_link *l, short events, struct sql_failure *f)
+static bool link_await(struct sql_link *l, short events, struct sql_failure *f)
 {
     for (;;) {
         struct pollfd p = { .fd = l->fd, .events = events };
         int64_t left = l->until_us - clock_mono_us();
 
         if (call_is_given_up(l->call))
-            return lose(l, SQL_FAULT_TIME, true, "nobody waits for the database any more", f);
+            return link_lose(l, SQL_FAULT_TIME, true, "nobody waits for the database any more", f);
         if (left <= 0)
-            return lose(l, SQL_FAULT_TIME, true, "the database did not answer in time", f);
+            return link_lose(l, SQL_FAULT_TIME, true, "the database did not answer in time", f);
         int64_t ms = left / CLOCK_MS + 1;
         int ready = poll(&p, 1, (int)(ms < LOOK_MS ? ms : LOOK_MS));
 
         if (ready > 0)
             return true;
         if (ready < 0 && errno != EINTR)
-            return lose_ended(l, f);
+            return link_ended(l, f);
     }
 }
 
@@ -131,8 +131,8 @@ static bool send_out(struct sql_link *l, struct sql_failure *f)
         if (n > 0)
             rest = str_from(rest, (size_t)n);
         else if (errno != EAGAIN && errno != EINTR)
-            return lose_ended(l, f);
-        else if (!wait_for(l, POLLOUT, f))
+            return link_ended(l, f);
+        else if (!link_await(l, POLLOUT, f))
             return false;
         if (n > 0)
             call_alive(l->call);
@@ -141,14 +141,14 @@ static bool send_out(struct sql_link *l, struct sql_failure *f)
     return true;
 }
 
-static bool take_frame(struct sql_link *l, struct frame *ret, struct sql_failure *f)
+static bool link_take_frame(struct sql_link *l, struct frame *ret, struct sql_failure *f)
 {
     for (;;) {
         struct str rest = str_mem(l->in + l->at, l->len - l->at);
         enum frame_take got = frame_take(&rest, ret);
 
         if (got == FRAME_MALFORMED)
-            return lose_broken(l, f);
+            return link_broken(l, f);
         if (got == FRAME_TAKEN) {
             l->at = l->len - rest.len;
             return true;
@@ -156,12 +156,12 @@ static bool take_frame(struct sql_link *l, struct frame *ret, struct sql_failure
         memmove(l->in, l->in + l->at, l->len - l->at);
         l->len -= l->at;
         l->at = 0;
-        if (!wait_for(l, POLLIN, f))
+        if (!link_await(l, POLLIN, f))
             return false;
         ssize_t n = recv(l->fd, l->in + l->len, LINK_ROOM - l->len, MSG_DONTWAIT);
 
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-            return lose_ended(l, f);
+            return link_ended(l, f);
         l->len += n > 0 ? (size_t)n : 0;
         call_alive(l->call);
     }
@@ -172,7 +172,7 @@ static bool take_message(struct sql_link *l, struct frame *ret, struct sql_failu
 {
     struct err err = { 0 };
 
-    if (!take_frame(l, ret, f))
+    if (!link_take_frame(l, ret, f))
         return false;
     if (ret->last)
         return true;
@@ -181,13 +181,13 @@ static bool take_message(struct sql_link *l, struct frame *ret, struct sql_failu
     buf_clear(&l->message);
     for (;;) {
         if (!buf_append(&l->message, ret->body, &err))
-            return lose_broken(l, f);
+            return link_broken(l, f);
         if (ret->last)
             break;
-        if (!take_frame(l, ret, f))
+        if (!link_take_frame(l, ret, f))
             return false;
         if (ret->kind != kind)
-            return lose_broken(l, f);
+            return link_broken(l, f);
     }
     ret->body = buf_view(&l->message);
     return true;
@@ -199,7 +199,7 @@ static bool hear_failure(struct sql_link *l, struct str body, struct sql_failure
     bool gone = false;
 
     if (!sql_wire_take_failure(body, f, &gone))
-        return lose_broken(l, f);
+        return link_broken(l, f);
     l->rows = l->fetching = false;
     if (f->kind == SQL_FAULT_DOUBT && !l->committing)
         f->kind = SQL_FAULT_LOST;
@@ -216,7 +216,7 @@ static bool hear(struct sql_link *l, enum sql_word word, struct frame *ret, stru
         return false;
     if ((int)ret->kind == SQL_WORD_FAILED)
         return hear_failure(l, ret->body, f);
-    return (int)ret->kind == (int)word || lose_broken(l, f);
+    return (int)ret->kind == (int)word || link_broken(l, f);
 }
 
 static bool say(struct sql_link *l, enum sql_word word, struct sql_failure *f)
@@ -246,7 +246,7 @@ static bool may_send_to(struct str host, uint16_t port, const struct egress *e,
 }
 
 /* The driver resolves the name itself: what it may reach is limited by its port, too. */
-static bool check_server(const struct sql_place *place, const struct egress *e,
+static bool check_egress(const struct sql_place *place, const struct egress *e,
                          struct sql_failure *f)
 {
     struct str rest = place->server, host;
@@ -286,7 +286,7 @@ static bool check_file(const struct sql_place *place, struct sql_failure *f)
     return true;
 }
 
-static bool start(struct sql_link *l, struct sql_failure *f)
+static bool link_start(struct sql_link *l, struct sql_failure *f)
 {
     struct err err = { 0 };
     int ends[2];
@@ -327,7 +327,7 @@ static bool introduce(struct sql_link *l, const struct sql_place *place, struct 
 bool sql_link_open(const struct sql_place *place, struct call *c, int64_t until_us,
                    struct sql_link **ret, struct sql_failure *f)
 {
-    if (!check_server(place, c != NULL ? c->egress : NULL, f) || !check_file(place, f))
+    if (!check_egress(place, c != NULL ? c->egress : NULL, f) || !check_file(place, f))
         return false;
     struct sql_link *l = xmalloc(sizeof *l);
     int64_t connect_until = clock_mono_us() + place->connect_us;
@@ -339,7 +339,7 @@ bool sql_link_open(const struct sql_place *place, struct call *c, int64_t until_
                             .out = BUF_INIT(FRAME_WHOLE_MOST * 2),
                             .message = BUF_INIT(SQL_WIRE_ROW_MOST),
                             .columns = ARENA_INIT(LINK_ARENA) };
-    if (!start(l, f) || !introduce(l, place, f)) {
+    if (!link_start(l, f) || !introduce(l, place, f)) {
         sql_link_close(l);
         return false;
     }
@@ -359,7 +359,7 @@ void sql_link_close(struct sql_link *l)
     if (l == NULL)
         return;
     if (l->leash.fd >= 0)
-        (void)leash_pull(&l->leash, NULL);
+        leash_drop(&l->leash);
     if (l->fd >= 0)
         (void)close(l->fd);
     buf_done(&l->out);
@@ -407,13 +407,13 @@ static bool end_rows(struct sql_link *l, struct sql_failure *f)
         else if ((int)frame.kind == SQL_WORD_FAILED)
             return hear_failure(l, frame.body, f);
         else if ((int)frame.kind != SQL_WORD_ROW)
-            return lose_broken(l, f);
+            return link_broken(l, f);
     }
     l->rows = false;
     return true;
 }
 
-static bool read_columns(struct sql_link *l, struct str body, struct sql_result *ret)
+static bool link_read_columns(struct sql_link *l, struct str body, struct sql_result *ret)
 {
     uint64_t affected, count;
 
@@ -461,20 +461,20 @@ bool sql_link_run(struct sql_link *l, struct str statement, const struct datum *
         sql_wire_datum(&w, &values[i]);
     if (!sql_wire_end(&w) || !send_out(l, f) || !hear(l, SQL_WORD_RESULT, &frame, f))
         return false;
-    if (!read_columns(l, frame.body, ret))
-        return lose_broken(l, f);
+    if (!link_read_columns(l, frame.body, ret))
+        return link_broken(l, f);
     l->rows = l->column_count > 0;
     return true;
 }
 
-static bool read_row(struct sql_link *l, struct str body, const struct datum **ret,
-                     struct sql_failure *f)
+static bool link_read_row(struct sql_link *l, struct str body, const struct datum **ret,
+                          struct sql_failure *f)
 {
     for (size_t i = 0; i < l->column_count; i++)
         if (!sql_wire_take_datum(&body, &l->row[i]))
-            return lose_broken(l, f);
+            return link_broken(l, f);
     if (body.len > 0)
-        return lose_broken(l, f);
+        return link_broken(l, f);
     *ret = l->row;
     return true;
 }
@@ -496,7 +496,7 @@ bool sql_link_next(struct sql_link *l, const struct datum **ret, struct sql_fail
             return false;
         switch ((int)frame.kind) {
         case SQL_WORD_ROW:
-            return read_row(l, frame.body, ret, f);
+            return link_read_row(l, frame.body, ret, f);
         case SQL_WORD_END:
             l->rows = l->fetching = false;
             break;
@@ -506,7 +506,7 @@ bool sql_link_next(struct sql_link *l, const struct datum **ret, struct sql_fail
         case SQL_WORD_FAILED:
             return hear_failure(l, frame.body, f);
         default:
-            return lose_broken(l, f);
+            return link_broken(l, f);
         }
     }
     return true;

@@ -16,14 +16,14 @@ static char look(const struct scan *s, size_t ahead)
     return s->at + ahead < s->text.len ? s->text.ptr[s->at + ahead] : '\0';
 }
 
-static bool is_name_start(char c)
+static bool starts_parameter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_name(char c)
+static bool is_in_parameter(char c)
 {
-    return is_name_start(c) || (c >= '0' && c <= '9');
+    return starts_parameter(c) || (c >= '0' && c <= '9');
 }
 
 /* Copies bytes as they are. */
@@ -94,7 +94,7 @@ static bool scan_name(struct scan *s, struct err *err)
 {
     size_t n = 1;
 
-    while (is_name(look(s, n)))
+    while (is_in_parameter(look(s, n)))
         n++;
     if (n - 1 > SQL_NAME_MOST)
         return refuse_at(s, err, "the name of a parameter is too long");
@@ -112,7 +112,7 @@ static bool scan_colon(struct scan *s, struct err *err)
         pass_on(s, 2);
         return true;
     }
-    if (is_name_start(look(s, 1)))
+    if (starts_parameter(look(s, 1)))
         return scan_name(s, err);
     pass_on(s, 1);
     return true;
@@ -135,7 +135,7 @@ static bool scan_next(struct scan *s, struct err *err)
         return refuse_at(s, err, "it has a byte 0");
     case '$':
         /* What stands between $$ of PostgreSQL need not be SQL. */
-        if (look(s, 1) == '$' || is_name_start(look(s, 1)))
+        if (look(s, 1) == '$' || starts_parameter(look(s, 1)))
             return refuse_at(s, err, "write a string in single quotes, not between `$`");
         break;
     case '-':

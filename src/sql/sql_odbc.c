@@ -39,7 +39,7 @@ bool odbc_load(struct odbc *o, struct sql_failure *f)
 /* ---- what the driver says ---- */
 
 /* [vendor][driver][server] in front of the text. */
-static struct str without_prefix(struct str text)
+static struct str without_vendor(struct str text)
 {
     struct str rest = text, head;
 
@@ -48,7 +48,7 @@ static struct str without_prefix(struct str text)
     return rest.len > 0 ? rest : text;
 }
 
-static bool is_dead(struct odbc *o)
+static bool odbc_is_dead(struct odbc *o)
 {
     SQLUINTEGER dead = SQL_CD_FALSE;
 
@@ -69,10 +69,10 @@ bool odbc_say(struct odbc *o, SQLSMALLINT type, SQLHANDLE of, bool opening, stru
         return sql_fail(f, opening ? SQL_FAULT_LOST : SQL_FAULT_LATER,
                         "the driver failed and does not say why");
     text[sizeof text - 1] = state[sizeof state - 1] = '\0';
-    struct str said = without_prefix(str_of(text));
+    struct str said = without_vendor(str_of(text));
     enum sql_fault kind = sql_failure_class(state, native, said, opening);
 
-    if (!opening && kind != SQL_FAULT_LOST && is_dead(o))
+    if (!opening && kind != SQL_FAULT_LOST && odbc_is_dead(o))
         kind = SQL_FAULT_LOST;
     o->gone = o->gone || kind == SQL_FAULT_LOST;
     said = str_first(said, SQL_TEXT_MOST - 32);
@@ -141,6 +141,7 @@ bool odbc_connect(struct odbc *o, struct str connect, long login_seconds, struct
     explicit_bzero(text, connect.len);
     (void)o->call.SQLGetInfo(o->dbc, SQL_DBMS_NAME, database, sizeof database, NULL);
     o->describes = strcasestr(database, "postgres") != NULL;
+    o->plain_times = strcasestr(database, "sqlite") != NULL;
     if (!SQL_SUCCEEDED(o->call.SQLSetConnectAttr(
             o->dbc, SQL_ATTR_AUTOCOMMIT, odbc_number(SQL_AUTOCOMMIT_OFF), SQL_IS_UINTEGER)) ||
         !SQL_SUCCEEDED(o->call.SQLAllocHandle(SQL_HANDLE_STMT, o->dbc, &o->stmt)))
@@ -158,48 +159,52 @@ bool odbc_end(struct odbc *o, bool commit, struct sql_failure *f)
             o->call.SQLEndTran(SQL_HANDLE_DBC, o->dbc, commit ? SQL_COMMIT : SQL_ROLLBACK)))
         return true;
     (void)odbc_say(o, SQL_HANDLE_DBC, o->dbc, false, f);
-    if (commit && f->kind == SQL_FAULT_LOST)
-        f->kind = SQL_FAULT_DOUBT;
+    if (commit && f->kind == SQL_FAULT_LOST) {
+        struct sql_failure lost = *f;
+
+        (void)sql_fail(f, SQL_FAULT_DOUBT, "no answer came to the commit: %.280s", lost.text);
+        memcpy(f->state, lost.state, sizeof f->state);
+        f->native = lost.native;
+    }
     return false;
 }
 
 /* ---- a statement ---- */
 
-static bool prepare(struct odbc *o, struct str statement, struct sql_failure *f)
+/* PostgreSQL says which type it expects, and so a number, a date or JSON can be sent as text. */
+static bool describe_parameters(struct odbc *o, size_t count, struct sql_failure *f)
+{
+    SQLSMALLINT digits, nullable;
+    SQLULEN size;
+
+    memset(o->expected, 0, sizeof o->expected);
+    for (size_t i = 0; o->describes && i < count; i++)
+        if (!SQL_SUCCEEDED(o->call.SQLDescribeParam(o->stmt, (SQLUSMALLINT)(i + 1), &o->expected[i],
+                                                    &size, &digits, &nullable)))
+            return say_statement(o, f); /* the statement itself is wrong */
+    return true;
+}
+
+static bool prepare(struct odbc *o, struct str statement, size_t count, struct sql_failure *f)
 {
     struct err err = { 0 };
-    SQLSMALLINT parameters;
 
     (void)o->call.SQLFreeStmt(o->stmt, SQL_CLOSE);
-    (void)o->call.SQLFreeStmt(o->stmt, SQL_RESET_PARAMS);
     o->columns = 0;
     if (str_eq(buf_view(&o->prepared), statement))
         return true;
+    (void)o->call.SQLFreeStmt(o->stmt, SQL_RESET_PARAMS);
     buf_clear(&o->prepared);
     if (!buf_append(&o->prepared, statement, &err))
         return sql_fail(f, SQL_FAULT_LIMIT, "the statement has more than %d bytes",
                         SQL_STATEMENT_MOST);
     if (!SQL_SUCCEEDED(
-            o->call.SQLPrepare(o->stmt, (SQLCHAR *)o->prepared.ptr, (SQLINTEGER)o->prepared.len)) ||
-        !SQL_SUCCEEDED(o->call.SQLNumParams(o->stmt, &parameters)))
+            o->call.SQLPrepare(o->stmt, (SQLCHAR *)o->prepared.ptr, (SQLINTEGER)o->prepared.len)))
         return say_statement(o, f);
-    return true;
+    return describe_parameters(o, count, f);
 }
 
-/* PostgreSQL says which type it expects, and so a number, a date or JSON can be sent as text. */
-static bool expected_type(struct odbc *o, SQLUSMALLINT n, SQLSMALLINT *ret, struct sql_failure *f)
-{
-    SQLSMALLINT digits, nullable;
-    SQLULEN size;
-
-    *ret = 0;
-    if (!o->describes ||
-        SQL_SUCCEEDED(o->call.SQLDescribeParam(o->stmt, n, ret, &size, &digits, &nullable)))
-        return true;
-    return say_statement(o, f); /* the statement itself is wrong */
-}
-
-static enum datum_kind kind_of(SQLSMALLINT type)
+static enum datum_kind kind_of_column(SQLSMALLINT type)
 {
     switch (type) {
     case SQL_BIT:
@@ -241,15 +246,11 @@ bool odbc_run(struct odbc *o, struct str statement, const struct datum *values, 
     struct bound *bound = ARENA_ARRAY(&a, struct bound, count + 1);
     SQLLEN affected = -1;
 
-    if (!prepare(o, statement, f))
+    if (!prepare(o, statement, count, f))
         return false;
-    for (size_t i = 0; i < count; i++) {
-        SQLSMALLINT expected;
-
-        if (!expected_type(o, (SQLUSMALLINT)(i + 1), &expected, f) ||
-            !bind_value(o, (SQLUSMALLINT)(i + 1), &values[i], expected, &bound[i], f))
+    for (size_t i = 0; i < count; i++)
+        if (!bind_value(o, (SQLUSMALLINT)(i + 1), &values[i], o->expected[i], &bound[i], f))
             return false;
-    }
     SQLRETURN done = o->call.SQLExecute(o->stmt);
 
     if (!SQL_SUCCEEDED(done) && done != SQL_NO_DATA) /* NO_DATA: it changed no row */
@@ -276,7 +277,9 @@ bool odbc_describe(struct odbc *o, SQLSMALLINT i, struct arena *a, struct str *r
                                               &nullable)))
         return say_statement(o, f);
     name[sizeof name - 1] = '\0';
-    o->column[i] = (struct odbc_column){ type, kind_of(type) };
+    o->column[i] = (struct odbc_column){ type, kind_of_column(type) };
+    if (o->plain_times && o->column[i].kind >= DATUM_DATE)
+        o->column[i].kind = DATUM_TEXT;
     *ret_name = arena_copy(a, str_first(str_of(name), sizeof name - 1));
     return true;
 }

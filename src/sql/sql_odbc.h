@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "sql/sql_failure.h"
 #include "sql/sql_link.h"
+#include "sql/sql_names.h"
 
 /* The functions that are used. */
 #define ODBC_FUNCTIONS(X) \
@@ -28,7 +29,6 @@
     X(SQLPrepare)         \
     X(SQLExecute)         \
     X(SQLExecDirect)      \
-    X(SQLNumParams)       \
     X(SQLDescribeParam)   \
     X(SQLBindParameter)   \
     X(SQLNumResultCols)   \
@@ -56,8 +56,10 @@ struct odbc {
     SQLHDBC dbc;
     SQLHSTMT stmt;
     bool describes;      /* the driver knows the types of parameters */
+    bool plain_times;    /* SQLite's times are texts, which its driver cuts to milliseconds */
     bool gone;           /* the connection is */
     struct buf prepared; /* the statement that `stmt` has; empty: none */
+    SQLSMALLINT expected[SQL_PARAMETERS_MOST]; /* the types of its parameters; 0: not known */
     SQLSMALLINT columns;
     struct odbc_column column[SQL_COLUMNS_MOST];
 };

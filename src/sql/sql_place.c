@@ -101,7 +101,7 @@ static bool take_braced(struct str *rest, struct arena *a, struct str *ret)
     return false;
 }
 
-static bool take_pair(struct str *rest, struct arena *a, struct pair *ret, struct err *err)
+static bool take_keyword(struct str *rest, struct arena *a, struct pair *ret, struct err *err)
 {
     ptrdiff_t equals = str_find(*rest, '=');
 
@@ -120,7 +120,7 @@ static bool take_pair(struct str *rest, struct arena *a, struct pair *ret, struc
     return true;
 }
 
-static bool take_pairs(struct str dsn, struct arena *a, struct pairs *ret, struct err *err)
+static bool take_keywords(struct str dsn, struct arena *a, struct pairs *ret, struct err *err)
 {
     struct str rest = str_trim(dsn);
 
@@ -132,7 +132,7 @@ static bool take_pairs(struct str dsn, struct arena *a, struct pairs *ret, struc
         }
         if (ret->count == PAIRS_MOST)
             return err_set(err, ERR_CONFIG, 0, "`dsn` has more than %d keys", PAIRS_MOST);
-        if (!take_pair(&rest, a, &ret->items[ret->count++], err))
+        if (!take_keyword(&rest, a, &ret->items[ret->count++], err))
             return false;
         rest = str_trim(rest);
     }
@@ -151,7 +151,7 @@ static const char *known_key(struct str key, enum meaning *ret)
     return NULL;
 }
 
-static bool refuse_key(struct str key, struct err *err)
+static bool refuse_keyword(struct str key, bool behind_password, struct err *err)
 {
     struct str shown = str_first(key, 40);
 
@@ -160,8 +160,8 @@ static bool refuse_key(struct str key, struct err *err)
                        "`dsn` names settings that are kept elsewhere (%.*s=): write the driver and "
                        "the server here, `Driver=...;Server=...`",
                        STR_ARG(shown));
-    /* What is no key may be a part of a password that was not put in braces. */
-    if (str_has_control(shown) || !str_is_utf8(shown) || str_find(shown, ' ') >= 0)
+    /* It may be a part of a password that was not put in braces. */
+    if (behind_password || str_has_control(shown) || !str_is_utf8(shown))
         shown = STR("...");
     return err_set(err, ERR_CONFIG, 0,
                    "`dsn` has a key that is not passed on to a driver: `%.*s`; docs/sql.md lists "
@@ -209,6 +209,7 @@ static bool note_meaning(struct sql_place *p, enum meaning meaning, struct str v
 
     switch (meaning) {
     case DRIVER:
+        value = str_trim(value);
         if (!is_installed_name(value))
             return err_set(err, ERR_CONFIG, 0,
                            "`dsn`: Driver is the name under which a driver is installed, such as "
@@ -243,8 +244,8 @@ static bool note_meaning(struct sql_place *p, enum meaning meaning, struct str v
 /* ---- writing it anew ---- */
 
 /* Braces only where they are needed: not every driver takes them off. */
-static bool put_pair(struct buf *out, const char *key, struct str value, enum family family,
-                     struct err *err)
+static bool put_keyword(struct buf *out, const char *key, struct str value, enum family family,
+                        struct err *err)
 {
     bool plain = value.len == 0 || (value.ptr[0] != ' ' && value.ptr[value.len - 1] != ' ');
 
@@ -287,7 +288,7 @@ static bool put_all(const struct pairs *pairs, const struct sql_place *p, enum f
         const char *key = known_key(pairs->items[i].key, &meaning);
 
         if (meaning != DRIVER && meaning != CA_OURS &&
-            !put_pair(out, key, pairs->items[i].value, family, err))
+            !put_keyword(out, key, pairs->items[i].value, family, err))
             return false;
     }
     for (size_t i = 0; i < sizeof own_keys / sizeof own_keys[0]; i++)
@@ -308,7 +309,7 @@ static bool read_file_name(struct str database, struct sql_place *p, struct aren
     return true;
 }
 
-static struct sha256 place_key(const struct sql_place *p)
+static struct sha256 sql_place_key(const struct sql_place *p)
 {
     struct digest d = digest_start();
 
@@ -325,17 +326,20 @@ bool sql_place_parse(struct str dsn, struct arena *a, struct sql_place *ret, str
     struct pairs *pairs = ARENA_NEW(a, struct pairs);
     struct sql_place p = { .connect_us = CONNECT_US };
     struct str database = { 0 };
+    bool behind_password = false;
 
     if (dsn.len > SQL_PLACE_MOST)
         return err_set(err, ERR_CONFIG, 0, "`dsn` has more than %d bytes", SQL_PLACE_MOST);
-    if (!take_pairs(dsn, a, pairs, err))
+    if (!take_keywords(dsn, a, pairs, err))
         return false;
     for (size_t i = 0; i < pairs->count; i++) {
         enum meaning meaning = PASSED;
         const char *key = known_key(pairs->items[i].key, &meaning);
 
         if (key == NULL)
-            return refuse_key(pairs->items[i].key, err);
+            return refuse_keyword(pairs->items[i].key, behind_password, err);
+        behind_password =
+            behind_password || strcmp(key, "PWD") == 0 || strcmp(key, "Password") == 0;
         for (size_t j = 0; j < i; j++)
             if (str_eq_nocase(pairs->items[i].key, pairs->items[j].key))
                 return err_set(err, ERR_CONFIG, 0, "`dsn` has the key %s twice", key);
@@ -353,7 +357,7 @@ bool sql_place_parse(struct str dsn, struct arena *a, struct sql_place *ret, str
         !put_all(pairs, &p, family, &out, err))
         return false;
     p.connect = arena_copy(a, buf_view(&out));
-    p.key = place_key(&p);
+    p.key = sql_place_key(&p);
     *ret = p;
     return true;
 }

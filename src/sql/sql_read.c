@@ -23,8 +23,8 @@ static void fail_said(struct odbc *o, struct datum *ret, struct buf *room)
 }
 
 /* A value of any length, piece by piece. */
-static void read_long(struct odbc *o, SQLUSMALLINT n, SQLSMALLINT c_type, size_t most,
-                      struct buf *room, struct datum *ret)
+static void get_pieces(struct odbc *o, SQLUSMALLINT n, SQLSMALLINT c_type, size_t most,
+                       struct buf *room, struct datum *ret)
 {
     size_t end = c_type == SQL_C_CHAR ? 1 : 0; /* each piece of text is terminated */
     struct err err = { 0 };
@@ -71,8 +71,8 @@ static void put_float(struct buf *room, double v, bool single)
     buf_puts(room, text);
 }
 
-static void read_float(struct odbc *o, SQLUSMALLINT n, bool single, struct buf *room,
-                       struct datum *ret)
+static void get_float(struct odbc *o, SQLUSMALLINT n, bool single, struct buf *room,
+                      struct datum *ret)
 {
     SQLLEN length = 0;
     float narrow = 0;
@@ -95,7 +95,7 @@ static void read_float(struct odbc *o, SQLUSMALLINT n, bool single, struct buf *
     }
 }
 
-static void read_timestamp(struct odbc *o, SQLUSMALLINT n, struct buf *room, struct datum *ret)
+static void get_timestamp(struct odbc *o, SQLUSMALLINT n, struct buf *room, struct datum *ret)
 {
     SQL_TIMESTAMP_STRUCT t = { 0 };
     char text[TIME_MOST];
@@ -115,7 +115,7 @@ static void read_timestamp(struct odbc *o, SQLUSMALLINT n, struct buf *room, str
     }
 }
 
-static void read_bool(struct odbc *o, SQLUSMALLINT n, struct buf *room, struct datum *ret)
+static void get_bool(struct odbc *o, SQLUSMALLINT n, struct buf *room, struct datum *ret)
 {
     unsigned char bit = 0;
     SQLLEN length = 0;
@@ -164,21 +164,21 @@ void odbc_value(struct odbc *o, SQLSMALLINT i, size_t most, struct buf *room, st
     ret->kind = c->kind;
     switch (c->kind) {
     case DATUM_FLOAT:
-        read_float(o, n, c->type == SQL_REAL, room, ret);
+        get_float(o, n, c->type == SQL_REAL, room, ret);
         return;
     case DATUM_TIMESTAMP:
-        read_timestamp(o, n, room, ret);
+        get_timestamp(o, n, room, ret);
         return;
     case DATUM_BOOL:
-        read_bool(o, n, room, ret);
+        get_bool(o, n, room, ret);
         return;
     case DATUM_BYTES:
-        read_long(o, n, SQL_C_BINARY, most, room, ret);
+        get_pieces(o, n, SQL_C_BINARY, most, room, ret);
         return;
     default:
         break;
     }
-    read_long(o, n, SQL_C_CHAR, most, room, ret);
+    get_pieces(o, n, SQL_C_CHAR, most, room, ret);
     if (ret->kind == DATUM_INTEGER || ret->kind == DATUM_DECIMAL) {
         complete_number(room);
         *ret = (struct datum){ is_number(buf_view(room)) ? ret->kind : DATUM_TEXT, buf_view(room) };

@@ -2,7 +2,7 @@
 
 enum { FAILURE_LEAST = 2 + sizeof(int32_t) };
 
-static void wire_put_text(struct buf *to, struct str text)
+static void sql_wire_put_text(struct buf *to, struct str text)
 {
     char number[VARINT_MOST];
 
@@ -19,7 +19,7 @@ void sql_wire_put_open(struct buf *to, const struct sql_wire_open *o)
     size_t begun = frame_begin(to, (enum frame_kind)SQL_WORD_OPEN);
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        wire_put_text(to, texts[i]);
+        sql_wire_put_text(to, texts[i]);
     frame_end(to, begun, true);
 }
 
@@ -38,8 +38,8 @@ void sql_wire_put_failure(struct buf *to, const struct sql_failure *f, bool gone
     buf_putc(to, (char)f->kind);
     buf_putc(to, (char)gone);
     buf_put(to, str_mem(&f->native, sizeof f->native));
-    wire_put_text(to, str_of(f->state));
-    wire_put_text(to, str_of(f->text));
+    sql_wire_put_text(to, str_of(f->state));
+    sql_wire_put_text(to, str_of(f->text));
     frame_end(to, begun, true);
 }
 
@@ -83,7 +83,7 @@ static size_t room_in_frame(const struct sql_wire_writer *w)
     return FRAME_BODY_MOST - (w->to->len - w->begun - FRAME_HEADER);
 }
 
-void sql_wire_bytes(struct sql_wire_writer *w, struct str bytes)
+static void sql_wire_bytes(struct sql_wire_writer *w, struct str bytes)
 {
     while (!w->failed && bytes.len > 0) {
         size_t n = room_in_frame(w);

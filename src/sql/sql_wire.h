@@ -70,7 +70,6 @@ struct sql_wire_writer {
 };
 
 void sql_wire_begin(struct sql_wire_writer *w, enum sql_word word);
-void sql_wire_bytes(struct sql_wire_writer *w, struct str bytes);
 void sql_wire_number(struct sql_wire_writer *w, uint64_t n);
 void sql_wire_text(struct sql_wire_writer *w, struct str text);
 void sql_wire_datum(struct sql_wire_writer *w, const struct datum *d);
