@@ -61,7 +61,7 @@ struct deposit_state {
     int64_t noted_us;
 };
 
-enum { DEPOSIT_STATE_MOST = 16 << 10, DEPOSIT_NOTES_MOST = 1024 };
+enum { DEPOSIT_STATE_MOST = 16 << 10, DEPOSIT_NOTES_MOST = 10000 };
 
 struct deposit_port {
     /* ERR_LIMIT: no room on the disk or in memory; try again later. */

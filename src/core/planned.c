@@ -3,19 +3,6 @@
 #include "base/clock.h"
 #include "core/grammar.h"
 
-/* ---- gateways ---- */
-
-static const struct option sql_in[] = {
-    OPTIONS(grammar_sql),
-    OPTION("query", OPT_TEXT, "the statement; :NAME stands for the last value of a cursor column",
-           .flags = OPT_REQUIRED),
-    OPTION("cursor", OPT_NAME, "the columns that say how far the last look came",
-           .flags = OPT_OR_LIST),
-    OPTIONS(grammar_every),
-    OPTIONS(grammar_silence),
-    { 0 },
-};
-
 /* ---- endpoints ---- */
 
 static const struct option content_out[] = {
@@ -79,10 +66,7 @@ static const struct option no_keys[] = { { 0 } };
 
 /* clang-format off */
 const struct planned_kind planned_kinds[] = {
-    PLANNED(ROLE_GATEWAY, "sql", "rows of a database", sql_in),
-
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
-
 
     PLANNED(ROLE_JOB, "call", "call an HTTP service", job_call),
     PLANNED(ROLE_JOB, "replicate", "copy the changes of tables to another database", job_link),

@@ -32,7 +32,7 @@
 struct store;
 
 /* The most bytes of a state, documents of one operation, notes of one operation. */
-enum { GATEWAY_STATE_MOST = 16 << 10, GATEWAY_DOCS_MOST = 64, GATEWAY_NOTES_MOST = 1024 };
+enum { GATEWAY_STATE_MOST = 16 << 10, GATEWAY_DOCS_MOST = 64, GATEWAY_NOTES_MOST = 10000 };
 
 struct gateway_state_op {
     struct store_op op; /* verb = &gateway_state_verb; it runs in a group of its own */

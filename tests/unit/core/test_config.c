@@ -118,7 +118,6 @@ TEST(config_whole_example_is_valid_and_warns_once_per_part)
         const char *part;
     } warnings[] = {
         { 4, "the database is on another machine" },
-        { 34, "gateways of kind sql are not run by this build" },
         { 52, "`jobs` is not run by this build" },
     };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
@@ -175,7 +174,7 @@ TEST(config_takes_every_kind)
         "any } }",
         "gateways: { g: { kind: mllp, listen: \"127.0.0.1:0\", extract: hl7, reply: receiver } }",
         "gateways: { g: { kind: mllp, listen: \"${env:LISTEN}\" } }",
-        "gateways: { g: { kind: sql, dsn: secret:d, query: \"select 1\", cursor: id } }",
+        "gateways: { g: { kind: sql, dsn: secret:d, query: \"select :id\", cursor: id } }",
         "gateways: { g: { kind: s3, url: \"https://s3\", bucket: b } }",
         "gateways: { g: { kind: http, reply: ack, extract: { sender: [ hl7, \"value:x\" ] } } }",
         "endpoints: { e: { kind: http, url: \"${env:URL}/in\", outcome: { 409: delivered } } }",
@@ -344,16 +343,16 @@ TEST(config_warns_about_words_and_kinds)
     AUTO(unref)
     struct config *c = config_load(
         STR("gateways: { a: { kind: later, mode: now }, b: { kind: later, mode: later },"
-            " c: { kind: later, mode: later },"
-            " d: { kind: sql, dsn: 'secret:a', query: q },"
-            " e: { kind: sql, dsn: 'secret:a', query: q } }\n"
+            " c: { kind: later, mode: later } }\n"
+            "endpoints: { d: { kind: content, store: main, space: s },"
+            " e: { kind: content, store: main, space: s } }\n"
             "routes: [ { name: a, do: [ { drop: x } ] } ]"),
         "t", &with, &report);
 
     CHECK(c != NULL && report.warnings.count == 2);
     CHECK(
         strstr(report.warnings.items[0].message, "`mode: later` of gateways of kind later is not"));
-    CHECK(strstr(report.warnings.items[1].message, "gateways of kind sql are not run"));
+    CHECK(strstr(report.warnings.items[1].message, "endpoints of kind content are not run"));
 }
 
 static void *use(void *config)
