@@ -186,6 +186,7 @@ static void build_node(struct config *c, const struct config_node *given)
         .memory_bytes = read_number(limits, limit_keys, "memory"),
         .disk_reserve_bytes = read_number(limits, limit_keys, "disk_reserve"),
         .commit_queue = read_number(limits, limit_keys, "commit_queue"),
+        .replies = read_number(limits, limit_keys, "replies"),
         .folders = config_read_texts(c, yaml_get(map, "folders")),
         .expose_files = config_read_texts(c, yaml_get(expose, "files")),
         .expose_env = config_read_texts(c, yaml_get(expose, "env")),

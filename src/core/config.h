@@ -94,7 +94,7 @@ struct config_node {
     enum config_log log;
     /* Each a path (see config_path) or, when config_is_pem(), the PEM itself. */
     const char *tls_cert, *tls_key; /* NULL: no TLS */
-    uint64_t connections, memory_bytes, disk_reserve_bytes, commit_queue;
+    uint64_t connections, memory_bytes, disk_reserve_bytes, commit_queue, replies;
     uint64_t per_address; /* of the connections; 0: left out */
     /* Paths as written: see config_path().  No folders: that of the configuration file. */
     struct config_texts folders, expose_files, expose_env;

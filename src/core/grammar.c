@@ -71,6 +71,10 @@ static const struct option node_limits[] = {
     OPTION("commit_queue", OPT_INT,
            "documents that wait for the next commit; more are refused (503)", .fallback = "4096",
            .least = 1, .most = 1000000),
+    OPTION("replies", OPT_INT,
+           "requests that wait for the answer of a receiver (`reply: receiver`); more are refused "
+           "(503)",
+           .fallback = "1000", .least = 1, .most = 1000),
     { 0 },
 };
 

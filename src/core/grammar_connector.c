@@ -6,6 +6,8 @@
 #include "core/grammar.h"
 #include "core/lease_time.h"
 #include "core/pickup.h"
+#include "core/problem.h"
+#include "core/yaml.h"
 
 /* ---- keys of every gateway ---- */
 
@@ -102,10 +104,20 @@ const struct option grammar_senders[] = {
 };
 
 const struct option grammar_wait[] = {
-    OPTION("wait", OPT_DURATION, "how long `reply: receiver` waits before it answers 504",
-           .flags = OPT_PLANNED, .least = 1, .fallback = "30s"),
+    OPTION("wait", OPT_DURATION,
+           "how long `reply: receiver` waits before it answers 504, or AE, 1h at most",
+           .least = CLOCK_MS, .fallback = "30s", .most = INT64_C(3600) * CLOCK_S),
     { 0 },
 };
+
+void grammar_check_wait(const struct yaml_node *map, struct problem_list *problems)
+{
+    const struct yaml_node *wait = yaml_get(map, "wait");
+
+    if (wait != NULL && !str_is(yaml_text(yaml_get(map, "reply")), "receiver"))
+        problem_add(problems, wait->place, "add `reply: receiver`, or leave `wait` out",
+                    "`wait` is only used with `reply: receiver`");
+}
 
 const struct option grammar_every[] = {
     OPTION("every", OPT_DURATION, "how long from one look to the next", .least = CLOCK_MS,
@@ -178,6 +190,15 @@ const struct option grammar_tls_keys[] = {
 
 const struct option grammar_tls[] = {
     OPTION("tls", OPT_MAP, "TLS beyond the usual", .keys = grammar_tls_keys),
+    { 0 },
+};
+
+const struct option grammar_ftp[] = {
+    OPTION("url", OPT_URL,
+           "the folder; ftp:// is not encrypted unless `tls` says so, ftps:// is from its start",
+           .flags = OPT_REQUIRED, .words = OPTION_WORDS("ftp", "ftps")),
+    OPTION("tls", OPT_MAP, "TLS, for the commands and for the files; `explicit`: as usual",
+           .keys = grammar_tls_keys, .words = OPTION_WORDS("explicit")),
     { 0 },
 };
 

@@ -1,6 +1,7 @@
 #include "core/head.h"
 
 #define SENDERS ":senders: "
+#define CALLER  ":caller: "
 
 struct str head_field(struct str head, struct str name)
 {
@@ -46,9 +47,37 @@ bool head_lets_send(struct str head, struct str system)
     return false;
 }
 
-struct str head_unbound(struct str head)
+/* The head behind a first line that begins so. */
+static struct str without_line(struct str head, struct str begin)
 {
     struct str line;
 
-    return str_starts(head, STR(SENDERS)) ? str_cut(head, '\n', &line) : head;
+    return str_starts(head, begin) ? str_cut(head, '\n', &line) : head;
+}
+
+struct str head_unbound(struct str head)
+{
+    return without_line(without_line(head, STR(SENDERS)), STR(CALLER));
+}
+
+void head_put_caller(struct buf *to, struct str head, int64_t node)
+{
+    struct str rest = without_line(head, STR(SENDERS));
+
+    buf_put(to, str_mem(head.ptr, head.len - rest.len));
+    buf_put(to, STR(CALLER));
+    buf_put_int(to, node);
+    buf_putc(to, '\n');
+    buf_put(to, rest);
+}
+
+int64_t head_caller(struct str head)
+{
+    struct str rest = without_line(head, STR(SENDERS)), line;
+    int64_t node = 0;
+
+    if (!str_starts(rest, STR(CALLER)))
+        return 0;
+    (void)str_cut(rest, '\n', &line);
+    return str_to_i64(str_from(line, sizeof CALLER - 1), &node) ? node : 0;
 }

@@ -3,6 +3,8 @@
  * Names that begin with a colon are the gateway's own; no header field of a sender has such a name.
  *
  *     :senders: acme beta     first, if at all: the systems that the sender's key is bound to
+ *     :caller: 4711           then, if at all: the node on which the sender waits for the answer of
+ *                             the receiver (`reply: receiver`)
  *     :query: a=1&b=2         the query of the request
  *     Name: value             header fields, as far as they are about the document
  *
@@ -12,6 +14,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -25,5 +28,11 @@ void head_put_senders(struct buf *to, struct str systems);
 bool head_lets_send(struct str head, struct str system);
 /* The systems of the binding; ptr NULL: there is none. */
 struct str head_senders(struct str head);
-/* The head without the binding, for what a person makes of the document. */
+/* The head without the binding and the caller, for what a person makes of the document. */
 struct str head_unbound(struct str head);
+
+/* Appends the head with the caller in its place.  At most HEAD_CALLER_MOST bytes longer. */
+enum { HEAD_CALLER_MOST = 32 };
+void head_put_caller(struct buf *to, struct str head, int64_t node);
+/* The node on which the sender waits, or waited; 0: it does not wait for the receiver. */
+int64_t head_caller(struct str head);

@@ -11,6 +11,7 @@
  *   (1) done is called exactly once after end(), unless abort() came first; an aborted
  *       arrival that was already committed stays committed.
  *   (2) an answer of 202 means: bytes, digest and record are on stable storage.
+ *   (3) after an answer with `waits`, replied is called exactly once, unless leave() came first.
  *
  * Threads: all calls for an arrival are made on its loop.
  */
@@ -87,6 +88,7 @@ static inline void intake_note_use(const struct intake_caller *c)
 
 struct intake;
 struct arrival;
+struct reply_wait;
 
 struct intake_answer {
     int status;          /* as in HTTP */
@@ -95,11 +97,37 @@ struct intake_answer {
     int retry_after_s;   /* 0: none */
     struct id id;        /* of the document, when status is 202 */
     bool repeated;       /* repeats the answer to an earlier request with this key */
+    /* The document is stored, and `replied` is called later, unless leave() is called before.
+     * NULL: this is the answer. */
+    struct reply_wait *waits;
+};
+
+/* What became of a stored document whose sender waits for its receiver. */
+enum intake_reply_kind {
+    REPLY_ANSWERED,  /* `status` and the answer of the receiver, who took or rejected it */
+    REPLY_DELIVERED, /* the receiver has it, and has no status: a file */
+    REPLY_ENDED,     /* it ended without a delivery (split, dropped), or nobody knows its answer */
+    REPLY_DEAD,      /* it is a dead letter, or was cancelled: `code` and `message` */
+    REPLY_LATE,      /* none of this within the time; it goes on */
+    REPLY_STOPPING,  /* ... because the node stops */
+};
+
+/* Everything in it is lent for the call. */
+struct intake_reply {
+    enum intake_reply_kind kind;
+    struct id id;  /* of the document */
+    bool repeated; /* it came with an earlier request with this key */
+    bool is_taken; /* ANSWERED: the receiver took it; else it rejected it */
+    int64_t status;
+    struct str ctype, body; /* may be empty */
+    int64_t came;           /* the size of the answer as it came; more than the body: it was cut */
+    const char *code, *message;
 };
 
 struct arrival_calls {
     void (*more)(void *user); /* after add() returned false: add() may be called again */
     void (*done)(void *user, const struct intake_answer *answer);
+    void (*replied)(void *user, const struct intake_reply *reply); /* NULL: wait_us is always 0 */
 };
 
 struct arrival_head {
@@ -112,6 +140,7 @@ struct arrival_head {
     struct str ctype, name, head; /* copied; empty: none */
     bool has_key;
     struct str key;
+    int64_t wait_us; /* the sender waits for the receiver, for so long; 0: it does not */
 };
 
 /* A user name and password that a sender gave; the texts are lent. */
@@ -149,6 +178,8 @@ struct intake_port {
     void (*describe)(struct arrival *a, struct str ctype, struct str name, struct str head);
     void (*end)(struct arrival *a);
     void (*abort)(struct arrival *a);
+    /* The sender does not wait any more: `replied` is not called.  The document goes on. */
+    void (*leave)(struct reply_wait *w);
 
     /* Checks a user name and password off the loop.  False: refused (429, 503), *ret_refusal says
      * why, and `verified` is not called. */

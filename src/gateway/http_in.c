@@ -47,6 +47,8 @@ void http_in_free(struct post *p)
         free(p->signature);
     }
     http_in_form_free(p->form);
+    if (p->waits != NULL)
+        p->self->port->leave(p->waits);
     if (p->table != NULL)
         p->self->port->release(p->table);
     p->magic = 0;
@@ -136,13 +138,17 @@ static void http_in_on_done(void *user, const struct intake_answer *answer)
     struct post *p = http_in_post(user);
 
     p->arrival = NULL;
-    if (answer->status == 202)
+    if (answer->waits != NULL)
+        http_in_wait(p, answer->waits);
+    else if (answer->status == 202)
         answer_accepted(p, answer);
     else
         refuse_by(p, answer);
 }
 
-static const struct arrival_calls arrival_calls = { .more = on_more, .done = http_in_on_done };
+static const struct arrival_calls arrival_calls = { .more = on_more,
+                                                    .done = http_in_on_done,
+                                                    .replied = http_in_on_replied };
 
 /* Header fields about the document are stored with it, so that extraction sees them now and after a
  * replay.  Fields about the connection, and secrets of the sender, are not. */
@@ -255,7 +261,8 @@ void http_in_begin(struct post *p)
                               .ctype = r->content_type,
                               .name = http_field(r, STR("Waybill-Name")),
                               .has_key = r->idempotency_key.ptr != NULL,
-                              .key = r->idempotency_key };
+                              .key = r->idempotency_key,
+                              .wait_us = p->rule != NULL ? p->rule->wait_us : 0 };
 
     if (!check_head(p))
         return;
@@ -427,8 +434,7 @@ static const struct option options[] = {
            .fallback = "false"),
     OPTION("reply", OPT_WORD,
            "what the sender is answered; `receiver` waits for the receiver's own answer",
-           .words = OPTION_WORDS("ack", "soap", "receiver"), .planned = OPTION_WORDS("receiver"),
-           .fallback = "ack"),
+           .words = OPTION_WORDS("ack", "soap", "receiver"), .fallback = "ack"),
     OPTIONS(grammar_wait),
     { 0 },
 };
@@ -446,6 +452,7 @@ static void http_in_check(const struct yaml_node *map, struct problem_list *prob
         problem_add(problems, hmac->place, "add `auth: hmac`, or leave `hmac` out",
                     "`hmac` is only used with `auth: hmac`");
     signature_check(hmac, problems);
+    grammar_check_wait(map, problems);
 }
 
 static bool http_in_make(const struct settings *s, void **ret_self, struct err *err)
@@ -458,7 +465,9 @@ static bool http_in_make(const struct settings *s, void **ret_self, struct err *
         !settings_text(s, "reply", &reply, err) || !settings_bool(s, "form", &rule.form, err))
         return false;
     rule.soap = str_is(reply, "soap");
-    if (rule.signature == NULL && !rule.soap && !rule.form)
+    if (str_is(reply, "receiver") && !settings_duration(s, "wait", &rule.wait_us, err))
+        return false;
+    if (rule.signature == NULL && !rule.soap && !rule.form && rule.wait_us == 0)
         return true;
     struct http_in_rule *kept = ARENA_NEW(s->arena, struct http_in_rule);
 

@@ -1,5 +1,6 @@
 /* http_in.h - one request to a gateway on HTTP, for the files of this gateway: http_in.c (the
- * request and its answer), http_in_auth.c (who sends it), http_in_form.c (a file in a form). */
+ * request and its answer), http_in_auth.c (who sends it), http_in_form.c (a file in a form),
+ * http_in_reply.c (the answer of the receiver). */
 #pragma once
 
 #include "core/connector.h"
@@ -20,6 +21,7 @@ struct http_in_rule {
     const struct signature *signature; /* `auth: hmac`; else NULL */
     bool soap;                         /* `reply: soap` */
     bool form;                         /* `form: true` */
+    int64_t wait_us;                   /* `reply: receiver`; else 0 */
 };
 
 /* One request, from its head to its answer. */
@@ -35,6 +37,7 @@ struct post {
     int64_t caller, size;
     struct str systems; /* that the caller's key is bound to; owned by the table; empty: none */
     struct arrival *arrival;
+    struct reply_wait *waits; /* it is stored, and waits for its receiver; NULL: it does not */
     struct signature_check *signature; /* of the body, while it comes; NULL: it is not signed */
     enum soap_version soap;            /* in which it is answered; SOAP_NONE: in our own words */
     struct http_in_form *form;         /* that is being read; NULL: the body is the document */
@@ -49,6 +52,13 @@ void http_in_refuse(struct post *p, int status, const char *fields, const char *
                     const char *message);
 /* The sender is authenticated: admission, then the body. */
 void http_in_begin(struct post *p);
+
+/* ---- http_in_reply.c ---- */
+
+/* The document is stored: the request stays open until http_in_on_replied().  What the post does
+ * not need meanwhile is freed. */
+void http_in_wait(struct post *p, struct reply_wait *waits);
+void http_in_on_replied(void *user, const struct intake_reply *reply); /* answers */
 
 /* ---- http_in_auth.c ---- */
 

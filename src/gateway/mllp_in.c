@@ -416,6 +416,7 @@ static void mllp_check(const struct yaml_node *map, struct problem_list *problem
                     "`plaintext: true` beside it",
                     "without `tls` anybody on the way to %s reads and changes the messages",
                     address.host);
+    grammar_check_wait(map, problems);
 }
 
 struct mllp_in {

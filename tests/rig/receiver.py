@@ -32,7 +32,7 @@ A request, as it is remembered (before anything is answered: what was answered i
     name args        the behaviour that was chosen
 
 Behaviours (BEHAVIOURS below has all, with their arguments):
-    answers     ok, status, known, redirect, echo, shout, chunked, http10, no_length, gzip_bomb, huge, excess
+    answers     ok, status, typed, known, redirect, echo, shout, chunked, http10, no_length, gzip_bomb, huge, excess
     none        no_answer, close, reset, reset_after, garbage, only_100
     broken      cut_head, half, too_short, too_long, short_reset, chunked_cut, chunked_no_end,
                 chunked_bad, two_lengths, bad_status, endless_head
@@ -184,6 +184,12 @@ def ok(talk, request):
 def status(talk, request, code=200, retry_after=None, body="status"):
     headers = [] if retry_after in (None, "", "-") else [("Retry-After", retry_after)]
     talk.answer(int(code), str(body).encode() if int(code) not in (204, 304) else b"", headers)
+    return True
+
+
+@behaviour
+def typed(talk, request, code=200, ctype="text/plain", body="typed"):
+    talk.answer(int(code), str(body).encode(), [("Content-Type", ctype)])
     return True
 
 

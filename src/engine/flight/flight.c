@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "core/head.h"
 #include "engine/flight/tries.h"
 #include "engine/tally/ways.h"
 #include "store/payload/payload.h"
@@ -127,6 +128,11 @@ void flight_free(struct flight *f)
 }
 
 /* ---- from the document's row ---- */
+
+bool flight_has_caller(const struct flight *f)
+{
+    return f->facts.generation == 0 && head_caller(f->head) != 0;
+}
 
 /* Version 00; trace id: the document's id; parent id: its second half; flags: sampled. */
 void flight_trace(struct flight *f)

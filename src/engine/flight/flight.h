@@ -279,6 +279,10 @@ void flight_stock_free(struct flight_stock *s); /* NULL is fine */
 struct flight *flight_new(struct flight_stock *s);
 void flight_free(struct flight *f); /* back to the stock */
 
+/* The sender waits for the receiver's answer (`reply: receiver`), or did.  What was made of such a
+ * document has its head, and answers nobody. */
+bool flight_has_caller(const struct flight *f);
+
 /* Derives the W3C traceparent of its requests from the document's id, so that a replay sends the
  * same. */
 void flight_trace(struct flight *f);

@@ -10,7 +10,9 @@
 #include "base/log.h"
 #include "base/memory_share.h"
 #include "base/require.h"
+#include "core/head.h"
 #include "engine/intake/key_search.h"
+#include "engine/intake/replies.h"
 #include "engine/intake/sender_login.h"
 #include "engine/road/road.h"
 #include "engine/run/birth.h"
@@ -22,6 +24,7 @@ enum {
     CHUNKED_RESERVE = 64 << 10,
     PUT_OFF_US = 20 * CLOCK_MS,
     PAUSED_S = 10, /* Retry-After of a paused node */
+    WAITING_S = 5, /* ... and of one with too many requests that wait for receivers */
 };
 
 /* ---- objects ---- */
@@ -65,6 +68,8 @@ static void arrival_forget(struct arrival *a)
 {
     struct intake_loop *lane = a->lane;
 
+    if (a->reply != NULL) /* nobody waits for it */
+        replies_leave(a->reply);
     release_memory(a);
     intake_table_unref(a->table);
     atomic_fetch_sub(&a->intake->open, 1);
@@ -171,11 +176,17 @@ static void arrival_tell(struct arrival *a, const struct intake_answer *answer)
     const struct arrival_calls *calls = a->calls;
     void *user = a->user;
     bool aborted = a->aborted;
+    struct intake_answer told = *answer;
 
     fault_point(ACK_SEND);
+    if (a->reply != NULL && !aborted && answer->status == 202) {
+        replies_listen(a->reply, calls->replied, user);
+        told.waits = a->reply;
+        a->reply = NULL;
+    }
     arrival_forget(a);
     if (!aborted)
-        calls->done(user, answer);
+        calls->done(user, &told);
 }
 
 static void on_answered(struct loop_msg *msg)
@@ -198,6 +209,8 @@ static void arrival_on_committed(struct store_op *op)
     struct road *road = a->intake->options.road;
     bool stored = op->ok && o->result == ACCEPT_STORED;
 
+    if (a->reply != NULL && op->ok && o->result != ACCEPT_KEY_DIFFERS)
+        replies_expect(a->reply, &o->id, o->result == ACCEPT_REPEATED);
     if (stored && o->claimed)
         road_born(road, o, &a->body);
     else if (o->claim_wanted)
@@ -364,15 +377,38 @@ static struct str arrival_keep_text(struct arrival *a, struct str s)
     return (struct str){ at, s.len };
 }
 
+static struct str arrival_keep_head(struct arrival *a, struct str head)
+{
+    size_t at = a->texts.len;
+
+    if (a->reply == NULL)
+        return arrival_keep_text(a, head);
+    head_put_caller(&a->texts, head, store_node(a->intake->options.store));
+    return str_from(buf_view(&a->texts), at);
+}
+
 /* The request's texts end with its head: copy them into one buffer. */
 static void keep_texts(struct arrival *a, const struct arrival_head *h)
 {
     struct err err;
 
-    require(buf_reserve(&a->texts, h->ctype.len + h->name.len + h->head.len, &err));
+    require(
+        buf_reserve(&a->texts, h->ctype.len + h->name.len + h->head.len + HEAD_CALLER_MOST, &err));
     a->accept.ctype = arrival_keep_text(a, h->ctype);
     a->accept.name = arrival_keep_text(a, h->name);
-    a->accept.head = arrival_keep_text(a, h->head);
+    a->accept.head = arrival_keep_head(a, h->head);
+}
+
+/* A sender that waits for the receiver needs a place, before anything is read of its document. */
+static bool arrival_wait(struct arrival *a, const struct arrival_head *h, struct intake_answer *ret)
+{
+    if (h->wait_us == 0)
+        return true;
+    a->reply = replies_begin(a->intake->replies, h->loop, h->wait_us);
+    return a->reply != NULL ||
+           arrival_refuse(ret, 503, "too_many_waiting",
+                          "Too many requests wait for the answers of receivers. Send it later.",
+                          WAITING_S);
 }
 
 static struct arrival *begin(struct intake *in, const struct arrival_head *h,
@@ -385,7 +421,7 @@ static struct arrival *begin(struct intake *in, const struct arrival_head *h,
     struct accept_op *o = &a->accept;
 
     atomic_fetch_add(&in->open, 1);
-    if (!arrival_reserve(a, h->content_length, ret)) {
+    if (!arrival_wait(a, h, ret) || !arrival_reserve(a, h->content_length, ret)) {
         arrival_forget(a);
         return NULL;
     }
@@ -558,6 +594,7 @@ const struct intake_port intake_port = {
     .describe = describe,
     .end = end,
     .abort = abort_arrival,
+    .leave = replies_leave,
     .verify = sender_login_verify,
     .count_refusal = count_refusal,
     .note_refusal = note_refusal,

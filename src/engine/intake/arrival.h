@@ -30,6 +30,7 @@ struct intake {
     struct intake_gateway_state *states;
     struct intake_loop *lanes;
     struct login_limit *logins; /* of senders with passwords */
+    struct replies *replies;
 
     _Atomic int64_t open;    /* arrivals begun and not ended */
     _Atomic int64_t commits; /* submitted to the writer and not answered */
@@ -57,7 +58,8 @@ struct arrival {
     struct buf body;
     struct spool_body *spool;
 
-    struct buf texts; /* ctype, name, head: copied */
+    struct buf texts;         /* ctype, name, head: copied */
+    struct reply_wait *reply; /* the sender waits for the receiver; NULL: it does not */
     struct loop_msg answered;
     struct arrival *next_idle;
 };

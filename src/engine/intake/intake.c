@@ -11,9 +11,15 @@
 #include "core/connector.h"
 #include "engine/intake/arrival.h"
 #include "engine/intake/login_limit.h"
+#include "engine/intake/replies.h"
 #include "engine/intake/served.h"
+#include "engine/road/road.h"
 #include "store/people/caller.h"
 #include "store/store.h"
+
+/* When the node stops, requests that wait for receivers get this long: most receivers answer within
+ * it, and the grace of the connections is longer. */
+#define STOP_REPLIES_US (INT64_C(3) * CLOCK_S)
 
 /* ---- the table ---- */
 
@@ -197,6 +203,16 @@ int64_t intake_version(struct intake *in)
     return version;
 }
 
+void intake_why(struct intake *in, struct str gateway, struct buf *to)
+{
+    (void)pthread_rwlock_rdlock(&in->table_lock);
+    const struct intake_gateway *g = in->table != NULL ? intake_find(in->table, gateway) : NULL;
+
+    if (g != NULL && g->broken != NULL)
+        buf_puts(to, g->broken);
+    (void)pthread_rwlock_unlock(&in->table_lock);
+}
+
 /* ---- admission ---- */
 
 void intake_note_disk(struct intake *in, int64_t free_bytes)
@@ -218,6 +234,7 @@ void intake_note_paused(struct intake *in, bool paused)
 void intake_note_stopping(struct intake *in)
 {
     atomic_store(&in->stopping, true);
+    replies_hurry(in->replies, STOP_REPLIES_US);
 }
 
 const char *intake_shut_why(struct intake *in, bool *ret_space)
@@ -307,6 +324,12 @@ static struct metric commits_metric = { .name = "waybill_intake_committing",
                                         .type = METRIC_GAUGE,
                                         .read = read_commits };
 
+/* On a thread of the road. */
+static void intake_settled(void *arg, int64_t num)
+{
+    replies_told(((struct intake *)arg)->replies, num);
+}
+
 struct intake *intake_new(const struct intake_options *options)
 {
     struct intake *in = NEW(struct intake);
@@ -314,6 +337,8 @@ struct intake *intake_new(const struct intake_options *options)
     in->options = *options;
     in->free_disk = INT64_MAX;
     in->logins = login_limit_new();
+    in->replies = replies_new(options->store, options->replies);
+    road_watch_callers(options->road, intake_settled, in);
     (void)pthread_rwlock_init(&in->table_lock, NULL);
     in->lanes = xcalloc(options->loop_count, sizeof *in->lanes);
     for (size_t i = 0; i < options->loop_count; i++) {
@@ -349,6 +374,7 @@ void intake_stop(struct intake *in)
     intake_note_stopping(in);
     while (!intake_is_empty(in))
         clock_sleep_us(1000);
+    replies_stop(in->replies);
     for (size_t i = 0; i < in->options.loop_count; i++)
         post_hook(&in->lanes[i], false);
 }
@@ -372,5 +398,6 @@ void intake_free(struct intake *in)
         free_lane(&in->lanes[i]);
     free(in->lanes);
     login_limit_free(in->logins);
+    replies_free(in->replies);
     free(in);
 }

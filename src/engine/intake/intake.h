@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/loop.h"
 #include "core/config.h"
 #include "core/intake.h"
@@ -34,6 +35,7 @@ struct intake_options {
     struct memory_share *memory; /* for bodies on their way; heads count in it too */
     int64_t disk_reserve_bytes;
     size_t commit_queue;
+    size_t replies;            /* requests that may wait for receivers at once */
     enum config_area area;     /* of this node */
     struct sha256 admin_token; /* its digest */
 };
@@ -70,3 +72,5 @@ const char *intake_shut_why(struct intake *in, bool *ret_space);
 /* Why documents of gateways are refused, or NULL. */
 const char *intake_closed_why(struct intake *in);
 int64_t intake_version(struct intake *in);
+/* Appends why a gateway on the HTTP server cannot be used; nothing if it can. */
+void intake_why(struct intake *in, struct str gateway, struct buf *to);

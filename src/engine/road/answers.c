@@ -19,7 +19,7 @@ static bool answers_wants(const struct leg *p, const struct http_out_answer *a)
     case ANSWERS_OF_FAILURES:
         break;
     }
-    return p->verdict.kind != VERDICT_DELIVERED;
+    return p->verdict.kind != VERDICT_DELIVERED || flight_has_caller(p->flight);
 }
 
 void answers_take(struct leg *p, const struct http_out_answer *a)

@@ -219,6 +219,12 @@ bool road_is_empty(struct road *r)
     return atomic_load(&r->flights) == 0;
 }
 
+void road_watch_callers(struct road *r, void (*settled)(void *arg, int64_t num), void *arg)
+{
+    r->caller_settled = settled;
+    r->caller_arg = arg;
+}
+
 void road_note_backlog(struct road *r)
 {
     if (!atomic_exchange(&r->backlog, true))

@@ -77,3 +77,6 @@ void road_set_draining(struct road *r, bool drain);
 bool road_is_empty(struct road *r);
 /* A document waits in the intake's queue without a claim. */
 void road_note_backlog(struct road *r);
+/* `settled` is called, on a writer's thread, after each settlement of a document whose sender waits
+ * for its receiver (`reply: receiver`).  Before the road runs. */
+void road_watch_callers(struct road *r, void (*settled)(void *arg, int64_t num), void *arg);

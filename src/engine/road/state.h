@@ -66,6 +66,9 @@ struct road {
     struct plan *older[ROAD_PLANS_MOST]; /* a ring: versions of documents in flight */
     size_t older_next;
 
+    void (*caller_settled)(void *arg, int64_t num); /* road_watch_callers(); NULL: nobody waits */
+    void *caller_arg;
+
     _Atomic int64_t flights, bytes;
     bool running;
     bool hub_closed;             /* the transfer thread accepts nothing more; under `mutex` */

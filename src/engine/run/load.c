@@ -10,6 +10,7 @@
 #include "engine/road/order_keep.h"
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
+#include "engine/run/caller.h"
 #include "engine/run/doubt.h"
 #include "engine/run/send.h"
 #include "engine/run/settling.h"
@@ -194,6 +195,7 @@ static bool fill_document(struct flight *f, const struct document_look *look)
     }
     note_recovered(f);
     flight_begin_run(f, d);
+    caller_note_gone(f);
     return true;
 }
 
@@ -282,6 +284,7 @@ static bool fill_delivery(struct flight *f, const struct delivery_look *look,
     p->in_doubt = system != NULL ? system->in_doubt : DOUBT_HOLD;
     if (p->in_doubt == DOUBT_RESEND || v->intent_us != 0)
         note_recovered(f);
+    caller_note_gone(f);
     f->settle.end = SETTLE_DELIVERIES;
     return v->intent_us == 0 || !doubt_settle(f, p, out);
 }

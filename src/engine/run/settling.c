@@ -268,6 +268,8 @@ static void on_settled(struct store_op *op)
     metric_observe_us(&run_time, clock_mono_us() - f->began_us);
     if (s->ours || f->unknown)
         settling_note_stored(f);
+    if (s->end != SETTLE_AGAIN && flight_has_caller(f) && f->road->caller_settled != NULL)
+        f->road->caller_settled(f->road->caller_arg, f->source.num);
     if (f->answer_count > 0)
         road_note_backlog(f->road);
     if (s->end == SETTLE_DEAD)

@@ -204,6 +204,31 @@ bool document_find(struct store *s, struct document_look *looks, size_t count, s
            db_find(r.db, SQL_DOC_FIND, DB_NO_SLOT, 1, nums, 1, count, document_found, looks, err);
 }
 
+static bool stand_found(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct document_stand *stand = (struct document_stand *)arg + at;
+
+    (void)slot;
+    (void)err;
+    stand->is_live = true;
+    stand->has_end = db_get_int(row, DOC_STAND_HAS_END) != 0;
+    return true;
+}
+
+bool document_stands(struct store *s, struct document_stand *stands, size_t count, struct err *err)
+{
+    AUTO(reader_back) struct reader r = reader_take(s, err);
+    AUTO(arena_done) struct arena a = ARENA_INIT(count * sizeof(struct db_value) + 1024);
+    struct db_value *nums = ARENA_ARRAY(&a, struct db_value, count);
+
+    for (size_t i = 0; i < count; i++) {
+        nums[i] = db_int(stands[i].num);
+        stands[i].is_live = stands[i].has_end = false;
+    }
+    return r.db != NULL &&
+           db_find(r.db, SQL_DOC_STAND, DB_NO_SLOT, 1, nums, 1, count, stand_found, stands, err);
+}
+
 bool document_in_scope(const struct document_scope *scope, int64_t sender, int64_t receiver)
 {
     if (scope == NULL)

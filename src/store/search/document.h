@@ -54,6 +54,17 @@ struct document_look {
 };
 bool document_find(struct store *s, struct document_look *looks, size_t count, struct err *err);
 
+/* How far documents are, many in one trip to the database: enough to know whether it is worth
+ * reading one. */
+struct document_stand {
+    int64_t num;
+
+    /* The answer.  Not live: it has ended, or there is none; has_end: a delivery of it is over, or
+     * it is a dead letter. */
+    bool is_live, has_end;
+};
+bool document_stands(struct store *s, struct document_stand *stands, size_t count, struct err *err);
+
 /* Documents whose sender or receiver is one of these systems. */
 struct document_scope {
     const int64_t *systems; /* name ids */

@@ -48,6 +48,23 @@ SELECT 1, @doc@, seq, child FROM doc WHERE num = $1;
 SELECT u.at, @d.doc@, d.seq, d.child FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at)
 JOIN doc d ON d.num = @KEY(u.num)@;
 
+-- name: doc_stand
+-- in:  $1 num int
+-- batch
+-- out: which, has_end
+-- Live documents; has_end: one of its deliveries is over (5 delivered, 6 dead, 7 cancelled), or it is a dead letter.
+SELECT 1, EXISTS (SELECT 1 FROM delivery v WHERE v.doc = d.num AND v.state IN (5, 6, 7))
+       OR EXISTS (SELECT 1 FROM task_dead t WHERE t.id = d.num)
+FROM doc d WHERE num = $1;
+
+-- name: doc_stand
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+SELECT u.at, (EXISTS (SELECT 1 FROM delivery v WHERE v.doc = d.num AND v.state IN (5, 6, 7))
+       OR EXISTS (SELECT 1 FROM task_dead t WHERE t.id = d.num))::int::bigint
+FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at) JOIN doc d ON d.num = @KEY(u.num)@;
+
 -- name: done_get
 -- in:  $1 num int
 -- out: @done@

@@ -199,8 +199,8 @@ static bool is_passed_here(const char *point)
                                           "intent.",  "pace.",    "retain.", "archive.", "compact.",
                                           "backup.",  "restore.", "move.",   "batch.",   "edit.",
                                           "recover.", "parts.",   "call.",   "answer.",  "answers.",
-                                          "ftp.",     "sftp.",    "mail.",   "mllp.",    "sql.",
-                                          NULL };
+                                          "ftp.",     "sftp.",    "mail.",   "mllp.",    "s3.",
+                                          "sql.",     NULL };
 
     return !is_in(point, others) && !is_in(point, on_sqlite() ? postgres : sqlite);
 }

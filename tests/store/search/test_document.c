@@ -179,4 +179,55 @@ TEST(postgres_two_nodes_end_documents_of_one_day)
     store_close(b);
 }
 
+/* What a document is asked for while its sender waits for the receiver. */
+TEST(documents_that_have_come_to_an_end_are_told_from_others)
+{
+    enum { DOCS = 6, NOBODY = DOCS, ASKED };
+    static const struct {
+        enum settle_outcome end;
+        enum delivery_state states[2];
+        size_t count;
+        bool is_live, has_end;
+    } cases[DOCS] = {
+        { SETTLE_AGAIN, { 0 }, 0, true, false },
+        { SETTLE_DELIVERIES, { DELIVERY_READY, DELIVERY_RETRYING }, 2, true, false },
+        { SETTLE_DELIVERIES, { DELIVERY_IN_DOUBT }, 1, true, false },
+        { SETTLE_DELIVERIES, { DELIVERY_RETRYING, DELIVERY_DELIVERED }, 2, true, true },
+        { SETTLE_DELIVERIES, { DELIVERY_DEAD }, 1, true, true },
+        { SETTLE_OVER, { 0 }, 0, false, false },
+    };
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op docs[DOCS];
+    struct document_stand stands[ASKED] = { { 0 } };
+    struct err err = { 0 };
+
+    CHECK(s != NULL);
+    for (size_t i = 0; i < DOCS; i++)
+        docs[i] = doc_of(STR("x"));
+    CHECK(born_docs(s, docs, DOCS));
+    for (size_t i = 0; i < DOCS; i++) {
+        struct settle_op op = settle_of(&docs[i].task, docs[i].num, cases[i].end);
+        struct settle_delivery parts[2];
+        char ids[2][32];
+
+        for (size_t k = 0; k < cases[i].count; k++) {
+            (void)snprintf(ids[k], sizeof ids[k], "d%zu.%zu", i, k);
+            parts[k] = part_of(str_of(ids[k]), QUEUE_DELIVERIES, cases[i].states[k]);
+        }
+        op.parts = parts;
+        op.part_count = cases[i].count;
+        op.due_us = clock_wall_us() + INT64_C(3600) * CLOCK_S;
+        CHECK(settle_ops(s, &op, 1) && op.ours);
+        stands[i].num = docs[i].num;
+    }
+    stands[NOBODY].num = INT64_MAX / 2;
+    CHECK(document_stands(s, stands, ASKED, &err));
+    for (size_t i = 0; i < DOCS; i++)
+        CHECK(stands[i].is_live == cases[i].is_live && stands[i].has_end == cases[i].has_end);
+    CHECK(!stands[NOBODY].is_live && !stands[NOBODY].has_end);
+    CHECK(document_stands(s, stands, 0, &err));
+    store_close(s);
+}
+
 STORE_TEST_MAIN

@@ -6,6 +6,7 @@
 #include "app/registry.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "core/connector.h"
 #include "test.h"
 
 static const struct config_options options = { .connectors = &registry };
@@ -49,7 +50,7 @@ TEST(config_defaults)
     CHECK(strcmp(n->data, "./data") == 0 && n->store == NULL && n->area == CONFIG_INTERNAL);
     CHECK(n->tls_cert == NULL && n->tls_key == NULL && n->log == CONFIG_LOG_INFO);
     CHECK(n->connections == 10000 && n->memory_bytes == 200 << 20);
-    CHECK(n->disk_reserve_bytes == 1 << 30 && n->commit_queue == 4096);
+    CHECK(n->disk_reserve_bytes == 1 << 30 && n->commit_queue == 4096 && n->replies == 1000);
     CHECK(c->gateway_count == 1);
     const struct config_gateway *g = &c->gateways[0];
 
@@ -72,7 +73,8 @@ TEST(config_reads_what_is_written)
             "  area: dmz\n"
             "  log: warn\n"
             "  tls: { cert: cert.pem, key: key.pem }\n"
-            "  limits: { connections: 5, memory: 32 MiB, disk_reserve: 0, commit_queue: 7 }\n"
+            "  limits: { connections: 5, memory: 32 MiB, disk_reserve: 0, commit_queue: 7, "
+            "replies: 3 }\n"
             "gateways:\n"
             "  a:\n"
             "    kind: http\n"
@@ -95,7 +97,7 @@ TEST(config_reads_what_is_written)
     CHECK(n->area == CONFIG_DMZ && n->log == CONFIG_LOG_WARN);
     CHECK(strcmp(n->tls_cert, "cert.pem") == 0 && strcmp(n->tls_key, "key.pem") == 0);
     CHECK(n->connections == 5 && n->memory_bytes == 32 << 20 && n->disk_reserve_bytes == 0);
-    CHECK(n->commit_queue == 7);
+    CHECK(n->commit_queue == 7 && n->replies == 3);
     const struct config_gateway *a = config_gateway_find(c, STR("a"));
     const struct config_gateway *b = config_gateway_find(c, STR("b"));
 
@@ -116,7 +118,6 @@ TEST(config_whole_example_is_valid_and_warns_once_per_part)
         const char *part;
     } warnings[] = {
         { 4, "the database is on another machine" },
-        { 32, "gateways of kind sftp are not run by this build" },
         { 52, "`jobs` is not run by this build" },
     };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
@@ -168,7 +169,8 @@ TEST(config_takes_every_kind)
         "gateways: { g: { kind: file, path: ./in, after: delete } }",
         "gateways: { g: { kind: file, path: ./in, after: { move: ./done }, match: [a, b] } }",
         "gateways: { g: { kind: ftp, url: \"ftp://h/in\", user: u, password: secret:p } }",
-        "gateways: { g: { kind: sftp, url: \"sftp://h/in\", private_key: \"${file:k}\", host_key: "
+        "gateways: { g: { kind: sftp, url: \"sftp://u@h/in\", private_key: \"${file:k}\", "
+        "host_key: "
         "any } }",
         "gateways: { g: { kind: mllp, listen: \"127.0.0.1:0\", extract: hl7, reply: receiver } }",
         "gateways: { g: { kind: mllp, listen: \"${env:LISTEN}\" } }",
@@ -323,21 +325,33 @@ TEST(config_fits_node_asks_about_another_node)
     CHECK(problems.items[0].place.column == 36);
 }
 
+static const struct option later_keys[] = {
+    OPTION("mode", OPT_WORD, "when it runs", .words = OPTION_WORDS("now", "later"),
+           .planned = OPTION_WORDS("later"), .fallback = "now"),
+    { 0 },
+};
+static const struct gateway_type later_gateway = {
+    .kind = { .name = "later", .help = "has a word that is planned", .keys = later_keys }
+};
+
 TEST(config_warns_about_words_and_kinds)
 {
+    const struct gateway_type *const gateways[] = { &later_gateway, NULL };
+    const struct connectors planned = { gateways, registry.services, registry.endpoints };
+    const struct config_options with = { .connectors = &planned };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(unref)
     struct config *c = config_load(
-        STR("gateways: { a: { kind: http, reply: ack }, b: { kind: http, reply: receiver },"
-            " c: { kind: http, reply: receiver } }\n"
+        STR("gateways: { a: { kind: later, mode: now }, b: { kind: later, mode: later },"
+            " c: { kind: later, mode: later } }\n"
             "endpoints: { d: { kind: content, store: main, space: s },"
             " e: { kind: content, store: main, space: s } }\n"
             "routes: [ { name: a, do: [ { drop: x } ] } ]"),
-        "t", &options, &report);
+        "t", &with, &report);
 
     CHECK(c != NULL && report.warnings.count == 2);
-    CHECK(strstr(report.warnings.items[0].message,
-                 "`reply: receiver` of gateways of kind http is not"));
+    CHECK(
+        strstr(report.warnings.items[0].message, "`mode: later` of gateways of kind later is not"));
     CHECK(strstr(report.warnings.items[1].message, "endpoints of kind content are not run"));
 }
 

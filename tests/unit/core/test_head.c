@@ -40,6 +40,33 @@ TEST(an_unbound_head_lets_all_send)
     CHECK(head_lets_send(STR(""), STR("acme")) && head_unbound(STR("")).len == 0);
 }
 
+TEST(a_head_has_the_node_of_its_caller)
+{
+    static const struct {
+        const char *head, *with, *unbound;
+    } cases[] = {
+        { "", ":caller: 4711\n", "" },
+        { "X: 1\n", ":caller: 4711\nX: 1\n", "X: 1\n" },
+        { ":senders: a b\nX: 1\n", ":senders: a b\n:caller: 4711\nX: 1\n", "X: 1\n" },
+        { ":query: :caller: 5\n", ":caller: 4711\n:query: :caller: 5\n", ":query: :caller: 5\n" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char room[200];
+        struct buf head = { .ptr = room, .size = sizeof room, .cap = sizeof room - 1 };
+
+        room[0] = '\0';
+        CHECK(head_caller(str_of(cases[i].head)) == 0);
+        head_put_caller(&head, str_of(cases[i].head), 4711);
+        CHECK(str_is(buf_view(&head), cases[i].with));
+        CHECK(head_caller(buf_view(&head)) == 4711);
+        CHECK(str_is(head_unbound(buf_view(&head)), cases[i].unbound));
+        CHECK(head_senders(buf_view(&head)).len == (i == 2 ? 3 : 0));
+    }
+    CHECK(head_caller(STR(":caller: x\n")) == 0 && head_caller(STR(":caller: ")) == 0);
+    CHECK(head_caller(STR("X: 1\n:caller: 7\n")) == 0);
+}
+
 int main(void)
 {
     return test_main();
