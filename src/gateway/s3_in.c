@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "core/connector.h"
 #include "core/grammar.h"
+#include "core/s3/s3_probe.h"
 
 #define CONNECT_MOST_US (INT64_C(10) * CLOCK_S)
 
@@ -137,9 +138,17 @@ static void unmake(void *arg)
     s3_lines_done(&self->lines);
 }
 
+static void s3_in_probe(void *arg, struct call *c, struct probing *p)
+{
+    const struct s3_in *self = arg;
+
+    (void)s3_probe(&self->service, self->bucket, c, p);
+}
+
 const struct gateway_type gateway_s3 = {
     .kind = { .name = "s3", .help = "objects in a bucket", .keys = options },
     .make = make,
     .look = look,
     .unmake = unmake,
+    .probe = s3_in_probe,
 };

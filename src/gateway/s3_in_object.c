@@ -100,8 +100,9 @@ static bool s3_in_read_head(const struct s3_exchange *x, const char *listed,
     struct str etag = s3_exchange_field(x, "ETag"), ctype = x->answer.ctype;
     int64_t us = 0;
 
-    if (!http_client_date(s3_exchange_field(x, "Last-Modified"), &us))
-        us = 0;
+    if (!http_client_date(s3_exchange_field(x, "Last-Modified"), &us) || us < 0 ||
+        us > INT64_MAX / 1000)
+        us = 0; /* not known */
     *ret = (struct pickup_entry){ .kind = PICKUP_FILE, .time_ns = us * 1000 };
     if (etag.len == 0 || !str_to_i64(s3_exchange_field(x, "Content-Length"), &ret->size) ||
         ret->size < 0)

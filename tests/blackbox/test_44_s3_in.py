@@ -359,6 +359,17 @@ def test_a_list_without_end_and_a_page_of_a_proxy_are_failures(start, receiver):
         assert not node.documents()
 
 
+def test_a_probe_takes_nothing_and_names_what_is_wrong(start):
+    with FakeS3({"a": b"a"}) as fake:
+        node = start(drop={"url": fake.url, "every": "1h", "match": "none", **FAKE})
+        done = node.cli("probe", "drop")
+        assert done.returncode == 0, done.stdout + done.stderr
+        fake.refuse["GET"] = fake.refuse["HEAD"] = (403, "SignatureDoesNotMatch")
+        done = node.cli("probe", "drop")
+        assert done.returncode == 1 and "`secret_key`" in done.stdout + done.stderr
+        assert fake.objects == {"a": b"a"} and not node.documents()
+
+
 @pytest.mark.proves("S16")
 def test_addresses_that_are_barred_are_not_connected_to(start):
     node = start(drop={"url": "http://169.254.169.254/", **FAKE})

@@ -12,6 +12,7 @@ import getpass
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import time
 
@@ -104,6 +105,7 @@ class Swift:
         self.folder = pathlib.Path(folder)
         self.processes = {}
         *storage, self.port, nobody = free_ports(5)
+        self.storage = storage
         etc = self.folder / "etc"
         for d in (etc, self.folder / "srv" / "d1", self.folder / "cache"):
             d.mkdir(parents=True)
@@ -140,6 +142,8 @@ class Swift:
         until = time.monotonic() + START_SECONDS
         while True:
             try:
+                for port in self.storage:  # what is stored before all of them listen is refused
+                    socket.create_connection(("127.0.0.1", port), 60).close()
                 self.client().request("GET", "")
                 return
             except Exception:  # pylint: disable=broad-except
