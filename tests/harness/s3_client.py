@@ -3,8 +3,11 @@ import datetime
 import hashlib
 import hmac
 import http.client
+import time
 import urllib.parse
 import xml.etree.ElementTree
+
+MAKE_SECONDS = 60
 
 
 class S3Error(Exception):
@@ -56,7 +59,19 @@ class S3Client:
         return got.status, {k.lower(): v for k, v in got.getheaders()}, data
 
     def make_bucket(self, bucket):
-        self.request("PUT", bucket)
+        """A service that has just started may not have all of itself: it is asked again."""
+        until, tries = time.monotonic() + MAKE_SECONDS, 0
+        while True:
+            try:
+                self.request("PUT", bucket)
+                return
+            except S3Error as e:
+                if e.status == 409 and tries > 0:  # an earlier try had its effect
+                    return
+                if e.status < 500 or time.monotonic() > until:
+                    raise
+            tries += 1
+            time.sleep(0.2)
 
     def put(self, bucket, key, body, **headers):
         self.request("PUT", bucket, key, body=body, headers=headers)
