@@ -2,7 +2,7 @@
 
 Rows are behaviours, columns are kinds.  A cell is the test that proves it, `FILE::FUNCTION` below tests/blackbox (or a C
 test, `tests/...c::NAME`), or a Reason: why there is nothing to prove, in words that stand in the docs.
-test_48_peers.py checks that all of them exist.
+test_48_peers.py checks that all of them exist.  The column of a kind that this build does not have is left out.
 
 A kind also has a row for each of its fault points: the node is killed there.  Points that every delivery passes are named
 where the kind has few of its own.
@@ -25,8 +25,8 @@ BEHAVIOURS = {
     "hostile": "names and values that would leave their place",
 }
 
-SFTP, FTP, S3, MLLP, SMTP, SOAP, RECEIVERS, IN_DOUBT, HERE = (f"test_{name}.py::" for name in (
-    "42_sftp", "43_ftp", "42_s3", "43_mllp_out", "42_smtp", "19_soap", "21_receivers", "51_in_doubt", "48_peers"))
+SFTP, FTP, S3, SQL, MLLP, SMTP, SOAP, RECEIVERS, IN_DOUBT, HERE = (f"test_{name}.py::" for name in (
+    "42_sftp", "43_ftp", "42_s3", "45_sql_out", "43_mllp_out", "42_smtp", "19_soap", "21_receivers", "51_in_doubt", "48_peers"))
 
 TABLE = {
     "sftp": {
@@ -76,6 +76,21 @@ TABLE = {
         "hostile": S3 + "test_hostile_names_are_refused",
         "send.begin": S3 + "test_our_own_kill_around_a_send",
         "send.answered": S3 + "test_our_own_kill_around_a_send",
+    },
+    "sql": {
+        "empty": HERE + "test_an_empty_document_in_a_database",
+        "small": SQL + "test_many_small_ones_share_four_connections",
+        "large": SQL + "test_a_large_one",
+        "killed": SQL + "test_a_server_that_is_killed_is_waited_for",
+        "stopped": SQL + "test_a_server_that_stands_still_costs_an_attempt",
+        "swallowed": SQL + "test_the_answer_to_the_commit_is_lost",
+        "login": SQL + "test_a_wrong_password_opens_the_breaker",
+        "space": "tests/unit/sql/test_sql_failure.c::sql_failure_of_the_moment",
+        "right": "tests/unit/sql/test_sql_failure.c::sql_failure_of_logins",
+        "taken": SQL + "test_what_can_never_be_executed_is_rejected",
+        "hostile": SQL + "test_a_document_becomes_a_row",
+        "sql.executed": SQL + "test_our_own_crash_loses_and_doubles_nothing",
+        "sql.committed": SQL + "test_our_own_crash_loses_and_doubles_nothing",
     },
     "mllp": {
         "empty": HERE + "test_an_empty_document",

@@ -7,6 +7,8 @@ import time
 import urllib.parse
 import xml.etree.ElementTree
 
+MAKE_SECONDS = 60
+
 
 class S3Error(Exception):
     def __init__(self, status, code):
@@ -56,16 +58,19 @@ class S3Client:
             raise S3Error(got.status, root.findtext("Code") if root is not None else None)
         return got.status, {k.lower(): v for k, v in got.getheaders()}, data
 
-    def make_bucket(self, bucket, seconds=60):
-        """A service that has just started, on a machine that is busy, may have to be asked again."""
-        until = time.monotonic() + seconds
+    def make_bucket(self, bucket):
+        """A service that has just started may not have all of itself: it is asked again."""
+        until, tries = time.monotonic() + MAKE_SECONDS, 0
         while True:
             try:
                 self.request("PUT", bucket)
                 return
             except S3Error as e:
-                if e.status != 503 or time.monotonic() > until:
+                if e.status == 409 and tries > 0:  # an earlier try had its effect
+                    return
+                if e.status < 500 or time.monotonic() > until:
                     raise
+            tries += 1
             time.sleep(0.2)
 
     def put(self, bucket, key, body, **headers):
