@@ -21,7 +21,7 @@ import symbols
 ORDER = [
     ["base"],
     ["core"],
-    ["core/format", "core/s3"],
+    ["core/format", "core/s3", "core/ftp"],
     ["core/mllp"],
     ["service/script", "service/pgp"],
     ["service/schema"],

@@ -203,6 +203,10 @@ export const endpoints = query<{ endpoints: T.Endpoint[] }>(`query {
   endpoints { name kind system breaker since until pause active waiting broken failing }
 }`);
 
+export const probe = query<{ probe: T.Probe[] }, { name: string; client: string }>(`mutation ($name: String!, $client: ID) {
+  probe(name: $name, client: $client) { name role kind steps { step result text remedy } }
+}`);
+
 export const flow = query<{ flow: T.FlowEdge[] }>(`query {
   flow { from to perMinute trouble }
 }`);

@@ -264,6 +264,22 @@ export interface Endpoint {
   failing: string | null;
 }
 
+export interface ProbeStep {
+  step: string;
+  /** passed, failed or left out */
+  result: string;
+  text: string;
+  remedy: string | null;
+}
+
+export interface Probe {
+  name: string;
+  /** gateway or endpoint */
+  role: string;
+  kind: string;
+  steps: ProbeStep[];
+}
+
 export interface Gateway {
   name: string;
   title: string | null;

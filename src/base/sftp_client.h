@@ -38,8 +38,9 @@ struct sftp_client_pace {
 bool sftp_client_open(const struct ssh_login *login, const struct egress *egress,
                       const struct sftp_client_pace *pace, struct sftp_client **ret,
                       struct err *err);
-void sftp_client_close(struct sftp_client *s);   /* waits for nothing */
-bool sftp_client_is_open(struct sftp_client *s); /* one look, without waiting */
+void sftp_client_close(struct sftp_client *s);              /* waits for nothing */
+bool sftp_client_is_open(struct sftp_client *s);            /* one look, without waiting */
+const char *sftp_client_print(const struct sftp_client *s); /* ssh_link_print() */
 void sftp_client_set_pace(struct sftp_client *s, const struct sftp_client_pace *pace);
 bool sftp_client_is_lost(const struct sftp_client *s);
 bool sftp_client_has(const struct sftp_client *s, enum sftp_extension what);
@@ -51,6 +52,7 @@ bool sftp_client_look(struct sftp_client *s, struct str path, enum sftp_found *r
                       uint64_t *ret_size, struct err *err);
 bool sftp_client_remove(struct sftp_client *s, struct str path, struct err *err);
 bool sftp_client_mkdir(struct sftp_client *s, struct str path, struct err *err);
+bool sftp_client_rmdir(struct sftp_client *s, struct str path, struct err *err);
 /* Refused if `to` is there, by servers that keep to the protocol. */
 bool sftp_client_rename(struct sftp_client *s, struct str from, struct str to, struct err *err);
 /* In place of what is there, at once; only with SFTP_POSIX_RENAME. */

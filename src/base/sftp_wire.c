@@ -12,9 +12,15 @@ enum {
     READ = 5,
     WRITE = 6,
     LSTAT = 7,
+    FSTAT = 8,
     FSETSTAT = 10,
+    OPENDIR = 11,
+    READDIR = 12,
     REMOVE = 13,
     MKDIR = 14,
+    RMDIR = 15,
+    REALPATH = 16,
+    STAT = 17,
     RENAME = 18,
     EXTENDED = 200,
 };
@@ -130,6 +136,36 @@ void sftp_put_write(struct buf *b, uint32_t id, struct str handle, uint64_t offs
 void sftp_put_lstat(struct buf *b, uint32_t id, struct str path)
 {
     wire_put_named(b, LSTAT, id, path);
+}
+
+void sftp_put_stat(struct buf *b, uint32_t id, struct str path)
+{
+    wire_put_named(b, STAT, id, path);
+}
+
+void sftp_put_fstat(struct buf *b, uint32_t id, struct str handle)
+{
+    wire_put_named(b, FSTAT, id, handle);
+}
+
+void sftp_put_opendir(struct buf *b, uint32_t id, struct str path)
+{
+    wire_put_named(b, OPENDIR, id, path);
+}
+
+void sftp_put_readdir(struct buf *b, uint32_t id, struct str handle)
+{
+    wire_put_named(b, READDIR, id, handle);
+}
+
+void sftp_put_realpath(struct buf *b, uint32_t id, struct str path)
+{
+    wire_put_named(b, REALPATH, id, path);
+}
+
+void sftp_put_rmdir(struct buf *b, uint32_t id, struct str path)
+{
+    wire_put_named(b, RMDIR, id, path);
 }
 
 void sftp_put_cut(struct buf *b, uint32_t id, struct str handle, uint64_t size)
@@ -255,7 +291,8 @@ static struct sftp_attrs wire_take_attrs(struct fields *f)
 {
     uint32_t flags = wire_take_u32(f);
     struct sftp_attrs a = { .has_size = (flags & HAS_SIZE) != 0,
-                            .has_mode = (flags & HAS_MODE) != 0 };
+                            .has_mode = (flags & HAS_MODE) != 0,
+                            .has_times = (flags & HAS_TIMES) != 0 };
 
     if (a.has_size)
         a.size = wire_take_number(f, 8);
@@ -263,10 +300,15 @@ static struct sftp_attrs wire_take_attrs(struct fields *f)
         (void)wire_take(f, 8);
     if (a.has_mode)
         a.mode = wire_take_u32(f);
-    if ((flags & HAS_TIMES) != 0)
-        (void)wire_take(f, 8);
+    if (a.has_times) {
+        (void)wire_take(f, 4); /* of the last access */
+        a.mtime = wire_take_u32(f);
+    }
     if ((flags & HAS_EXTENDED) != 0)
-        f->rest.len = 0; /* the rest of the packet: nothing that we know */
+        for (uint32_t pairs = wire_take_u32(f); pairs > 0 && !f->bad; pairs--) {
+            (void)wire_take_text(f);
+            (void)wire_take_text(f);
+        }
     return a;
 }
 
@@ -296,6 +338,9 @@ bool sftp_read_answer(struct str packet, struct sftp_answer *ret, struct err *er
         a.data = f.rest;
         break;
     case SFTP_A_NAME:
+        a.count = wire_take_u32(&f);
+        a.data = f.rest;
+        break;
     default:
         f.bad = true;
         break;
@@ -303,6 +348,23 @@ bool sftp_read_answer(struct str packet, struct sftp_answer *ret, struct err *er
     if (f.bad)
         return say_nonsense(err);
     *ret = a;
+    return true;
+}
+
+bool sftp_take_name(struct str *io_data, struct str *ret_name, struct sftp_attrs *ret_attrs,
+                    struct err *err)
+{
+    struct fields f = { .rest = *io_data };
+    struct str name = wire_take_text(&f);
+
+    (void)wire_take_text(&f); /* the line of `ls -l` */
+    struct sftp_attrs attrs = wire_take_attrs(&f);
+
+    if (f.bad)
+        return say_nonsense(err);
+    *io_data = f.rest;
+    *ret_name = name;
+    *ret_attrs = attrs;
     return true;
 }
 

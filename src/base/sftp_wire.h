@@ -49,9 +49,15 @@ void sftp_put_read(struct buf *b, uint32_t id, struct str handle, uint64_t offse
 void sftp_put_write(struct buf *b, uint32_t id, struct str handle, uint64_t offset,
                     struct str bytes);
 void sftp_put_lstat(struct buf *b, uint32_t id, struct str path);
+void sftp_put_stat(struct buf *b, uint32_t id, struct str path); /* follows a link */
+void sftp_put_fstat(struct buf *b, uint32_t id, struct str handle);
+void sftp_put_opendir(struct buf *b, uint32_t id, struct str path);
+void sftp_put_readdir(struct buf *b, uint32_t id, struct str handle);
+void sftp_put_realpath(struct buf *b, uint32_t id, struct str path);
 void sftp_put_cut(struct buf *b, uint32_t id, struct str handle, uint64_t size); /* to this size */
 void sftp_put_remove(struct buf *b, uint32_t id, struct str path);
 void sftp_put_mkdir(struct buf *b, uint32_t id, struct str path);
+void sftp_put_rmdir(struct buf *b, uint32_t id, struct str path);
 void sftp_put_rename(struct buf *b, uint32_t id, struct str from, struct str to);
 void sftp_put_posix_rename(struct buf *b, uint32_t id, struct str from, struct str to);
 void sftp_put_fsync(struct buf *b, uint32_t id, struct str handle);
@@ -68,9 +74,10 @@ enum sftp_kind {
 
 /* What is known of a file; what the server does not say is 0. */
 struct sftp_attrs {
-    bool has_size, has_mode;
+    bool has_size, has_mode, has_times;
     uint64_t size;
-    uint32_t mode; /* as of stat() */
+    uint32_t mode;  /* as of stat() */
+    uint32_t mtime; /* seconds since 1970 */
 };
 
 /* One answer; the texts point into its bytes. */
@@ -79,7 +86,8 @@ struct sftp_answer {
     uint32_t id;
     uint32_t status;    /* SFTP_A_STATUS (sftp_status, or a number that we do not know) ... */
     struct str message; /* ... and the server's words; may be empty */
-    struct str data;    /* the handle, the data, or the fields of an extended reply */
+    struct str data; /* the handle, the data, the fields of an extended reply, or the names ... */
+    uint32_t count;  /* ... so many: SFTP_A_NAME */
     struct sftp_attrs attrs;
 };
 
@@ -87,6 +95,10 @@ struct sftp_answer {
 bool sftp_read_length(const uint8_t head[static SFTP_LENGTH], size_t *ret, struct err *err);
 /* ERR_TRANSIENT: not an answer that makes sense. */
 bool sftp_read_answer(struct str packet, struct sftp_answer *ret, struct err *err);
+/* The next of `count` names in the data of SFTP_A_NAME, which gets shorter.  A name has any bytes.
+ * ERR_TRANSIENT: there is none. */
+bool sftp_take_name(struct str *io_data, struct str *ret_name, struct sftp_attrs *ret_attrs,
+                    struct err *err);
 /* The first packet of a server; *ret_extensions: bits of sftp_extension. */
 bool sftp_read_version(struct str packet, unsigned *ret_extensions, struct err *err);
 /* The answer to sftp_put_limits(): the longest data of a read and of a write; 0: no limit is said.

@@ -26,6 +26,7 @@ struct ssh_link {
     ssh_session session;
     ssh_channel channel;
     bool failed;
+    char print[PRINT_TEXT]; /* of the key that the server has shown */
 };
 
 /* The types of keys that a server may have; those with SHA-1 signatures and DSA are not taken. */
@@ -64,15 +65,14 @@ bool ssh_link_print_parse(struct str text, struct sha256 *ret)
     return true;
 }
 
-static const char *print_text(const struct sha256 *print, char text[static PRINT_TEXT])
+static void put_print(const struct sha256 *print, char text[static PRINT_TEXT])
 {
     AUTO(buf_done) struct buf letters = BUF_INIT(PRINT_TEXT);
     struct err err = { 0 };
 
-    if (!base64_encode(str_mem(print->bytes, SHA256_SIZE), &letters, &err))
-        return "";
-    (void)snprintf(text, PRINT_TEXT, PRINT "%.43s", letters.ptr);
-    return text;
+    text[0] = '\0';
+    if (base64_encode(str_mem(print->bytes, SHA256_SIZE), &letters, &err))
+        (void)snprintf(text, PRINT_TEXT, PRINT "%.43s", letters.ptr);
 }
 
 /* An empty passphrase and not NULL: without one OpenSSL asks on the terminal. */
@@ -138,7 +138,6 @@ static bool check_server(struct ssh_link *l, const struct ssh_login *login,
 {
     unsigned char *hash = NULL;
     struct sha256 print = { 0 };
-    char text[PRINT_TEXT];
     ssh_key key = NULL;
     size_t len = 0;
 
@@ -153,11 +152,12 @@ static bool check_server(struct ssh_link *l, const struct ssh_login *login,
     *ret_type = ssh_key_type(key);
     ssh_key_free(key);
     ssh_clean_pubkey_hash(&hash);
+    put_print(&print, l->print);
     return link_knows(login, &print) ||
            err_set(err, ERR_TRANSIENT, SSH_LINK_HOST_KEY,
                    "the server has another host key, %s: nothing was sent; if that is right, it "
                    "belongs into `host_key`",
-                   print_text(&print, text));
+                   l->print);
 }
 
 /* ---- the login ---- */
@@ -404,6 +404,11 @@ void ssh_link_close(struct ssh_link *l)
 }
 
 /* ---- use ---- */
+
+const char *ssh_link_print(const struct ssh_link *l)
+{
+    return l->print;
+}
 
 bool ssh_link_is_open(struct ssh_link *l)
 {

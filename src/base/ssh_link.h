@@ -54,6 +54,9 @@ bool ssh_link_open(const struct ssh_login *login, const char *subsystem,
                    struct err *err);
 void ssh_link_close(struct ssh_link *l); /* waits for nothing; NULL is fine */
 
+/* "SHA256:..." of the server's key, as long as the link lasts. */
+const char *ssh_link_print(const struct ssh_link *l);
+
 /* One look, without waiting: the other side has neither closed it nor sent anything. */
 bool ssh_link_is_open(struct ssh_link *l);
 

@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "core/config_check.h"
+#include "core/connector.h"
 #include "core/grammar.h"
 #include "core/template.h"
 #include "core/window.h"
@@ -201,6 +202,23 @@ static bool is_of_batch(const struct check *c, struct str word)
     return false;
 }
 
+/* The word is one of a notice (engine/watch/notices), and notices go through endpoints. */
+static bool is_of_notice(const struct check *c, struct str word)
+{
+    static const char *const words[] = { "notice", "code", "object", "message" };
+    const struct yaml_node *to = yaml_get(yaml_get(c->root, "alerts"), "to");
+    bool any = false;
+
+    if (to == NULL || to->kind != YAML_MAP)
+        return false;
+    for (const struct yaml_node *t = to->first; t != NULL; t = t->next)
+        any = any || yaml_get(t, "endpoint") != NULL;
+    for (size_t i = 0; any && i < sizeof words / sizeof words[0]; i++)
+        if (str_is(word, words[i]))
+            return true;
+    return false;
+}
+
 /* A word that no document can have would make every document a dead letter. */
 static void check_words(struct check *c, const struct check_names *names)
 {
@@ -209,7 +227,7 @@ static void check_words(struct check *c, const struct check_names *names)
         struct check_hint hint;
         const char *word;
         bool known = check_names_find(names, s->name) != NULL || is_of_batch(c, s->name) ||
-                     is_of_part(s->name);
+                     is_of_part(s->name) || is_of_notice(c, s->name);
 
         check_hint_start(&hint, c, s->name);
         for (size_t i = 0; (word = template_word_at(i)) != NULL; i++) {
@@ -335,14 +353,49 @@ static void check_endpoint(struct check *c, const struct yaml_node *endpoint)
                     "`first` is longer than `most`");
 }
 
-static void for_each(struct check *c, const char *section,
-                     void (*check)(struct check *c, const struct yaml_node *node))
-{
-    const struct yaml_node *map = yaml_get(c->root, section);
+/* ---- alerts ---- */
 
+static void check_alert_target(struct check *c, const struct yaml_node *target)
+{
+    static const char *const of_url[] = { "headers", "timeout" };
+    const struct check_names endpoints = check_names_of(c, "endpoints");
+    const struct yaml_node *name = yaml_get(target, "endpoint");
+    const struct check_name *found = check_names_find(&endpoints, yaml_text(name));
+    char quoted[PROBLEM_QUOTE];
+
+    if (name == NULL || found == NULL)
+        return;
+    const struct endpoint_type *type =
+        connector_endpoint(c->options->connectors, yaml_text(yaml_get(found->node, "kind")));
+
+    (void)problem_quote(quoted, yaml_text(name));
+    for (size_t i = 0; i < sizeof of_url / sizeof of_url[0]; i++)
+        if (yaml_get(target, of_url[i]) != NULL)
+            problem_add(c->problems, yaml_position(yaml_get(target, of_url[i])),
+                        "leave it out, or tell by `url`",
+                        "`%s` is for `url`: that of endpoint `%s` is its own", of_url[i], quoted);
+    if (type != NULL && type->http != NULL)
+        problem_add(c->problems, name->place, "give its address as `url`",
+                    "alerts are not told through endpoint `%s` of kind %s", quoted,
+                    type->kind.name);
+    if (yaml_get(found->node, "area") != NULL)
+        problem_add(c->problems, name->place, "name one without `area`",
+                    "endpoint `%s` is for nodes of one area, and any node may have to tell",
+                    quoted);
+}
+
+static void for_each_of(struct check *c, const struct yaml_node *map,
+                        void (*check)(struct check *c, const struct yaml_node *node))
+{
     if (map != NULL && map->kind == YAML_MAP)
         for (const struct yaml_node *n = map->first; n != NULL; n = n->next)
             check(c, n);
+}
+
+static void for_each(struct check *c, const char *section,
+                     void (*check)(struct check *c, const struct yaml_node *node))
+{
+    for_each_of(c, yaml_get(c->root, section), check);
 }
 
 void check_open_gateways(const struct yaml_node *root, const char *host,
@@ -390,4 +443,5 @@ void check_cross(struct check *c)
     for_each(c, "systems", check_system);
     for_each(c, "gateways", check_gateway);
     for_each(c, "endpoints", check_endpoint);
+    for_each_of(c, yaml_get(yaml_get(c->root, "alerts"), "to"), check_alert_target);
 }

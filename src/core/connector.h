@@ -27,6 +27,8 @@
 /* ---- gateways: documents come in ---- */
 
 struct deposit_port;
+struct line_type;
+struct probing;
 
 struct gateway_type {
     struct option_kind kind; /* its name, summary and options */
@@ -47,12 +49,21 @@ struct gateway_type {
     bool (*look)(void *self, const struct deposit_port *port, void *deposit, int64_t *ret_taken,
                  struct err *err);
     void (*unmake)(void *self);
+    /* Of a gateway that polls: it ends by itself when the other side is silent for `timeout`, and
+     * is given up only some seconds after that. */
+    bool keeps_time;
+    /* Its connections are kept from one poll to the next (core/line.h).  NULL: it has none. */
+    const struct line_type *line;
 
     /* Or a gateway that listens on a port of its own: make() and unmake() as above, listening()
      * says what they read, and `stream` talks with each connection on a loop; its open() gets a
      * struct stream_door. */
     const struct listening *(*listening)(void *self);
     const struct stream_handler *stream;
+
+    /* `waybill probe` of a gateway that polls, as of an endpoint below; of the others the engine
+     * looks at the port and its certificate. */
+    void (*probe)(void *self, struct call *c, struct probing *p);
 };
 
 /* What a gateway that listens was told.  It lives as long as `self`. */
@@ -187,8 +198,6 @@ struct endpoint_http {
     void (*hear)(void *self, const struct http_out_answer *answer, struct verdict *ret);
 };
 
-struct line_type;
-
 struct endpoint_type {
     struct option_kind kind;
     /* On s->arena.  It waits for nothing outside. */
@@ -202,14 +211,20 @@ struct endpoint_type {
     void (*send)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
     /* It ends by itself within `timeout`: it is given up only some seconds after that. */
     bool keeps_time;
-    /* Its connections are kept from one call to the next (core/line.h), and `connections` is a key
-     * of it: no more of its calls run at once.  NULL: it has none. */
+    /* Its connections are kept from one call to the next (core/line.h).  NULL: none are.  Of a kind
+     * that has the key `connections` no more calls run at once. */
     const struct line_type *line;
     /* The query of endpoint_http.ask as a call that may block; may be NULL. */
     void (*ask)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
     /* Cleans up what a crash may have left half written; called at start and when the endpoint is
      * new in the configuration, beside sends.  May be NULL. */
     void (*recover)(void *self, struct call *c);
+
+    /* `waybill probe`: a call that may block and reports which steps of the way to the other side
+     * work (core/probing.h).  It sends no document, takes none and leaves nothing behind; it has a
+     * `self` of its own, and opens its own connections.  core/probing_net.h, probing_folder.h and
+     * probing_sftp.h have the steps that are common.  NULL: it cannot be probed. */
+    void (*probe)(void *self, struct call *c, struct probing *p);
 };
 
 #define GATEWAY(name)  extern const struct gateway_type gateway_##name;

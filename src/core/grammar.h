@@ -29,7 +29,7 @@ extern const char *const grammar_standards[]; /* may replace the keys of `extrac
 extern const struct option grammar_extract[]; /* sender, receiver, type, attributes */
 extern const struct option grammar_answer[];
 
-/* A key of endpoints that keep their connections (core/line.h); count: a text. */
+/* A key of endpoints whose receivers mind how many connections they have; count: a text. */
 #define OPTION_CONNECTIONS(count)                                                                 \
     OPTION("connections", OPT_INT,                                                                \
            "connections of a node to it, and so deliveries at once, within the `concurrency` of " \
@@ -47,6 +47,7 @@ extern const struct option grammar_login[];    /* user password */
 extern const struct option grammar_ssh[];      /* private_key passphrase host_key */
 extern const struct option grammar_tls[];      /* tls */
 extern const struct option grammar_tls_keys[]; /* the keys of `tls` */
+extern const struct option grammar_ftp[];      /* url tls */
 extern const struct option grammar_s3[];  /* url region style access_key secret_key session_token */
 extern const struct option grammar_sql[]; /* dsn */
 extern const struct option grammar_headers[];   /* headers */

@@ -17,11 +17,16 @@ static const struct option retry_keys[] = {
 static const struct option header_each = { .type = OPT_SECRET, .help = "its value, never shown" };
 
 static const struct option target_keys[] = {
-    OPTION("url", OPT_URL, "where notices are posted, each as a JSON object", .flags = OPT_REQUIRED,
+    OPTION("url", OPT_URL, "where notices are posted, each as a JSON object", .flags = OPT_ONE_OF,
            .words = OPTION_WORDS("http", "https")),
-    OPTION("headers", OPT_NAMED, "headers of the request", .flags = OPT_FREE, .each = &header_each,
-           .noun = "header"),
-    OPTION("timeout", OPT_DURATION, "how long one attempt may take", .least = CLOCK_MS,
+    OPTION("endpoint", OPT_ENDPOINT,
+           "one of `endpoints`, such as one of kind smtp, that notices are sent through, each as a "
+           "text",
+           .flags = OPT_ONE_OF),
+    OPTION("headers", OPT_NAMED, "headers of the request to `url`", .flags = OPT_FREE,
+           .each = &header_each, .noun = "header"),
+    OPTION("timeout", OPT_DURATION,
+           "how long one attempt may take; an endpoint has its own `timeout`", .least = CLOCK_MS,
            .fallback = "10s"),
     OPTION("retry", OPT_MAP, "how a notice is repeated", .keys = retry_keys),
     OPTION("codes", OPT_WORD, "which alerts it hears of; left out: all", .flags = OPT_OR_LIST,

@@ -193,6 +193,15 @@ const struct option grammar_tls[] = {
     { 0 },
 };
 
+const struct option grammar_ftp[] = {
+    OPTION("url", OPT_URL,
+           "the folder; ftp:// is not encrypted unless `tls` says so, ftps:// is from its start",
+           .flags = OPT_REQUIRED, .words = OPTION_WORDS("ftp", "ftps")),
+    OPTION("tls", OPT_MAP, "TLS, for the commands and for the files; `explicit`: as usual",
+           .keys = grammar_tls_keys, .words = OPTION_WORDS("explicit")),
+    { 0 },
+};
+
 const struct option grammar_s3[] = {
     OPTION("url", OPT_URL, "the S3 service", .flags = OPT_REQUIRED,
            .words = OPTION_WORDS("http", "https")),

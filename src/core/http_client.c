@@ -300,8 +300,7 @@ bool http_client_prepare(const struct http_client *c, const struct sending *s, s
 
 /* ---- the answer ---- */
 
-/* One of the three forms of RFC 9110; all are UTC. */
-static bool read_date(struct str s, int64_t *ret_us)
+bool http_client_date(struct str s, int64_t *ret_us)
 {
     static const char *const forms[] = { "%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT",
                                          "%a %b %d %H:%M:%S %Y" };
@@ -338,7 +337,7 @@ int64_t http_client_pause_us(const struct http_out_answer *a)
     if (digits == s.len) /* a number that overflows is long, too */
         return str_to_u64(s, &seconds) && seconds < PAUSE_MOST_S ? (int64_t)seconds * CLOCK_S
                                                                  : most;
-    if (!read_date(s, &at_us) || at_us <= a->now_us)
+    if (!http_client_date(s, &at_us) || at_us <= a->now_us)
         return 0;
     return at_us - a->now_us < most ? at_us - a->now_us : most;
 }

@@ -46,5 +46,7 @@ void http_client_judge(const struct http_client *c, const struct http_out_answer
 bool http_client_is_told(const struct http_client *c, int64_t status);
 /* What a status means where nothing else is said. */
 enum verdict_kind http_client_usual(int64_t status);
+/* A date of a field: one of the three forms of RFC 9110, all in UTC.  False: it is none. */
+bool http_client_date(struct str text, int64_t *ret_us);
 /* The wait that Retry-After asks for; 0: none, or unreadable. */
 int64_t http_client_pause_us(const struct http_out_answer *answer);

@@ -1,7 +1,7 @@
-/* line.h - open connections of endpoints, kept from one call to the next.
+/* line.h - open connections of endpoints and polls, kept from one call to the next.
  *
- * A connection costs a handshake and a login; a receiver may count them.  So they belong to the
- * engine (engine/threads/lines.h), not to an endpoint, which is made anew with every version of the
+ * A connection costs a handshake and a login; a server may count them.  So they belong to the
+ * engine (engine/threads/lines.h), not to a connector, which is made anew with every version of the
  * configuration: a line is found by a digest of the settings that opened it.  A version that
  * changes other things keeps the lines, and one that changes a password closes them.
  *
@@ -25,7 +25,7 @@ struct call;
 
 /* How lines of one kind are opened, looked at and closed. */
 struct line_type {
-    /* Of the endpoint's settings that a line is opened with: server, login, secrets. */
+    /* Of the connector's settings that a line is opened with: server, login, secrets. */
     const struct sha256 *(*key)(const void *self);
     bool (*open)(void *self, struct call *c, void **ret_line, struct err *err); /* waits */
     /* One look, without waiting: the other side has neither closed it nor sent anything. */

@@ -56,23 +56,85 @@ static bool has_marker(const struct pickup_run *r, const char *path, bool *ret, 
     return true;
 }
 
+/* ---- what the ledger is known to have ---- */
+
+void pickup_source_of(char ret[static PICKUP_VERSION + PICKUP_PATH], const char *version,
+                      const char *path)
+{
+    (void)snprintf(ret, PICKUP_VERSION + PICKUP_PATH, "%s\n%s", version, path);
+}
+
+static struct pickup_known *known_place(struct pickup *p, const struct sha256 *key)
+{
+    uint64_t at;
+
+    if (p->known == NULL)
+        p->known = xcalloc(KNOWN, sizeof *p->known);
+    if (clock_mono_us() - p->known_since_us > DEPOSIT_KNOWN_US) { /* ask the ledger again */
+        memset(p->known, 0, KNOWN * sizeof *p->known);
+        p->known_since_us = clock_mono_us();
+    }
+    memcpy(&at, key->bytes + 16, sizeof at);
+    return &p->known[at % KNOWN];
+}
+
+static bool is_cached(const struct pickup_run *r, const char *path, const struct pickup_entry *e)
+{
+    char source[PICKUP_VERSION + PICKUP_PATH];
+
+    pickup_source_of(source, e->version, path);
+    struct sha256 key = digest_of(str_of(source));
+
+    return memcmp(known_place(r->p, &key)->key, key.bytes, sizeof r->p->known->key) == 0;
+}
+
+/* ---- is it one to take ---- */
+
+/* The last part of a name: it is matched, and becomes the name of the document. */
+static struct str own_name(const struct pickup_run *r, const struct pickup_entry *e)
+{
+    struct str name = e->name;
+
+    for (size_t i = name.len; r->src->opaque && i > 0; i--)
+        if (name.ptr[i - 1] == '/')
+            return str_from(name, i);
+    return name;
+}
+
+/* Else it is reported. */
+static bool has_fit_name(const struct pickup_run *r, const char *path, const struct pickup_entry *e)
+{
+    struct err why = { 0 };
+
+    if (r->src->opaque)
+        return e->refused == NULL || pickup_is_fit(r, path, e);
+    if (safe_name(e->name, &why) && safe_path(str_of(path), &why))
+        return true;
+    pickup_complain(r, path, why.text, "Rename it.");
+    return false;
+}
+
+/* Whether files stay where they are while they are read. */
+static bool is_unclaimed(const struct pickup_run *r)
+{
+    return r->p->after == PICKUP_KEEP || !r->src->claims;
+}
+
 /* Whether the file may be taken once it is ripe; *e gets what stat() knows. */
 static bool consider(const struct pickup_run *r, const char *path, struct pickup_entry *e,
                      bool *ret, struct err *err)
 {
-    struct err why = { 0 };
     bool marked;
 
     *ret = false;
-    if (!pickup_wants(r->p, e->name))
+    if (!pickup_wants(r->p, own_name(r, e)) || !has_fit_name(r, path, e))
         return true;
-    if (!safe_name(e->name, &why) || !safe_path(str_of(path), &why)) {
-        pickup_complain(r, path, why.text, "Rename it.");
-        return true;
-    }
     if (e->bare && !r->src->stat(r->arg, path, e, err))
         return pickup_go_on(r, path, "Give the node the right to see it.", err);
     if (e->kind == PICKUP_FOLDER)
+        return true;
+    /* Known already: its marker, which a server may have to be asked for, does not matter. */
+    if (r->p->marker.len > 0 && is_unclaimed(r) && is_cached(r, path, e))
         return true;
     if (!has_marker(r, path, &marked, err))
         return false;
@@ -81,12 +143,6 @@ static bool consider(const struct pickup_run *r, const char *path, struct pickup
 }
 
 /* ---- files that have settled ---- */
-
-/* Whether files stay where they are while they are read. */
-static bool is_unclaimed(const struct pickup_run *r)
-{
-    return r->p->after == PICKUP_KEEP || !r->src->claims;
-}
 
 static int64_t ripe_us(const struct pickup_run *r)
 {
@@ -129,26 +185,6 @@ static bool is_ripe(struct pickup_run *r, const char *path, const struct pickup_
 
 /* ---- files that are not claimed: the ledger knows those that were taken ---- */
 
-static void make_source(char ret[static PICKUP_VERSION + PICKUP_PATH], const char *version,
-                        const char *path)
-{
-    (void)snprintf(ret, PICKUP_VERSION + PICKUP_PATH, "%s\n%s", version, path);
-}
-
-static struct pickup_known *known_place(struct pickup *p, const struct sha256 *key)
-{
-    uint64_t at;
-
-    if (p->known == NULL)
-        p->known = xcalloc(KNOWN, sizeof *p->known);
-    if (clock_mono_us() - p->known_since_us > DEPOSIT_KNOWN_US) { /* ask the ledger again */
-        memset(p->known, 0, KNOWN * sizeof *p->known);
-        p->known_since_us = clock_mono_us();
-    }
-    memcpy(&at, key->bytes + 16, sizeof at);
-    return &p->known[at % KNOWN];
-}
-
 /* Queries the ledger when a file is new and when it is ripe, not at every poll between. */
 static bool meet_unclaimed(struct pickup_run *r, const char *path, const struct pickup_entry *e,
                            struct err *err)
@@ -156,7 +192,7 @@ static bool meet_unclaimed(struct pickup_run *r, const char *path, const struct 
     char source[PICKUP_VERSION + PICKUP_PATH];
     bool seen = true;
 
-    make_source(source, e->version, path);
+    pickup_source_of(source, e->version, path);
     struct sha256 key = digest_of(str_of(source));
     struct pickup_known *k = known_place(r->p, &key);
 
@@ -178,8 +214,7 @@ static bool meet_unclaimed(struct pickup_run *r, const char *path, const struct 
 }
 
 /* The marker first: one that is left would say of the next file of that name that it is whole. */
-static bool drop_unclaimed(const struct pickup_run *r, const char *path, const char *source,
-                           struct err *err)
+bool pickup_drop(const struct pickup_run *r, const char *path, struct str source, struct err *err)
 {
     static const char hint[] = "It was taken and is not taken again. Remove it, or give the node "
                                "the right to.";
@@ -189,7 +224,7 @@ static bool drop_unclaimed(const struct pickup_run *r, const char *path, const c
     if (marked && !r->src->remove(r->arg, marker, err) &&
         !pickup_go_on(r, marker, "Its file was taken. Remove it.", err))
         return false;
-    if (r->p->after == PICKUP_MOVE ? pickup_move_on(r, path, str_of(source), err)
+    if (r->p->after == PICKUP_MOVE ? pickup_move_on(r, path, source, err)
                                    : r->src->remove(r->arg, path, err))
         return true;
     if (marked && err->sys != ENOENT && err->kind != ERR_PERMANENT)
@@ -198,23 +233,22 @@ static bool drop_unclaimed(const struct pickup_run *r, const char *path, const c
 
     if (!pickup_go_on(r, path, hint, err))
         return false;
-    return !refused || r->port->note_seen(r->deposit, str_of(source), err);
+    return !refused || r->port->note_seen(r->deposit, source, err);
 }
 
 static bool finish_unclaimed(struct pickup_run *r, const struct pickup_parcel *stored,
                              struct err *err)
 {
     struct pickup_entry now = { 0 };
-    char source[PICKUP_VERSION + PICKUP_PATH];
 
     if (r->p->after == PICKUP_KEEP)
         return r->port->note_seen(r->deposit, stored->source, err);
+    (void)snprintf(now.version, sizeof now.version, "%s", stored->version);
     if (!r->src->stat(r->arg, stored->path, &now, err))
         return pickup_go_on(r, stored->path, "It was taken. Remove it.", err);
     if (strcmp(now.version, stored->version) != 0)
         return true; /* another version is there by now: another document */
-    make_source(source, stored->version, stored->path);
-    return drop_unclaimed(r, stored->path, source, err);
+    return pickup_drop(r, stored->path, stored->source, err);
 }
 
 static bool take_unclaimed(struct pickup_run *r, const struct pickup_item *item, struct err *err)
@@ -224,7 +258,7 @@ static bool take_unclaimed(struct pickup_run *r, const struct pickup_item *item,
                                     .shown = item->path,
                                     .version = item->version };
 
-    make_source(source, item->version, item->path);
+    pickup_source_of(source, item->version, item->path);
     parcel.source = str_of(source);
     return pickup_read(r, &parcel, err) != PICKUP_FAILED;
 }
@@ -319,6 +353,8 @@ bool pickup_look(struct pickup *p, const struct pickup_source *src, void *arg,
 
     if (!ok || r.taken < DEPOSIT_LOOK_MOST) /* else the next poll begins at once */
         pickup_queue_done(&p->queue);
+    p->rested =
+        ok && r.taken < DEPOSIT_LOOK_MOST && !r.unripe && !r.crowded && !port->stopping(deposit);
     if (r.crowded)
         port->complain(deposit, str_of(p->title),
                        "more files lie there than can be watched at once",

@@ -14,7 +14,8 @@
  *
  * With `after: keep` files stay as they are; the ledger knows those taken by path and version.  The
  * same is done with `after: delete` and `move` when the source cannot claim: the file is removed
- * after it is stored, and one that cannot be removed is noted in the ledger.
+ * after it is stored, and one that cannot be removed is noted in the ledger.  If files can be
+ * claimed later, those that are noted are removed then.
  *
  * A poll lists the folder, keeps the oldest files that are ripe, and takes those, oldest first.
  * Small files that were read are held for a moment and stored together, with one commit.
@@ -54,7 +55,9 @@ enum pickup_kind { PICKUP_FILE, PICKUP_FOLDER, PICKUP_OTHER };
 
 /* What is known of a file or a folder. */
 struct pickup_entry {
-    struct str name; /* of list entries: any bytes, lent until the next call */
+    /* Of list entries: any bytes, lent until the next call.  In a source with `opaque` the path
+     * below the folder that is listed. */
+    struct str name;
     enum pickup_kind kind;
     bool bare; /* of list entries that are no folders: only the name is known, stat() knows more.
                 * Only for a source whose names never contain a `/` */
@@ -63,18 +66,29 @@ struct pickup_entry {
     /* Another text whenever the file is another one or has another content: inode, size and time,
      * or an ETag with a time.  It is part of keys and of the ledger, so its form never changes. */
     char version[PICKUP_VERSION];
+    struct str ctype; /* of open(): its media type, lent until close(); empty: not known */
     const char *refused, *hint; /* why it can never be taken, and what to do; NULL: it can */
 };
 
-/* Paths are relative to the folder of the gateway, have passed safe_path(), and "" is the folder
- * itself.
+/* Paths are relative to the folder of the gateway, have passed safe_path() unless the source is
+ * `opaque`, and "" is the folder itself.
+ *
+ * stat() and open() get the version that was listed in ret->version, or "", and set it anew: a
+ * source that is told a version less exactly there than in a list compares for itself.
  *
  * Errors.  sys ENOENT: it is not there (any more), the poll goes on.  sys EEXIST of rename() and
  * move(): the name is taken.  ERR_PERMANENT: this one file or sub folder cannot be handled; it is
  * reported, and the poll goes on.  Any other error ends the poll. */
 struct pickup_source {
     bool claims; /* files can be renamed into FOLDER_WORK, which exists unless `after` is keep */
+    /* With claims: some files may have been taken when they could not be claimed, and are in the
+     * ledger.  They are removed, not taken again. */
+    bool noted;
     bool coarse; /* times are whole seconds: a second write may leave the version as it is */
+    /* Names are keys of objects, never those of a file system: a `..` or an empty part in them
+     * means nothing.  Nothing is claimed; a listing is flat, down to pickup.depth.  The source says
+     * of a name that it cannot handle that it is refused. */
+    bool opaque;
 
     /* One listing is open at a time.  It may grow and shrink while it is read. */
     bool (*list)(void *arg, const char *folder, void **ret_list, struct err *err);
@@ -85,7 +99,8 @@ struct pickup_source {
     /* *ret_file NULL: ret->refused says why it cannot be read. */
     bool (*open)(void *arg, const char *path, struct pickup_entry *ret, void **ret_file,
                  struct err *err);
-    bool (*read)(void *file, char *to, size_t room, size_t *ret_len, struct err *err); /* 0: end */
+    /* 0: the end.  ERR_PERMANENT with sys EACCES: it may not be read, and is put back. */
+    bool (*read)(void *file, char *to, size_t room, size_t *ret_len, struct err *err);
     /* Whether the open file still has this version, after it was read. */
     bool (*same)(void *file, const char *version, bool *ret, struct err *err);
     void (*close)(void *file);
@@ -120,6 +135,7 @@ struct pickup {
     struct pickup_queue queue;  /* listed and not taken yet */
     struct pickup_known *known; /* cache of files that the ledger knows */
     int64_t known_since_us;
+    bool rested; /* the last poll left no file behind that is to be taken */
 };
 
 /* Reads grammar_every and grammar_files.  The folder of `after: move` is the gateway's to read. */

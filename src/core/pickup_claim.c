@@ -291,7 +291,7 @@ static bool claim_file(const struct pickup_run *r, const char *claim, const char
     }
     if (marked && err->sys == ENOENT)
         drop_marker(r, at);
-    else if (marked && err->kind == ERR_PERMANENT) {
+    else if (marked) {
         struct err again = { 0 };
 
         (void)r->src->rename(r->arg, marker_at, marker, &again); /* else the next poll meets it */
@@ -315,6 +315,20 @@ static bool sync_claim(const struct pickup_run *r, const struct batch *b, struct
     return b->folders.count == 0 || r->src->sync(r->arg, FOLDER_WORK, err);
 }
 
+/* *ret: it was taken before it could be claimed, and is dealt with. */
+static bool meet_noted(const struct pickup_run *r, const struct pickup_item *item, bool *ret,
+                       struct err *err)
+{
+    char source[PICKUP_VERSION + PICKUP_PATH];
+
+    *ret = false;
+    if (!r->src->noted)
+        return true;
+    pickup_source_of(source, item->version, item->path);
+    return r->port->seen(r->deposit, str_of(source), ret, err) &&
+           (!*ret || pickup_drop(r, item->path, str_of(source), err));
+}
+
 /* Claims up to CLAIMS_MOST files into a work folder of their own, durably. */
 static bool claim_some(struct pickup_run *r, struct batch *b, struct err *err)
 {
@@ -322,8 +336,10 @@ static bool claim_some(struct pickup_run *r, struct batch *b, struct err *err)
 
     while (b->count < CLAIMS_MOST && r->taken + (int64_t)b->count < DEPOSIT_LOOK_MOST &&
            !r->port->stopping(r->deposit) && pickup_queue_take(&r->p->queue, &item)) {
-        bool claimed = false, ok = make_claim_folders(r, b, item.path, err) &&
-                                   claim_file(r, b->claim, item.path, &claimed, err);
+        bool claimed = false, over = false;
+        bool ok = meet_noted(r, &item, &over, err) &&
+                  (over || (make_claim_folders(r, b, item.path, err) &&
+                            claim_file(r, b->claim, item.path, &claimed, err)));
 
         if (claimed)
             b->items[b->count++] = item;

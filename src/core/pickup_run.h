@@ -49,6 +49,15 @@ struct pickup_run {
     pickup_finish *finish;
 };
 
+/* ---- pickup.c ---- */
+
+/* A version of a file, as the ledger knows it. */
+void pickup_source_of(char ret[static PICKUP_VERSION + PICKUP_PATH], const char *version,
+                      const char *path);
+/* Removes a file that was taken where it is, or moves it on.  One that cannot be removed is
+ * reported and noted in the ledger. */
+bool pickup_drop(const struct pickup_run *r, const char *path, struct str source, struct err *err);
+
 /* ---- pickup_take.c ---- */
 
 bool pickup_is_over(const struct pickup_run *r);

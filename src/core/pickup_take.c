@@ -66,8 +66,9 @@ static const char *last_name(const char *path)
 bool pickup_marker(const struct pickup_run *r, const char *path, char ret[static PICKUP_PATH])
 {
     struct str end = r->p->marker;
+    size_t most = r->src->opaque ? SAFE_PATH_MOST : SAFE_NAME_MOST;
 
-    return end.len > 0 && strlen(last_name(path)) + end.len <= SAFE_NAME_MOST &&
+    return end.len > 0 && strlen(last_name(path)) + end.len <= most &&
            snprintf(ret, PICKUP_PATH, "%s%.*s", path, STR_ARG(end)) < PICKUP_PATH;
 }
 
@@ -203,11 +204,15 @@ static enum pickup_end read_open(struct pickup_run *r, const struct pickup_parce
     struct sha256 sha;
     bool same = false;
 
-    if (!r->port->open(r->deposit, name, STR(""), &d, err))
+    if (!r->port->open(r->deposit, name, e->ctype, &d, err))
         return pickup_refuse(r, parcel->shown, err);
     if (!pickup_copy(r, file, d, &sha, err) || !r->src->same(file, e->version, &same, err)) {
+        bool closed = err->kind == ERR_PERMANENT && err->sys == EACCES;
+        enum pickup_end end;
+
         r->port->abandon(d);
-        return pickup_refuse(r, parcel->shown, err);
+        end = pickup_refuse(r, parcel->shown, err);
+        return closed && end == PICKUP_GONE ? PICKUP_UNFIT : end;
     }
     if (!same) {
         r->port->abandon(d);
@@ -232,6 +237,8 @@ enum pickup_end pickup_read(struct pickup_run *r, const struct pickup_parcel *pa
 
     if (is_held_long(r) && !pickup_settle(r, err))
         return PICKUP_FAILED;
+    if (parcel->version != NULL)
+        (void)snprintf(e.version, sizeof e.version, "%s", parcel->version);
     if (!r->src->open(r->arg, parcel->path, &e, &file, err))
         return pickup_refuse(r, parcel->shown, err);
     if ((parcel->version == NULL || strcmp(parcel->version, e.version) == 0) &&

@@ -5,27 +5,6 @@
 
 /* ---- gateways ---- */
 
-static const struct option ftp_in[] = {
-    OPTION("url", OPT_URL, "the folder to look in", .flags = OPT_REQUIRED,
-           .words = OPTION_WORDS("ftp", "ftps")),
-    OPTIONS(grammar_login),
-    OPTIONS(grammar_every),
-    OPTIONS(grammar_files),
-    OPTIONS(grammar_silence),
-    { 0 },
-};
-
-static const struct option sftp_in[] = {
-    OPTION("url", OPT_URL, "the folder to look in", .flags = OPT_REQUIRED,
-           .words = OPTION_WORDS("sftp")),
-    OPTIONS(grammar_login),
-    OPTIONS(grammar_ssh),
-    OPTIONS(grammar_every),
-    OPTIONS(grammar_files),
-    OPTIONS(grammar_silence),
-    { 0 },
-};
-
 static const struct option sql_in[] = {
     OPTIONS(grammar_sql),
     OPTION("query", OPT_TEXT, "the statement; :NAME stands for the last value of a cursor column",
@@ -33,16 +12,6 @@ static const struct option sql_in[] = {
     OPTION("cursor", OPT_NAME, "the columns that say how far the last look came",
            .flags = OPT_OR_LIST),
     OPTIONS(grammar_every),
-    OPTIONS(grammar_silence),
-    { 0 },
-};
-
-static const struct option s3_in[] = {
-    OPTIONS(grammar_s3),
-    OPTION("bucket", OPT_TEXT, "the bucket", .flags = OPT_REQUIRED),
-    OPTION("prefix", OPT_TEXT, "only objects whose name starts like this"),
-    OPTIONS(grammar_every),
-    OPTIONS(grammar_files),
     OPTIONS(grammar_silence),
     { 0 },
 };
@@ -118,10 +87,7 @@ static const struct option no_keys[] = { { 0 } };
 
 /* clang-format off */
 const struct planned_kind planned_kinds[] = {
-    PLANNED(ROLE_GATEWAY, "ftp", "files on an FTP server", ftp_in),
-    PLANNED(ROLE_GATEWAY, "sftp", "files on an SFTP server", sftp_in),
     PLANNED(ROLE_GATEWAY, "sql", "rows of a database", sql_in),
-    PLANNED(ROLE_GATEWAY, "s3", "objects in a bucket", s3_in),
 
     PLANNED(ROLE_ENDPOINT, "sql", "a statement on a database", sql_out),
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),

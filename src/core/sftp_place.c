@@ -167,7 +167,7 @@ bool sftp_place_read(const struct settings *s, struct sftp_place *ret, struct er
         !sftp_place_folder(s, url.path, &ret->folder, err))
         return false;
     ret->key = sftp_place_key(&ret->login);
-    return true;
+    return settings_duration(s, "timeout", &ret->timeout_us, err);
 }
 
 /* ---- before it is used ---- */

@@ -18,10 +18,12 @@ struct sftp_place {
     struct ssh_login login;
     struct str folder; /* as the server is asked for it; empty: where the login ends up */
     struct sha256 key; /* of everything that a connection is opened with (core/line.h) */
+    int64_t timeout_us;
+    bool hurries; /* its waits end when the node stops, not only when the call is given up */
 };
 
-/* The keys url, user, password, private_key, passphrase, host_key and connect_timeout, if the
- * settings have it. */
+/* The keys url, user, password, private_key, passphrase, host_key, timeout, and connect_timeout if
+ * the settings have it. */
 bool sftp_place_read(const struct settings *s, struct sftp_place *ret, struct err *err);
 /* For `check` of an option_kind that has these keys. */
 void sftp_place_check(const struct yaml_node *map, struct problem_list *problems);

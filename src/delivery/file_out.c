@@ -26,6 +26,7 @@
 #include "base/safe_path.h"
 #include "core/connector.h"
 #include "core/grammar.h"
+#include "core/probing_folder.h"
 #include "core/template.h"
 #include "delivery/file_append.h"
 
@@ -733,6 +734,14 @@ static void recover(void *arg, struct call *c)
     file_out_walk(self, remove_left_over, c);
 }
 
+static void probe_file(void *arg, struct call *c, struct probing *p)
+{
+    struct file_out *self = arg;
+
+    (void)c;
+    (void)probing_folder(&self->folder, true, p);
+}
+
 const struct endpoint_type endpoint_file = {
     .kind = { .name = "file",
               .help = "each document as a file in a folder",
@@ -743,4 +752,5 @@ const struct endpoint_type endpoint_file = {
     .send = send_file,
     .ask = ask_file,
     .recover = recover,
+    .probe = probe_file,
 };

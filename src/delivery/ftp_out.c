@@ -1,10 +1,10 @@
 /* ftp_out.c - writes each document as a file on an FTP server.
  *
  * A file is sent under a temporary name in its folder (.DELIVERY.part), its size is compared, and
- * then it is renamed, so that nobody sees half of it.  A file that has the name already is never
- * replaced: if it has these bytes, an earlier attempt of the delivery gave it the name; else the
- * delivery is retried until the name is free.  FTP cannot rename only where nothing is, so somebody
- * else who takes the name between our look and our rename loses the file to us.
+ * then it is renamed, so that nobody sees half of it.  If a file that has the name already has
+ * these bytes, an earlier attempt of the delivery gave it the name; else it is replaced or waited
+ * for, as `exists` says.  FTP cannot rename only where nothing is, so somebody else who takes the
+ * name between our look and our rename loses the file to us.
  *
  * Until the rename was sent nothing can be seen of a document; without an answer to it, it is in
  * doubt.
@@ -17,18 +17,19 @@
 #include "base/fault.h"
 #include "base/safe_path.h"
 #include "core/connector.h"
+#include "core/ftp/ftp_place.h"
 #include "core/grammar.h"
+#include "core/probing_net.h"
 #include "core/template.h"
-#include "delivery/curl_line.h"
 
 #define PARCEL_PART ".part"
 
-enum { URL_MOST = 8192, ASKS_NAME = 350 };
+enum { ASKS_NAME = 350 };
 
 struct ftp_out {
-    struct curl_line_options options;
-    struct str folder; /* the url, with a slash at its end */
+    struct ftp_place place;
     const struct template *name;
+    bool replace; /* a file that has the name */
 };
 
 /* One document being delivered. */
@@ -45,6 +46,7 @@ struct parcel {
     struct digest theirs; /* of the file that has our name ... */
     bool comparing;       /* ... while it is read */
     bool asked;           /* the server asked for the new name: the rename may happen */
+    bool other;           /* another file has the name, and is to be replaced */
     struct verdict *verdict;
 };
 
@@ -62,10 +64,10 @@ static bool ftp_out_say(struct parcel *p, enum verdict_kind kind, const char *wh
 
     v->status = p->line.code >= 400 ? p->line.code : 0;
     if (v->status != 0)
-        (void)verdict_say(v, kind, "%s: %s; it said %lld %.*s", p->self->options.host.ptr, what,
-                          (long long)v->status, STR_ARG(buf_view(&p->line.answer)));
+        (void)verdict_say(v, kind, "%s: %s; it said %lld %.*s", p->self->place.options.host.ptr,
+                          what, (long long)v->status, STR_ARG(buf_view(&p->line.answer)));
     else
-        (void)verdict_say(v, kind, "%s: %s", p->self->options.host.ptr, what);
+        (void)verdict_say(v, kind, "%s: %s", p->self->place.options.host.ptr, what);
     return false;
 }
 
@@ -154,10 +156,10 @@ static size_t ftp_out_on_write(char *bytes, size_t size, size_t count, void *arg
 /* Sets the url of a file in the folder; an empty name is the folder itself. */
 static bool ftp_out_set_url(struct parcel *p, const char *name)
 {
-    AUTO(buf_done) struct buf url = BUF_INIT(URL_MOST);
+    AUTO(buf_done) struct buf url = BUF_INIT(FTP_PLACE_URL);
     char *escaped = curl_easy_escape(p->line.easy, name, (int)strlen(name));
     struct err err = { 0 };
-    bool ok = escaped != NULL && buf_append(&url, p->self->folder, &err) &&
+    bool ok = escaped != NULL && buf_append(&url, p->self->place.url, &err) &&
               buf_append(&url, name[0] != '\0' ? str_of(escaped) : STR(""), &err) &&
               curl_easy_setopt(p->line.easy, CURLOPT_URL, url.ptr) == CURLE_OK;
 
@@ -245,16 +247,15 @@ static bool ftp_out_meet(struct parcel *p, bool *ret_ours)
     bool there;
     int64_t size;
 
-    *ret_ours = false;
+    *ret_ours = p->other = false;
     if (!ftp_out_size(p, p->name, &there, &size))
         return false;
     if (!there)
         return true;
-    if (size != p->sending->size && size >= 0)
-        return say_name_taken(p);
-    if (!ftp_out_compare(p, ret_ours))
+    if ((size < 0 || size == p->sending->size) && !ftp_out_compare(p, ret_ours))
         return false;
-    return *ret_ours || say_name_taken(p);
+    p->other = !*ret_ours;
+    return *ret_ours || p->self->replace || say_name_taken(p);
 }
 
 static bool ftp_out_stage(struct parcel *p)
@@ -272,7 +273,7 @@ static bool ftp_out_stage(struct parcel *p)
     if (!there || (size >= 0 && size != p->sending->size)) {
         (void)verdict_say(p->verdict, VERDICT_RETRY,
                           "%s: of %lld bytes %lld arrived: check the space on the server",
-                          p->self->options.host.ptr, (long long)p->sending->size,
+                          p->self->place.options.host.ptr, (long long)p->sending->size,
                           there ? (long long)size : 0);
         return false;
     }
@@ -288,24 +289,38 @@ static void ftp_out_on_answer(void *arg, int64_t code)
 }
 
 /* Paths of these commands count from the folder into which libcurl has changed. */
-static bool ftp_out_rename(struct parcel *p)
+static CURLcode ftp_out_tell(struct parcel *p, struct curl_slist *commands)
 {
-    char from[SAFE_NAME_MOST + 8], to[SAFE_NAME_MOST + 8], why[CURL_LINE_WHY];
-    struct curl_slist second = { .data = to }, first = { .data = from, .next = &second };
     CURL *e = p->line.easy;
 
-    (void)snprintf(from, sizeof from, "RNFR %s", p->temp);
-    (void)snprintf(to, sizeof to, "RNTO %s", p->name);
-    if (!call_commit(p->call)) /* another attempt may be under way */
-        return ftp_out_say(p, VERDICT_RETRY, "it was given up, because it hung");
-    if (curl_easy_setopt(e, CURLOPT_POSTQUOTE, &first) != CURLE_OK)
-        return ftp_out_fail(p, CURLE_FAILED_INIT);
+    if (curl_easy_setopt(e, CURLOPT_POSTQUOTE, commands) != CURLE_OK)
+        return CURLE_FAILED_INIT;
     p->asked = false;
     p->line.answered = ftp_out_on_answer;
     CURLcode rc = ftp_out_perform(p, FTP_LOOK, "");
 
     p->line.answered = NULL;
     (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, NULL); /* the list is ours */
+    return rc;
+}
+
+static bool ftp_out_rename(struct parcel *p)
+{
+    char from[SAFE_NAME_MOST + 8], to[SAFE_NAME_MOST + 8], drop[SAFE_NAME_MOST + 8],
+        why[CURL_LINE_WHY];
+    struct curl_slist third = { .data = to }, second = { .data = from, .next = &third },
+                      first = { .data = drop, .next = &second };
+
+    (void)snprintf(from, sizeof from, "RNFR %s", p->temp);
+    (void)snprintf(to, sizeof to, "RNTO %s", p->name);
+    (void)snprintf(drop, sizeof drop, "DELE %s", p->name);
+    if (!call_commit(p->call)) /* another attempt may be under way */
+        return ftp_out_say(p, VERDICT_RETRY, "it was given up, because it hung");
+    CURLcode rc = ftp_out_tell(p, &second);
+
+    /* Some servers rename over nothing: there the old file goes first. */
+    if (rc == CURLE_QUOTE_ERROR && p->other && p->asked && p->line.code >= 500)
+        rc = ftp_out_tell(p, &first);
     if (rc == CURLE_OK) {
         fault_point(FTP_NAMED);
         return true;
@@ -336,21 +351,25 @@ static bool ftp_out_name(struct parcel *p, struct err *err)
     return safe_name(str_of(p->temp), err);
 }
 
+static bool ftp_out_set(struct parcel *p)
+{
+    CURL *e = p->line.easy;
+
+    return curl_easy_setopt(e, CURLOPT_READFUNCTION, ftp_out_on_read) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_READDATA, p) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, ftp_out_on_write) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_WRITEDATA, p) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_FTP_SKIP_PASV_IP, 1L) == CURLE_OK;
+}
+
 static bool ftp_out_open(struct parcel *p, struct err *err)
 {
-    CURL *e;
-
     p->line.arg = p;
-    if (!curl_line_open(&p->line, &p->self->options, p->call, p->sending->bytes.ptr == NULL, err))
+    if (!curl_line_open(&p->line, &p->self->place.options, p->call, p->sending->bytes.ptr == NULL,
+                        err))
         return false;
-    e = p->line.easy;
-    if (curl_easy_setopt(e, CURLOPT_READFUNCTION, ftp_out_on_read) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_READDATA, p) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, ftp_out_on_write) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_WRITEDATA, p) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_FTP_SKIP_PASV_IP, 1L) != CURLE_OK)
-        return err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a file");
-    return true;
+    return ftp_out_set(p) ||
+           err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a file");
 }
 
 static bool ftp_out_begin(struct parcel *p)
@@ -401,6 +420,10 @@ static void ftp_ask(void *self, const struct sending *s, struct call *c, struct 
         return;
     if (ours)
         (void)verdict_say(ret, VERDICT_DELIVERED, "asked: %s is there with these bytes", p.name);
+    else if (p.other)
+        (void)verdict_say(ret, VERDICT_DOUBT,
+                          "asked: %s is there with other bytes; they may have replaced ours",
+                          p.name);
     else
         (void)verdict_say(ret, VERDICT_RETRY, "asked: %s is not there; it is sent again", p.name);
 }
@@ -408,35 +431,27 @@ static void ftp_ask(void *self, const struct sending *s, struct call *c, struct 
 /* ---- options ---- */
 
 static const struct option options[] = {
-    OPTION("url", OPT_URL,
-           "the folder; ftp:// is not encrypted unless `tls` says so, ftps:// is from its start",
-           .flags = OPT_REQUIRED, .words = OPTION_WORDS("ftp", "ftps")),
+    OPTIONS(grammar_ftp),
     OPTIONS(grammar_login),
     OPTION("name", OPT_TEMPLATE,
            "the name it gets; a value of the document that has a `/` or begins with a dot is "
-           "refused; a file that has the name is not replaced",
+           "refused",
            .fallback = "${id}"),
-    OPTION("tls", OPT_MAP, "TLS, for the commands and for the files; `explicit`: as usual",
-           .keys = grammar_tls_keys, .words = OPTION_WORDS("explicit")),
+    OPTIONS(grammar_exists),
+    OPTION_CONNECTIONS("4"),
     { 0 },
 };
 
 static bool ftp_make(const struct settings *s, void **ret_self, struct err *err)
 {
     struct ftp_out *self = ARENA_NEW(s->arena, struct ftp_out);
-    struct curl_line_options *o = &self->options;
-    struct str name;
+    struct str name, exists;
 
-    if (!curl_line_read(s, "ftp,ftps", o, err) || !settings_text(s, "name", &name, err) ||
+    if (!ftp_place_read(s, &self->place, err) || !settings_text(s, "name", &name, err) ||
+        !settings_text(s, "exists", &exists, err) ||
         !template_compile(name, s->arena, &self->name, err))
         return false;
-    if (o->url.len > URL_MOST - 3 * SAFE_NAME_MOST - 2)
-        return err_set(err, ERR_CONFIG, 0, "`url` is too long");
-    if (str_find(o->url, '?') >= 0 || str_find(o->url, '#') >= 0 || str_find(o->url, ';') >= 0)
-        return err_set(err, ERR_CONFIG, 0, "`url` is a folder: write %%3F, %%23 and %%3B in it");
-    o->plain = o->anywhere = str_starts(o->url, STR("ftp://")) && !settings_has(s, "tls");
-    self->folder = str_of(arena_printf(s->arena, "%.*s%s", STR_ARG(o->url),
-                                       o->url.ptr[o->url.len - 1] == '/' ? "" : "/"));
+    self->replace = str_is(exists, "replace");
     *ret_self = self;
     return true;
 }
@@ -444,6 +459,91 @@ static bool ftp_make(const struct settings *s, void **ret_self, struct err *err)
 static void ftp_unmake(void *self)
 {
     (void)self; /* everything is on the arena */
+}
+
+/* ---- waybill probe ---- */
+
+static bool ftp_out_fail_step(struct parcel *p, const char *step, const char *remedy, CURLcode rc,
+                              struct probing *probing)
+{
+    char why[CURL_LINE_WHY];
+
+    (void)curl_line_why(&p->line, rc, why);
+    if (p->line.code < 400)
+        return probing_fail(probing, step, remedy, "%s", why);
+    return probing_fail(probing, step, remedy, "%s; it said: %lld %.*s", why,
+                        (long long)p->line.code, STR_ARG(buf_view(&p->line.answer)));
+}
+
+/* A file of our own is sent, renamed and removed. */
+static bool ftp_out_probe_rights(struct parcel *p, struct probing *probing)
+{
+    char name[PROBING_NAME], other[PROBING_NAME];
+    char from[PROBING_NAME + 8], to[PROBING_NAME + 8], drop[PROBING_NAME + 8];
+    struct curl_slist third = { .data = drop };
+    struct curl_slist second = { .data = to, .next = &third };
+    struct curl_slist first = { .data = from, .next = &second };
+    CURL *e = p->line.easy;
+
+    (void)probing_name(PARCEL_PART, name);
+    (void)snprintf(from, sizeof from, "RNFR %s", name);
+    (void)snprintf(to, sizeof to, "RNTO %s", probing_name(PARCEL_PART, other));
+    (void)snprintf(drop, sizeof drop, "DELE %s", other);
+    probing_begin(probing, "rights");
+    ftp_out_begin_reading(p);
+    CURLcode rc = ftp_out_perform(p, FTP_LOOK, name); /* as a delivery begins */
+
+    if (rc == CURLE_OK || rc == CURLE_REMOTE_FILE_NOT_FOUND) {
+        (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, &first);
+        rc = ftp_out_perform(p, FTP_PUT, name);
+    }
+    (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, NULL); /* the lists are ours */
+    if (rc == CURLE_OK)
+        return probing_pass(probing, "rights", "files can be sent, renamed and removed there");
+    bool refused = p->line.code >= 400;
+
+    (void)ftp_out_fail_step(p, "rights",
+                            refused ? "give the user the right on the server; check its space and "
+                                      "quota"
+                                    : "check the ports for data connections of the server, and the "
+                                      "firewalls between",
+                            rc, probing);
+    for (int i = 0; i < 2; i++) { /* whichever name it has by now */
+        (void)snprintf(drop, sizeof drop, "DELE %s", i == 0 ? name : other);
+        (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, &third);
+        (void)ftp_out_perform(p, FTP_LOOK, "");
+        (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, NULL);
+    }
+    return false;
+}
+
+static void ftp_probe(void *self, struct call *c, struct probing *probing)
+{
+    const struct sending nothing = { .bytes = STR("probe\n"), .size = strlen("probe\n") };
+    AUTO(parcel_done)
+    struct parcel p = { .self = self, .sending = &nothing, .call = c };
+    struct probing_net net;
+    CURLcode rc;
+
+    p.line.arg = &p;
+    if (!curl_line_probe_open(&p.line, &p.self->place.options, c, probing, &net))
+        return;
+    if (!ftp_out_set(&p) || !ftp_out_set_url(&p, "") ||
+        curl_easy_setopt(p.line.easy, CURLOPT_NOBODY, 1L) != CURLE_OK) {
+        (void)probing_fail(probing, "connect", "correct `url`",
+                           "libcurl does not take the settings");
+        return;
+    }
+    if (!curl_line_probe(&p.line, probing, &net, &rc))
+        return;
+    if (rc != CURLE_OK) {
+        (void)ftp_out_fail_step(&p, "folder",
+                                "create the folder on the server, or correct the path of `url`", rc,
+                                probing);
+        return;
+    }
+    (void)probing_pass(probing, "folder", "it is there");
+    (void)ftp_out_probe_rights(&p, probing);
 }
 
 const struct endpoint_type endpoint_ftp = {
@@ -457,5 +557,6 @@ const struct endpoint_type endpoint_ftp = {
     .unmake = ftp_unmake,
     .send = ftp_send,
     .ask = ftp_ask,
+    .probe = ftp_probe,
     .keeps_time = true,
 };

@@ -12,11 +12,13 @@
 #include "core/grammar.h"
 #include "core/http_client.h"
 #include "core/oauth2.h"
+#include "core/probing_net.h"
+#include "core/s3/s3_line.h"
 #include "core/signature.h"
 #include "core/template.h"
 #include "delivery/http_soap.h"
 
-enum { ASK_URL_MOST = 8192 };
+enum { ASK_URL_MOST = 8192, TOKEN_HEAD = 64 << 10, TOKEN_ARENA = 1 << 20 };
 
 struct http_out {
     struct http_client client;
@@ -209,7 +211,7 @@ static bool http_reads(void *self)
     return h->sign != NULL || h->soap != NULL;
 }
 
-/* ---- the probe ---- */
+/* ---- whether it arrived ---- */
 
 /* The probe sends the same headers as a delivery, and so the same credentials. */
 static bool http_ask(void *self, const struct sending *s, struct arena *a,
@@ -325,6 +327,70 @@ static void http_check(const struct yaml_node *map, struct problem_list *problem
     check_twice(map, "timestamp", problems);
 }
 
+/* ---- waybill probe ---- */
+
+static struct probing_place http_place(const struct http_out *h, struct str url)
+{
+    const struct http_out_options *o = &h->client.options;
+
+    return (struct probing_place){ .url = url.ptr,
+                                   .no_tls = "not used: the address is http",
+                                   .ca = o->ca,
+                                   .cert = o->cert,
+                                   .key = o->key,
+                                   .verify = o->verify,
+                                   .connect_us = o->connect_timeout_us,
+                                   .http = true };
+}
+
+/* A token is fetched as for a delivery, and forgotten. */
+static void http_probe_token(const struct http_out *h, struct call *c, struct probing *p)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(TOKEN_ARENA);
+    struct http_out_options times = h->client.options;
+    struct http_out_request request = { 0 };
+    AUTO(s3_exchange_done)
+    struct s3_exchange x = { .head = BUF_INIT(TOKEN_HEAD), .body = BUF_INIT(VERDICT_ANSWER_MOST) };
+    struct oauth2_token token;
+    struct s3_lines lines;
+    struct verdict failed;
+
+    probing_begin(p, "token");
+    oauth2_request(h->oauth2, &a, &request, &x.bytes);
+    x.size = (int64_t)x.bytes.len;
+    times.timeout_us = probing_time(p, times.timeout_us);
+    s3_lines_init(&lines, &times);
+    struct s3_talk talk = {
+        .lines = &lines, .call = c, .whole = true, .began_us = clock_mono_us()
+    };
+
+    s3_talk_run(&talk, &request, &x);
+    s3_lines_done(&lines);
+    if (oauth2_judge(h->oauth2, &x.answer, &a, &token, &failed))
+        (void)probing_pass(p, "token", "the token server gives one, for %lld s",
+                           (long long)(token.life_us / CLOCK_S));
+    else
+        (void)probing_fail(p, "token",
+                           failed.kind == VERDICT_CREDENTIAL
+                               ? "correct `client_id`, `client_secret` or `scope` of `oauth2`"
+                               : "look after the token server, and check `token_url` of `oauth2`",
+                           "%s", failed.message);
+}
+
+/* A request could be taken for a document, so none is made. */
+static void http_probe(void *self, struct call *c, struct probing *p)
+{
+    const struct http_out *h = self;
+    struct probing_place place = http_place(h, h->client.url);
+
+    if (!probing_connect(&place, c, p))
+        return;
+    if (h->oauth2 != NULL)
+        http_probe_token(h, c, p);
+    probing_leave(p, "request",
+                  "not tried: a request would be a document; login and path show with the first");
+}
+
 static const struct endpoint_http calls = {
     .prepare = http_prepare,
     .judge = http_judge,
@@ -343,4 +409,5 @@ const struct endpoint_type endpoint_http = {
     .make = http_make,
     .unmake = http_unmake,
     .http = &calls,
+    .probe = http_probe,
 };

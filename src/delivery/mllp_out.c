@@ -2,9 +2,14 @@
  *
  *     lab: { kind: mllp, system: lab, address: 127.0.0.1:2575 }
  *
- * One connection for one message.  An acknowledgement counts only if MSA-2 is MSH-10 of the
- * message: one of another message says nothing about this one, and the outcome is unknown.  MSH-10
- * stays the same in every attempt, for the bytes do.
+ * One message at a time on a connection, which is kept for the next one (core/line.h) if its
+ * acknowledgement came, and nothing behind it.  An acknowledgement counts only if MSA-2 is MSH-10
+ * of the message: one of another message says nothing about this one, the outcome is unknown, and
+ * the connection is closed, so that no late one is credited to the next message.  MSH-10 stays the
+ * same in every attempt, for the bytes do.
+ *
+ * Some receivers close after each acknowledgement.  A message that meets this would be in doubt, so
+ * a new connection is watched for a moment after its first acknowledgement before it is kept.
  *
  *     before the first byte      not sent: tried again
  *     AA CA                      delivered            or what `outcome` says
@@ -22,17 +27,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/egress.h"
 #include "base/fault.h"
 #include "core/config.h"
 #include "core/connector.h"
 #include "core/grammar.h"
+#include "core/line.h"
 #include "core/mllp/hl7_ack.h"
 #include "core/mllp/hl7_head.h"
 #include "core/mllp/hl7_reply.h"
 #include "core/mllp/mllp.h"
+#include "core/probing_net.h"
 #include "core/problem.h"
 
 enum {
@@ -40,7 +49,9 @@ enum {
     LARGE_BYTES = 1 << 20, /* above it `timeout` counts silence */
     READ_BYTES = 16 << 10,
     URL_MOST = 300,
-    CONTROL = 10, /* of MSH */
+    CONTROL = 10, /* fields of MSH */
+    APPLICATION_ACK = 16,
+    WATCH_MS = 50, /* how long a new connection must outlive its first acknowledgement */
 };
 
 static const char *const codes[] = { "AA", "CA", "AE", "CE", "AR", "CR" };
@@ -53,17 +64,26 @@ struct mllp_out {
     int64_t timeout_us, connect_us;
     enum verdict_kind means[CODES];
     struct egress egress;
+    struct sha256 line_key;
+};
+
+/* One connection. */
+struct mllp_line {
+    CURL *curl;
+    const struct egress *egress; /* while it is opened */
+    const char *barred;          /* why no connection is made to the address */
+    char failure[CURL_ERROR_SIZE];
 };
 
 /* One message on its way. */
 struct mllp_send {
-    const struct mllp_out *self;
+    struct mllp_out *self;
     const struct sending *sending;
     struct call *call;
     struct verdict *verdict;
-    CURL *curl;
-    const char *barred; /* why no connection is made to the address */
-    char failure[CURL_ERROR_SIZE];
+    struct mllp_line *line;
+    bool kept;   /* the line had messages before ... */
+    bool usable; /* ... and may have more: its acknowledgement came, and nothing else */
     int64_t deadline_us;
     struct hl7_head head;
     bool committed;
@@ -77,6 +97,7 @@ static const struct option options[] = {
     OPTION("tls", OPT_MAP, "use TLS", .keys = grammar_tls_keys),
     OPTION("plaintext", OPT_BOOL, "send without TLS to other addresses than loopback",
            .fallback = "false"),
+    OPTION_CONNECTIONS("1"),
     { 0 },
 };
 
@@ -164,6 +185,27 @@ static bool read_way(const struct settings *s, struct mllp_out *m, struct err *e
                    m->address.host);
 }
 
+static void mllp_key_add(struct digest *d, struct str part)
+{
+    uint64_t len = part.len;
+
+    digest_add(d, str_mem(&len, sizeof len));
+    digest_add(d, part);
+}
+
+/* Of what a connection is made with. */
+static struct sha256 mllp_line_key_of(const struct mllp_out *m)
+{
+    struct str parts[] = { STR("mllp"), str_of(m->address.host), m->ca, m->cert, m->key };
+    uint16_t numbers[] = { m->address.port, m->tls, m->verify };
+    struct digest d = digest_start();
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        mllp_key_add(&d, parts[i]);
+    mllp_key_add(&d, str_mem(numbers, sizeof numbers));
+    return digest_end(&d);
+}
+
 static bool mllp_out_make(const struct settings *s, void **ret_self, struct err *err)
 {
     struct mllp_out *m = ARENA_NEW(s->arena, struct mllp_out);
@@ -183,6 +225,7 @@ static bool mllp_out_make(const struct settings *s, void **ret_self, struct err 
         m->egress.allowed_count = s->reach->egress.count;
         atomic_init(&m->egress.own_port, s->reach->listen.port);
     }
+    m->line_key = mllp_line_key_of(m);
     *ret_self = m;
     return true;
 }
@@ -196,19 +239,20 @@ static void mllp_out_unmake(void *self)
 
 static curl_socket_t mllp_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *addr)
 {
-    struct mllp_send *t = arg;
+    struct mllp_line *l = arg;
 
     (void)purpose;
-    t->barred = egress_bars(&t->self->egress, &addr->addr);
-    return t->barred != NULL ? CURL_SOCKET_BAD
+    l->barred = egress_bars(l->egress, &addr->addr);
+    return l->barred != NULL ? CURL_SOCKET_BAD
                              : socket(addr->family, addr->socktype | SOCK_CLOEXEC, addr->protocol);
 }
 
+/* Copied: the connection outlives the endpoint that has opened it. */
 static bool put_pem(CURL *e, CURLoption as_path, CURLoption as_blob, struct str value)
 {
     struct curl_blob blob = { .data = (void *)(uintptr_t)value.ptr,
                               .len = value.len,
-                              .flags = CURL_BLOB_NOCOPY };
+                              .flags = CURL_BLOB_COPY };
 
     if (value.len == 0)
         return true;
@@ -216,10 +260,9 @@ static bool put_pem(CURL *e, CURLoption as_path, CURLoption as_blob, struct str 
                                      : curl_easy_setopt(e, as_path, value.ptr)) == CURLE_OK;
 }
 
-static bool set_connection(struct mllp_send *t, const char *url)
+static bool set_connection(const struct mllp_out *m, struct mllp_line *l, const char *url)
 {
-    const struct mllp_out *m = t->self;
-    CURL *e = t->curl;
+    CURL *e = l->curl;
 
     return curl_easy_setopt(e, CURLOPT_URL, url) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_CONNECT_ONLY, 1L) == CURLE_OK &&
@@ -232,38 +275,120 @@ static bool set_connection(struct mllp_send *t, const char *url)
            curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, m->verify ? 2L : 0L) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
                             (long)((m->connect_us + CLOCK_MS - 1) / CLOCK_MS)) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->failure) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_ERRORBUFFER, l->failure) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, mllp_open_socket) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, t) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, l) == CURLE_OK &&
            put_pem(e, CURLOPT_CAINFO, CURLOPT_CAINFO_BLOB, m->ca) &&
            put_pem(e, CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB, m->cert) &&
            put_pem(e, CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, m->key);
 }
 
+static void put_url(const struct mllp_out *m, char url[static URL_MOST])
+{
+    bool six = strchr(m->address.host, ':') != NULL;
+
+    (void)snprintf(url, URL_MOST, "%s://%s%s%s:%u/", m->tls ? "https" : "http", six ? "[" : "",
+                   m->address.host, six ? "]" : "", m->address.port);
+}
+
+static const struct sha256 *mllp_line_key(const void *self)
+{
+    return &((const struct mllp_out *)self)->line_key;
+}
+
+static void mllp_line_close(void *line)
+{
+    struct mllp_line *l = line;
+
+    curl_easy_cleanup(l->curl);
+    free(l);
+}
+
+/* ERR_PERMANENT: it never works. */
+static bool mllp_line_open(void *self, struct call *c, void **ret_line, struct err *err)
+{
+    struct mllp_line *l = NEW(struct mllp_line);
+    const struct mllp_out *m = self;
+    char url[URL_MOST];
+
+    put_url(m, url);
+    l->egress = &m->egress;
+    l->curl = curl_easy_init();
+    if (l->curl == NULL || !set_connection(m, l, url)) {
+        mllp_line_close(l);
+        return err_set(err, ERR_PERMANENT, 0, "the connection cannot be set up");
+    }
+    CURLcode rc = curl_easy_perform(l->curl);
+
+    call_alive(c);
+    l->egress = NULL;
+    if (rc == CURLE_OK) {
+        *ret_line = l;
+        return true;
+    }
+    (void)err_set(err, ERR_TRANSIENT, 0, "the receiver was not reached: %.160s",
+                  l->barred != NULL       ? l->barred
+                  : l->failure[0] != '\0' ? l->failure
+                                          : curl_easy_strerror(rc));
+    mllp_line_close(l);
+    return false;
+}
+
+/* A byte that came by itself would be taken for the acknowledgement of the next message. */
+static bool mllp_line_is_open(void *line)
+{
+    char byte;
+    size_t n = 0;
+
+    return curl_easy_recv(((struct mllp_line *)line)->curl, &byte, 1, &n) == CURLE_AGAIN;
+}
+
+static const struct line_type mllp_lines = { .key = mllp_line_key,
+                                             .open = mllp_line_open,
+                                             .is_open = mllp_line_is_open,
+                                             .close = mllp_line_close };
+
 /* False: the verdict says why; nothing was sent. */
 static bool mllp_connect(struct mllp_send *t)
 {
-    const struct mllp_out *m = t->self;
-    bool six = strchr(m->address.host, ':') != NULL;
-    char url[URL_MOST];
+    struct err err = { 0 };
+    void *line;
 
-    (void)snprintf(url, sizeof url, "%s://%s%s%s:%u/", m->tls ? "https" : "http", six ? "[" : "",
-                   m->address.host, six ? "]" : "", m->address.port);
-    t->curl = curl_easy_init();
-    if (t->curl == NULL || !set_connection(t, url)) {
-        (void)verdict_say(t->verdict, VERDICT_FAILED, "the connection cannot be set up");
-        return false;
-    }
-    CURLcode rc = curl_easy_perform(t->curl);
-
-    call_alive(t->call);
-    if (rc == CURLE_OK)
+    if (line_take(t->call, &mllp_lines, t->self, &line, &t->kept, &err)) {
+        t->line = line;
         return true;
-    (void)verdict_say(t->verdict, VERDICT_UNREACHED, "the receiver was not reached: %s",
-                      t->barred != NULL       ? t->barred
-                      : t->failure[0] != '\0' ? t->failure
-                                              : curl_easy_strerror(rc));
+    }
+    (void)verdict_say(t->verdict, err.kind == ERR_PERMANENT ? VERDICT_FAILED : VERDICT_UNREACHED,
+                      "%s", err.text);
     return false;
+}
+
+/* Whether the receiver leaves the connection open after an acknowledgement: one that does not
+ * closes at once. */
+static bool mllp_outlives(struct mllp_send *t)
+{
+    int64_t until_us = clock_mono_us() + WATCH_MS * CLOCK_MS, left_us;
+    curl_socket_t fd = -1;
+
+    if (curl_easy_getinfo(t->line->curl, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK)
+        return false;
+    while (mllp_line_is_open(t->line)) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+
+        left_us = until_us - clock_mono_us();
+        if (left_us <= 0)
+            return true;
+        (void)poll(&p, 1, (int)(left_us / CLOCK_MS) + 1);
+    }
+    return false;
+}
+
+static void mllp_hang_up(struct mllp_send *t)
+{
+    if (t->line != NULL)
+        line_give(t->call, &mllp_lines, t->self, t->line,
+                  t->usable && (t->kept || mllp_outlives(t)));
+    t->line = NULL;
 }
 
 /* Waits until the socket can be read from or written to; false: the time is over. */
@@ -273,7 +398,7 @@ static bool mllp_wait(struct mllp_send *t, short events)
     int64_t left_us = t->deadline_us - clock_mono_us();
 
     if (left_us <= 0 || call_is_given_up(t->call) ||
-        curl_easy_getinfo(t->curl, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK)
+        curl_easy_getinfo(t->line->curl, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK)
         return false;
     struct pollfd p = { .fd = fd, .events = events };
     int64_t ms = left_us / CLOCK_MS + 1;
@@ -301,7 +426,7 @@ static bool mllp_put_bytes(struct mllp_send *t, struct str bytes)
 {
     while (bytes.len > 0) {
         size_t n = 0;
-        CURLcode rc = curl_easy_send(t->curl, bytes.ptr, bytes.len, &n);
+        CURLcode rc = curl_easy_send(t->line->curl, bytes.ptr, bytes.len, &n);
 
         if (rc == CURLE_AGAIN) {
             if (!mllp_wait(t, POLLOUT))
@@ -357,13 +482,14 @@ static bool check_message(struct mllp_send *t, struct str first, struct edi_segm
     return false;
 }
 
-/* Nothing may come before we have said something: it would be taken for the acknowledgement. */
+/* Nothing may come before we have said something: it would be taken for the acknowledgement.  A
+ * connection that was kept has been looked at. */
 static bool is_still_open(struct mllp_send *t)
 {
     char byte;
     size_t n = 0;
 
-    if (curl_easy_recv(t->curl, &byte, 1, &n) == CURLE_AGAIN)
+    if (t->kept || curl_easy_recv(t->line->curl, &byte, 1, &n) == CURLE_AGAIN)
         return true;
     (void)verdict_say(t->verdict, VERDICT_UNREACHED,
                       n > 0 ? "the receiver spoke before it was spoken to"
@@ -393,13 +519,25 @@ static void hand_on_reply(const struct sending *s, struct str reply)
 {
     struct err err;
 
-    if (s->answer == NULL || !buf_append(&s->answer->bytes, reply, &err))
-        return; /* nobody wants it, or so much of it */
-    s->answer->ctype = "application/hl7-v2";
+    if (s->answer == NULL)
+        return; /* nobody wants it */
+    buf_clear(&s->answer->bytes);
+    if (buf_append(&s->answer->bytes, reply, &err))
+        s->answer->ctype = "application/hl7-v2";
 }
 
-static void judge_reply(struct mllp_send *t, struct str reply, struct str control)
+/* After CA the receiver may send the acknowledgement of its application as a message of its own,
+ * over this connection too. */
+static bool is_last_word(const struct hl7_reply *r, const struct edi_segment *msh)
 {
+    struct str wanted = hl7_field(msh, APPLICATION_ACK);
+
+    return r->code.ptr[0] != 'C' || wanted.len == 0 || str_is(wanted, "NE");
+}
+
+static void judge_reply(struct mllp_send *t, struct str reply, const struct edi_segment *msh)
+{
+    struct str control = hl7_field(msh, CONTROL);
     struct verdict *v = t->verdict;
     struct hl7_reply r;
 
@@ -416,9 +554,12 @@ static void judge_reply(struct mllp_send *t, struct str reply, struct str contro
         (void)verdict_say(v, t->self->means[code_at(r.code)], "the receiver answered %.*s%s%.*s",
                           STR_ARG(r.code), r.text.len > 0 ? ": " : "",
                           STR_ARG(str_first(r.text, 300)));
+    t->usable = t->usable && r.kind != HL7_REPLY_UNREADABLE && r.kind != HL7_REPLY_OTHER &&
+                is_last_word(&r, msh);
 }
 
-/* Takes the bytes of one read; true: the frame is whole, or cannot become so. */
+/* Takes the bytes of one read; true: the frame is whole, or cannot become so.  What follows a whole
+ * one is not read: the connection has no more messages then. */
 static bool take_reply(struct mllp_send *t, struct mllp_reader *r, struct str bytes,
                        struct buf *reply, bool *ret_whole)
 {
@@ -428,7 +569,7 @@ static bool take_reply(struct mllp_send *t, struct mllp_reader *r, struct str by
     for (;;)
         switch (mllp_next(r, &bytes, &piece)) {
         case MLLP_MORE:
-            *ret_whole = mllp_is_closing(r); /* the last CR is not waited for */
+            *ret_whole = t->usable = mllp_is_closing(r); /* the last CR is not waited for */
             return *ret_whole;
         case MLLP_BEGIN:
             break;
@@ -440,6 +581,7 @@ static bool take_reply(struct mllp_send *t, struct mllp_reader *r, struct str by
             break;
         case MLLP_END:
             *ret_whole = true;
+            t->usable = bytes.len == 0;
             return true;
         case MLLP_STRAY:
             (void)in_doubt(t, "the receiver answered something that is not MLLP");
@@ -447,7 +589,7 @@ static bool take_reply(struct mllp_send *t, struct mllp_reader *r, struct str by
         }
 }
 
-static void await_reply(struct mllp_send *t, struct str control)
+static void await_reply(struct mllp_send *t, const struct edi_segment *msh)
 {
     AUTO(buf_done) struct buf reply = BUF_INIT(REPLY_MOST);
     struct mllp_reader r = { 0 };
@@ -456,7 +598,7 @@ static void await_reply(struct mllp_send *t, struct str control)
 
     for (;;) {
         size_t n = 0;
-        CURLcode rc = curl_easy_recv(t->curl, bytes, sizeof bytes, &n);
+        CURLcode rc = curl_easy_recv(t->line->curl, bytes, sizeof bytes, &n);
 
         if (rc == CURLE_AGAIN) {
             if (mllp_wait(t, POLLIN))
@@ -472,7 +614,7 @@ static void await_reply(struct mllp_send *t, struct str control)
         if (!take_reply(t, &r, str_mem(bytes, n), &reply, &whole))
             continue;
         if (whole)
-            judge_reply(t, buf_view(&reply), control);
+            judge_reply(t, buf_view(&reply), msh);
         return;
     }
 }
@@ -486,12 +628,12 @@ static void send_once(struct mllp_send *t)
         !is_still_open(t) || !send_message(t, piece))
         return;
     fault_point(MLLP_SENT);
-    await_reply(t, hl7_field(&msh, CONTROL));
+    await_reply(t, &msh);
 }
 
 static void mllp_out_send(void *self, const struct sending *s, struct call *c, struct verdict *ret)
 {
-    const struct mllp_out *m = self;
+    struct mllp_out *m = self;
     struct mllp_send t = { .self = m,
                            .sending = s,
                            .call = c,
@@ -501,8 +643,26 @@ static void mllp_out_send(void *self, const struct sending *s, struct call *c, s
 
     *ret = (struct verdict){ .kind = VERDICT_DOUBT };
     send_once(&t);
-    curl_easy_cleanup(t.curl);
+    mllp_hang_up(&t);
     hl7_head_done(&t.head);
+}
+
+/* A message would be taken for one: whether it answers is not tried. */
+static void mllp_out_probe(void *self, struct call *c, struct probing *p)
+{
+    const struct mllp_out *m = self;
+    char url[URL_MOST];
+
+    put_url(m, url);
+    (void)probing_connect(&(struct probing_place){ .url = url,
+                                                   .no_tls = "not used: `tls` is not configured",
+                                                   .ca = m->ca,
+                                                   .cert = m->cert,
+                                                   .key = m->key,
+                                                   .verify = m->verify,
+                                                   .connect_us = m->connect_us,
+                                                   .lingers = true },
+                          c, p);
 }
 
 const struct endpoint_type endpoint_mllp = {
@@ -513,4 +673,6 @@ const struct endpoint_type endpoint_mllp = {
     .make = mllp_out_make,
     .unmake = mllp_out_unmake,
     .send = mllp_out_send,
+    .line = &mllp_lines,
+    .probe = mllp_out_probe,
 };

@@ -138,18 +138,12 @@ static bool s3_read_bytes(void *arg, char *to, size_t room, size_t *ret_read, st
 void s3_object_ask(struct s3_object *o, const struct s3_order *order, struct str bytes,
                    int64_t size, bool is_final)
 {
-    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
-    struct http_out_request request;
-
-    s3_request_make(o->service, order, clock_wall_us(), &a, &request);
-    o->exchange.request = &request;
     o->exchange.size = size;
     o->exchange.bytes = bytes;
     o->exchange.read = s3_read_bytes;
     o->exchange.read_arg = o;
     o->exchange.is_final = is_final;
-    s3_exchange_run(&o->talk, &o->exchange);
-    o->exchange.request = NULL;
+    s3_talk_ask(&o->talk, o->service, order, &o->exchange);
     o->code = STR("");
 }
 

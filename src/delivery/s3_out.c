@@ -18,6 +18,7 @@
 #include "core/grammar.h"
 #include "core/problem.h"
 #include "core/s3/s3_line.h"
+#include "core/s3/s3_probe.h"
 #include "core/s3/s3_request.h"
 #include "core/template.h"
 #include "core/yaml.h"
@@ -32,7 +33,8 @@ struct s3_out {
     struct s3_lines lines;
     struct s3_uploads uploads;
     const struct template *bucket, *name;
-    bool bucket_is_chosen; /* it depends on the document */
+    bool bucket_is_chosen; /* it depends on the document ... */
+    struct str fixed;      /* ... else this is its name */
     bool replaces;
     _Atomic int condition;
 };
@@ -251,6 +253,7 @@ static bool s3_make(const struct settings *s, void **ret_self, struct err *err)
         err->kind = ERR_CONFIG;
         return err_context(err, "`bucket`");
     }
+    self->fixed = self->bucket_is_chosen ? STR("") : bucket;
     self->replaces = str_is(exists, "replace");
     s3_lines_init(&self->lines, &self->service.http);
     s3_uploads_init(&self->uploads);
@@ -266,10 +269,18 @@ static void s3_unmake(void *arg)
     s3_uploads_done(&self->uploads);
 }
 
+static void s3_out_probe(void *arg, struct call *c, struct probing *p)
+{
+    const struct s3_out *self = arg;
+
+    (void)s3_probe(&self->service, self->fixed, c, p);
+}
+
 const struct endpoint_type endpoint_s3 = {
     .kind = { .name = "s3", .help = "each document as an object in a bucket", .keys = options },
     .make = s3_make,
     .unmake = s3_unmake,
     .send = s3_send,
     .ask = s3_ask,
+    .probe = s3_out_probe,
 };

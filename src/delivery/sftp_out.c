@@ -13,20 +13,30 @@
  * the size of the document: it was renamed.  The temporary one is there: it was not, and is renamed
  * now.  Otherwise it is in doubt.
  *
+ * A delivery that ends without one more attempt, because it was cancelled or tried for too long,
+ * may leave its temporary file.  Now and then a delivery removes those of its folder that nobody
+ * has written to for an hour.
+ *
  * With `exists: wait` a file that has the name is not replaced: if it has the bytes of the
  * document, the delivery is done; else it is retried until the name is free.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/id.h"
 #include "base/safe_path.h"
 #include "base/sftp_client.h"
+#include "base/sftp_fetch.h"
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "core/line.h"
+#include "core/probing_sftp.h"
+#include "core/sftp_line.h"
 #include "core/sftp_place.h"
 #include "core/template.h"
 
@@ -34,14 +44,17 @@
 
 enum {
     REMOTE_MOST = 2 * SAFE_PATH_MOST + SAFE_NAME_MOST + 8,
-    MARGIN_US = 500 * CLOCK_MS, /* before the call is given up */
+    SWEEP_ENTRIES = 5000, /* of a folder that are looked at */
+    STALE_S = 3600
 };
 
+#define SWEEP_EVERY_US (INT64_C(3600) * CLOCK_S)
+
 struct sftp_out {
-    struct sftp_place place;
+    struct sftp_place place; /* first: what its lines are opened with */
     const struct template *name;
     bool replace;
-    int64_t timeout_us;
+    _Atomic int64_t swept_us; /* monotonic; 0: not yet */
 };
 
 /* One document being delivered. */
@@ -60,68 +73,10 @@ struct job {
 
 /* ---- connections ---- */
 
-static const struct sha256 *line_key(const void *self)
-{
-    return &((const struct sftp_out *)self)->place.key;
-}
-
-/* A node that stops does not make an answer unknown: only a call that was given up waits no more.
- */
-static bool sftp_out_is_given_up(const void *call)
-{
-    return call_is_given_up(call);
-}
-
-static void sftp_out_show_life(void *call)
-{
-    call_alive(call);
-}
-
-/* Ends a little before the call would be given up, so that its thread is not lost.  As the engine
- * counts: over all for a document that is in memory, silence above that. */
-static struct sftp_client_pace sftp_out_pace_of(const struct sftp_out *self, struct call *c)
-{
-    int64_t margin = self->timeout_us / 8;
-
-    margin = margin < MARGIN_US ? margin : MARGIN_US;
-    return (struct sftp_client_pace){ .until_us =
-                                          c != NULL && c->until_us != 0 ? c->until_us - margin : 0,
-                                      .silence_us = self->timeout_us - margin,
-                                      .is_over = sftp_out_is_given_up,
-                                      .alive = sftp_out_show_life,
-                                      .of = c };
-}
-
-static bool line_open(void *arg, struct call *c, void **ret_line, struct err *err)
-{
-    struct sftp_out *self = arg;
-    struct sftp_client_pace pace = sftp_out_pace_of(self, c);
-    struct sftp_client *s = NULL;
-
-    if (!sftp_client_open(&self->place.login, c != NULL ? c->egress : NULL, &pace, &s, err))
-        return false;
-    *ret_line = s;
-    return true;
-}
-
-static bool line_is_open(void *line)
-{
-    return sftp_client_is_open(line);
-}
-
-static void line_close(void *line)
-{
-    sftp_client_close(line);
-}
-
-static const struct line_type line_type = {
-    .key = line_key, .open = line_open, .is_open = line_is_open, .close = line_close
-};
-
 static void drop_line(struct job *j)
 {
     if (j->sftp != NULL)
-        line_give(j->call, &line_type, j->self, j->sftp, !sftp_client_is_lost(j->sftp));
+        line_give(j->call, &sftp_line, j->self, j->sftp, !sftp_client_is_lost(j->sftp));
     j->sftp = NULL;
 }
 
@@ -134,7 +89,7 @@ static bool sftp_out_reach(struct job *j, struct err *err)
         void *line;
         uint64_t size;
 
-        if (!line_take(j->call, &line_type, j->self, &line, &kept, err))
+        if (!line_take(j->call, &sftp_line, j->self, &line, &kept, err))
             return false;
         j->sftp = line;
         sftp_client_set_pace(j->sftp, &j->pace);
@@ -146,6 +101,64 @@ static bool sftp_out_reach(struct job *j, struct err *err)
         *err = (struct err){ 0 };
         drop_line(j);
     }
+}
+
+/* ---- what other deliveries left ---- */
+
+/* A temporary file of this endpoint: .ID.ENDPOINT.part, and not that of this delivery. */
+static bool sftp_out_is_left(const struct job *j, struct str name, const struct sftp_attrs *a)
+{
+    struct str end = STR(PART), own = j->sending->delivery, endpoint = j->sending->endpoint;
+    struct id id;
+
+    if (name.len != 1 + (ID_TEXT - 1) + 1 + endpoint.len + end.len || name.ptr[0] != '.' ||
+        name.ptr[ID_TEXT] != '.' || !id_parse(str_mem(name.ptr + 1, ID_TEXT - 1), &id) ||
+        str_starts(str_from(name, 1), own))
+        return false;
+    name = str_from(name, ID_TEXT + 1);
+    return str_starts(name, endpoint) && str_eq(str_from(name, endpoint.len), end) &&
+           a->has_times && a->has_mode && S_ISREG(a->mode) &&
+           a->mtime + INT64_C(1) * STALE_S < clock_wall_us() / CLOCK_S;
+}
+
+/* In the folder of this delivery's file, as far as a part of its time allows.  What the server
+ * refuses is no failure of this delivery; the next sweep tries again. */
+static void sftp_out_sweep_folder(struct job *j)
+{
+    const char *slash = strrchr(j->temp, '/');
+    size_t base = slash != NULL ? (size_t)(slash - j->temp) + 1 : 0;
+    struct str folder = base > 1 ? str_mem(j->temp, base - 1) : base == 1 ? STR("/") : STR(".");
+    int64_t until_us = clock_mono_us() + j->self->place.timeout_us / 4;
+    struct sftp_folder f;
+    struct err err = { 0 };
+    bool ok = sftp_folder_open(j->sftp, folder, &f, &err), end = false;
+
+    for (int i = 0; ok && !end && i < SWEEP_ENTRIES && clock_mono_us() < until_us; i++) {
+        struct sftp_attrs a;
+        struct str name;
+        char path[REMOTE_MOST];
+
+        ok = sftp_folder_next(j->sftp, &f, &name, &a, &end, &err);
+        if (ok && !end && sftp_out_is_left(j, name, &a)) {
+            (void)snprintf(path, sizeof path, "%.*s%.*s", (int)base, j->temp, STR_ARG(name));
+            (void)sftp_client_remove(j->sftp, str_of(path), &err);
+            err = (struct err){ 0 };
+        }
+    }
+    sftp_folder_close(j->sftp, &f);
+}
+
+/* By one delivery at a time, before anything of it is sent. */
+static bool sftp_out_sweep(struct job *j, struct err *err)
+{
+    int64_t now_us = clock_mono_us(), last_us = atomic_load(&j->self->swept_us);
+
+    if ((last_us != 0 && now_us - last_us < SWEEP_EVERY_US) ||
+        !atomic_compare_exchange_strong(&j->self->swept_us, &last_us, now_us))
+        return true;
+    sftp_out_sweep_folder(j);
+    return !sftp_client_is_lost(j->sftp) ||
+           err_set(err, ERR_TRANSIENT, ECONNRESET, "the connection was lost, nothing was sent");
 }
 
 /* ---- names ---- */
@@ -436,7 +449,7 @@ static bool sftp_out_publish(struct job *j, struct err *err)
 static bool sftp_out_deliver(struct job *j, bool *ret_met, struct err *err)
 {
     *ret_met = false;
-    if (!sftp_out_reach(j, err) ||
+    if (!sftp_out_reach(j, err) || !sftp_out_sweep(j, err) ||
         !(j->self->replace ? sftp_out_may_replace : sftp_out_meet)(j, ret_met, err))
         return false;
     if (!*ret_met)
@@ -466,9 +479,13 @@ static void sftp_out_judge(struct verdict *v, const struct err *err, const char 
     (void)verdict_say(v, kind, "%s%s", before, err->text);
 }
 
-static struct job sftp_out_job_of(void *self, const struct sending *s, struct call *c)
+static struct job sftp_out_job_of(void *arg, const struct sending *s, struct call *c)
 {
-    return (struct job){ .self = self, .sending = s, .call = c, .pace = sftp_out_pace_of(self, c) };
+    struct sftp_out *self = arg;
+
+    return (struct job){
+        .self = self, .sending = s, .call = c, .pace = sftp_line_pace(&self->place, c)
+    };
 }
 
 static void sftp_out_send(void *self, const struct sending *s, struct call *c, struct verdict *ret)
@@ -534,7 +551,6 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
 
     if (!sftp_place_read(s, &self->place, err) || !settings_text(s, "name", &name, err) ||
         !settings_text(s, "exists", &exists, err) ||
-        !settings_duration(s, "timeout", &self->timeout_us, err) ||
         !template_compile(name, s->arena, &self->name, err))
         return false;
     self->replace = str_is(exists, "replace");
@@ -547,6 +563,13 @@ static void unmake(void *self)
     (void)self; /* everything is on the arena */
 }
 
+static void sftp_out_probe(void *arg, struct call *c, struct probing *p)
+{
+    const struct sftp_out *self = arg;
+
+    (void)probing_sftp(&self->place, true, self->place.timeout_us, c, p);
+}
+
 const struct endpoint_type endpoint_sftp = {
     .kind = { .name = "sftp",
               .help = "each document as a file on an SFTP server",
@@ -555,6 +578,7 @@ const struct endpoint_type endpoint_sftp = {
     .make = make,
     .unmake = unmake,
     .send = sftp_out_send,
-    .line = &line_type,
+    .line = &sftp_line,
     .ask = sftp_out_ask,
+    .probe = sftp_out_probe,
 };

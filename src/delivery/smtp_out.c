@@ -15,12 +15,13 @@
 #include "base/fault.h"
 #include "base/safe_path.h"
 #include "core/connector.h"
+#include "core/curl_line.h"
 #include "core/grammar.h"
 #include "core/mail_message.h"
 #include "core/mail_recipients.h"
+#include "core/probing_net.h"
 #include "core/problem.h"
 #include "core/template.h"
-#include "delivery/curl_line.h"
 
 enum {
     MAILBOX_MOST = MAIL_ADDRESS_MOST + MAIL_NAME_MOST + 8,
@@ -393,16 +394,33 @@ static int64_t mail_size(const struct letter *l)
     return (int64_t)l->head.len + mail_encoded_size(l->sending->size) + (int64_t)tail.len;
 }
 
-static bool smtp_out_open(struct letter *l, struct err *err)
+static void smtp_out_watch(struct letter *l)
 {
-    const struct smtp_out *self = l->self;
     struct curl_line *c = &l->line;
-    const char *ways = self->token.len > 0 ? "AUTH=XOAUTH2" : "AUTH=PLAIN;AUTH=LOGIN";
 
     c->ready = smtp_out_on_ready;
     c->opened = smtp_out_on_open;
     c->answered = smtp_out_on_answer;
     c->arg = l;
+}
+
+static bool smtp_out_set_login(struct letter *l)
+{
+    const struct smtp_out *self = l->self;
+    const char *ways = self->token.len > 0 ? "AUTH=XOAUTH2" : "AUTH=PLAIN;AUTH=LOGIN";
+    CURL *e = l->line.easy;
+
+    return curl_easy_setopt(e, CURLOPT_LOGIN_OPTIONS, ways) == CURLE_OK &&
+           (self->token.len == 0 ||
+            curl_easy_setopt(e, CURLOPT_XOAUTH2_BEARER, self->token.ptr) == CURLE_OK);
+}
+
+static bool smtp_out_open(struct letter *l, struct err *err)
+{
+    const struct smtp_out *self = l->self;
+    struct curl_line *c = &l->line;
+
+    smtp_out_watch(l);
     if (!curl_line_open(c, &self->options, l->call, l->sending->bytes.ptr == NULL, err))
         return false;
     CURL *e = c->easy;
@@ -410,10 +428,7 @@ static bool smtp_out_open(struct letter *l, struct err *err)
     if (curl_easy_setopt(e, CURLOPT_UPLOAD, 1L) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)mail_size(l)) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_READFUNCTION, smtp_out_on_read) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_READDATA, l) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_LOGIN_OPTIONS, ways) != CURLE_OK ||
-        (self->token.len > 0 &&
-         curl_easy_setopt(e, CURLOPT_XOAUTH2_BEARER, self->token.ptr) != CURLE_OK))
+        curl_easy_setopt(e, CURLOPT_READDATA, l) != CURLE_OK || !smtp_out_set_login(l))
         return err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a mail");
     return true;
 }
@@ -480,6 +495,7 @@ static const struct option options[] = {
            "if its type is a text"),
     OPTIONS(grammar_file_name),
     OPTIONS(grammar_tls),
+    OPTION_CONNECTIONS("2"),
     { 0 },
 };
 
@@ -609,6 +625,27 @@ static void smtp_check(const struct yaml_node *map, struct problem_list *problem
                     "`token` stands in place of `password`");
 }
 
+/* ---- waybill probe ---- */
+
+/* Greeting, encryption and login; no mail is begun. */
+static void smtp_probe(void *self, struct call *c, struct probing *p)
+{
+    AUTO(letter_done) struct letter l = { .self = self, .call = c };
+    struct probing_net net;
+    CURLcode rc;
+
+    smtp_out_watch(&l);
+    if (!curl_line_probe_open(&l.line, &l.self->options, c, p, &net))
+        return;
+    if (!smtp_out_set_login(&l) ||
+        curl_easy_setopt(l.line.easy, CURLOPT_CONNECT_ONLY, 1L) != CURLE_OK) {
+        (void)probing_fail(p, "connect", "correct `url`", "libcurl does not take the settings");
+        return;
+    }
+    if (curl_line_probe(&l.line, p, &net, &rc))
+        probing_leave(p, "rights", "not tried: whom it takes mail from, and for, shows with one");
+}
+
 const struct endpoint_type endpoint_smtp = {
     .kind = { .name = "smtp",
               .help = "each document as a mail",
@@ -621,5 +658,6 @@ const struct endpoint_type endpoint_smtp = {
     .make = smtp_make,
     .unmake = smtp_unmake,
     .send = smtp_send,
+    .probe = smtp_probe,
     .keeps_time = true,
 };

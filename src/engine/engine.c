@@ -20,6 +20,7 @@
 #include "engine/intake/spool.h"
 #include "engine/manual.h"
 #include "engine/plan/plan.h"
+#include "engine/probes.h"
 #include "engine/road/endpoints.h"
 #include "engine/road/road.h"
 #include "engine/run/life.h"
@@ -70,6 +71,7 @@ struct engine {
     struct spool *spool;
     struct pool *pool;
     struct crew *senders, *looks;
+    struct probes *probes;
     size_t lost; /* threads that hung when the engine stopped */
     struct govern *govern;
     struct road *road;
@@ -210,6 +212,11 @@ struct poller *engine_poller(struct engine *e)
     return e->poller;
 }
 
+struct probes *engine_probes(struct engine *e)
+{
+    return e->probes;
+}
+
 struct listeners *engine_listeners(struct engine *e)
 {
     return e->listeners;
@@ -217,6 +224,7 @@ struct listeners *engine_listeners(struct engine *e)
 
 void engine_gateway_why(struct engine *e, struct str gateway, struct buf *to)
 {
+    intake_why(e->intake, gateway, to);
     poller_why(e->poller, gateway, to);
     listeners_why(e->listeners, gateway, to);
 }
@@ -310,6 +318,8 @@ static void make_legs(struct engine *e)
     e->pool = pool_new(POOL_THREADS);
     e->senders = crew_new("sender", SENDERS, SENDERS_LOST_MOST);
     e->looks = crew_new("look", POLLS_MOST, LOOKS_LOST_MOST);
+    e->probes = probes_new(&(struct probes_options){
+        .store = e->store, .connectors = e->connectors, .node = e->node, .egress = e->egress });
     e->govern = govern_new();
     told_watch(e->store, engine_went_back, e->govern);
     e->series = series_new();
@@ -348,6 +358,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                      .connectors = o->connectors,
                                                      .area = o->node->area,
                                                      .mishaps = e->mishaps,
+                                                     .egress = e->egress,
                                                      .closed = engine_closed_why,
                                                      .arg = e->intake });
     e->listeners = listeners_new(&(struct listeners_options){ .store = e->store,
@@ -486,8 +497,11 @@ void engine_stop(struct engine *e)
         (void)intake_note_uses(e->intake, true, &err);
         (void)refusals_write(e->refusals, e->store, true, &err);
     }
+    probes_hurry(e->probes); /* people wait for them in the background */
     background_free(e->background);
     e->background = NULL;
+    e->lost += probes_free(e->probes);
+    e->probes = NULL;
     backups_free(e->backups);
     e->backups = NULL;
     if (e->batcher != NULL)

@@ -30,6 +30,7 @@ struct loop;
 struct manual;
 struct listeners;
 struct poller;
+struct probes;
 struct refusals;
 struct pool;
 struct purger;
@@ -80,6 +81,7 @@ struct purger *engine_purger(struct engine *e);
 const struct manual *engine_manual(const struct engine *e);
 struct poller *engine_poller(struct engine *e);
 struct listeners *engine_listeners(struct engine *e);
+struct probes *engine_probes(struct engine *e);
 /* Appends why this node cannot run a gateway now; nothing: it can. */
 void engine_gateway_why(struct engine *e, struct str gateway, struct buf *to);
 struct road *engine_road(struct engine *e);

@@ -20,6 +20,7 @@
 #include "core/deposit.h"
 #include "core/grammar.h"
 #include "core/pickup.h"
+#include "core/probing_folder.h"
 
 struct file_in {
     struct known_folder folder, moved;
@@ -491,9 +492,20 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
     return true;
 }
 
+static void file_in_probe(void *arg, struct call *c, struct probing *p)
+{
+    struct file_in *self = arg;
+
+    (void)c;
+    if (probing_folder(&self->folder, self->pickup.after != PICKUP_KEEP, p) &&
+        self->pickup.after == PICKUP_MOVE)
+        (void)probing_folder(&self->moved, true, p);
+}
+
 const struct gateway_type gateway_file = {
     .kind = { .name = "file", .help = "files in a folder", .keys = options },
     .make = make,
     .look = look,
     .unmake = unmake,
+    .probe = file_in_probe,
 };

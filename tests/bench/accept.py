@@ -4,7 +4,7 @@ import signal
 import subprocess
 from dataclasses import dataclass
 
-from bench.measure import ROUNDS_MOST, median, steady_rounds, wrk
+from bench.measure import CONNECTIONS, ROUNDS_MOST, median, steady_rounds, wrk
 from rig.node import Api
 from rig.process import RigError, cpu_seconds, end, free_port, memory_bytes, spawn
 
@@ -90,15 +90,21 @@ class Meter:
         return {name: value - self.start[name] for name, value in self._read().items()}
 
 
-def measure(bench, store, script, seconds):
-    """The product alone: fresh folder, a second to get warm, then the run that counts."""
-    node = bench.node(store)
+def measure(bench, store, script, seconds, connections=CONNECTIONS):
+    """The product alone over HTTP, see measure_by."""
+    def send(node, duration):
+        return wrk(script, node.port, duration, node.key, connections)
+    return measure_by(bench, bench.node(store), seconds, send)
+
+
+def measure_by(bench, node, seconds, send):
+    """A fresh node, a second of `send` to get warm, then the one that counts; `send` gives `requests` and `per_second`."""
     try:
         node.start()
         node.key_add()
-        wrk(script, node.port, 1, node.key)
+        send(node, 1)
         meter = Meter(bench, node)
-        run = wrk(script, node.port, seconds, node.key)
+        run = send(node, seconds)
         used = meter.read()
         rss = memory_bytes(node.process.pid, "VmHWM")
         node.stop()

@@ -93,11 +93,11 @@ class Run:
         return self
 
 
-def offer(bench, port, rate, seconds):
-    """Orders to the ten in turn, whatever the answers do."""
+def offer(bench, port, rate, seconds, what="--orders"):
+    """Orders to the ten in turn, or messages, whatever the answers do."""
     seen = json.loads(run(
         [bench.tool("openloop"), "--port", port, "--path", f"/in/{GATEWAY}", "--rate", rate, "--seconds", seconds,
-         "--connections", CONNECTIONS, "--orders", len(SYSTEMS)],
+         "--connections", CONNECTIONS, what, len(SYSTEMS)],
         timeout=seconds + 60, env={**os.environ, "WAYBILL_KEY": "none"}))
     taken = sum(n for status, n in seen["status"].items() if status.startswith("2"))
     if taken < seen["sent"] or seen["unsent"] > 0:

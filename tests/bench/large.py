@@ -62,7 +62,7 @@ def large(bench):
         kept=(findings.clean(), "; ".join(findings.problems[:2])))
 
 
-def upload(node, mebibytes):
+def upload(node, mebibytes, headers=""):
     """Bytes made up as they go.  Gives the document's id and the digest sent."""
     digest = hashlib.sha256()
 
@@ -73,14 +73,14 @@ def upload(node, mebibytes):
             digest.update(block)
             yield block
 
-    return send_pieces(node, blocks()), digest.hexdigest()
+    return send_pieces(node, blocks(), headers), digest.hexdigest()
 
 
-def send_pieces(node, pieces):
-    """One chunked POST; gives the document's id."""
+def send_pieces(node, pieces, headers=""):
+    """One chunked POST, with more headers as lines; gives the document's id."""
     with socket.create_connection(("127.0.0.1", node.port), timeout=120) as wire:
         wire.sendall((f"POST /in/{GATEWAY} HTTP/1.1\r\nHost: localhost\r\n"
-                      f"Authorization: Bearer {node.key}\r\nTransfer-Encoding: chunked\r\n"
+                      f"Authorization: Bearer {node.key}\r\nTransfer-Encoding: chunked\r\n{headers}"
                       "Content-Type: application/octet-stream\r\n\r\n").encode())
         for piece in pieces:
             wire.sendall(b"%x\r\n" % len(piece) + piece + b"\r\n")

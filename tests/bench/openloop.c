@@ -4,10 +4,11 @@
  * busy it waits for one, and is given up after a second ("unsent": the generator could not offer
  * it; the judge must see few of these).  Latency counts from the send to the last byte of the
  * answer.  Every 2xx goes into the journal (rig/wire.h) with the digest of its body.  With --orders
- * the bodies are those of orders.lua, for the systems s0 to sN-1 in turn.
+ * the bodies are those of orders.lua, for the systems s0 to sN-1 in turn, and with --messages they
+ * are HL7 messages for these.
  *
  * Usage: openloop --port N --path /in/GATEWAY --rate N --seconds N [--connections N]
- *                 [--journal FILE] [--orders N]
+ *                 [--journal FILE] [--orders N] [--messages N]
  * The key for "Authorization: Bearer" comes from $WAYBILL_KEY.  Prints one JSON object.
  */
 #include <errno.h>
@@ -47,7 +48,7 @@ struct conn {
 
 static struct {
     int port, journal, epoll;
-    long rate, seconds, connections, orders;
+    long rate, seconds, connections, orders, messages;
     const char *path, *key;
     struct conn *conns, *idle;
     int64_t start_ns;
@@ -73,11 +74,26 @@ static void order_fill(const struct conn *conn, char *body)
     memcpy(body + BODY_BYTES - 2, "\"}", 2);
 }
 
+static void message_fill(const struct conn *conn, char *body)
+{
+    unsigned long long number = conn->number, systems = (unsigned long long)gen.messages;
+    int n = snprintf(body, BODY_BYTES,
+                     "MSH|^~\\&|LAB|s%llu|EHR|s%llu|20261118080000||ORU^R01|%lld-%llu|P|2.5\r"
+                     "NTE|1||",
+                     number / systems % 10, number % systems, (long long)gen.start_ns, number);
+    memset(body + n, 'x', BODY_BYTES - (size_t)n);
+    body[BODY_BYTES - 1] = '\r';
+}
+
 /* From what the connection knows about its request: the journal asks for the same bytes again. */
 static void body_fill(const struct conn *conn, char *body)
 {
     if (gen.orders > 0) {
         order_fill(conn, body);
+        return;
+    }
+    if (gen.messages > 0) {
+        message_fill(conn, body);
         return;
     }
     memset(body, 'x', BODY_BYTES);
@@ -325,10 +341,9 @@ static void report(int64_t took_ns)
 static void options_read(int argc, char **argv)
 {
     static const struct option options[] = {
-        { "port", 1, NULL, 'p' },        { "path", 1, NULL, 'u' },
-        { "rate", 1, NULL, 'r' },        { "seconds", 1, NULL, 's' },
-        { "connections", 1, NULL, 'c' }, { "journal", 1, NULL, 'j' },
-        { "orders", 1, NULL, 'o' },      { 0 },
+        { "port", 1, NULL, 'p' },    { "path", 1, NULL, 'u' },        { "rate", 1, NULL, 'r' },
+        { "seconds", 1, NULL, 's' }, { "connections", 1, NULL, 'c' }, { "journal", 1, NULL, 'j' },
+        { "orders", 1, NULL, 'o' },  { "messages", 1, NULL, 'm' },    { 0 },
     };
     int c;
 
@@ -354,6 +369,9 @@ static void options_read(int argc, char **argv)
             break;
         case 'o':
             gen.orders = wire_number("--orders", optarg, 1, 10);
+            break;
+        case 'm':
+            gen.messages = wire_number("--messages", optarg, 1, 10);
             break;
         default:
             exit(2);

@@ -166,18 +166,24 @@ def test_a_secret_is_changed(make_node):
     node.await_ready()
     answer = node.post("in", b"x", {"X-Sign": sign(b"x")})
     assert (answer.status, answer.json["error"]["code"]) == (503, "broken_gateway")
+    assert "there is no secret a" in broken(node)
     node.graphql('mutation($v: String!) { secretAdd(name: "a", value: $v) { name } }', v=OLD.decode())
     node.graphql('mutation($v: String!) { secretAdd(name: "b", value: $v) { name } }', v=NEW.decode())
     until = time.monotonic() + PATIENCE
     while node.post("in", b"x", {"X-Sign": sign(b"x")}).status != 202:
         assert time.monotonic() < until
         time.sleep(0.05)
+    assert not broken(node)
     apply(node, config("[ '${secret:b}', '${secret:a}' ]"))
     for secret in (OLD, NEW):
         node.accept("in", b"x", {"X-Sign": sign(b"x", secret)})
     apply(node, config("'${secret:b}'"))
     node.accept("in", b"x", {"X-Sign": sign(b"x", NEW)})
     assert node.post("in", b"x", {"X-Sign": sign(b"x")}).status == 401
+
+
+def broken(node):
+    return node.graphql("{ gateways { broken } }")["gateways"][0]["broken"]
 
 
 def apply(node, text):

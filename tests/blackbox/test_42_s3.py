@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 
 import pytest
 
@@ -101,6 +102,19 @@ def test_bytes_type_and_metadata_arrive(start, client):
         assert head["x-amz-meta-waybill-document"] == doc
         assert head["x-amz-meta-waybill-sha256"] == hashlib.sha256(body).hexdigest()
         assert "stored as " + BUCKET + "/" + key in said(found)
+
+
+def test_an_empty_document(make_node, client, service):
+    """A step may leave nothing of a document."""
+    text = config({"store": endpoint(service, name="empty/${id}")})
+    deliver, nothing = '[{"deliver": "store"}]', '[{"replace": {"find": "x", "with": ""}}, {"deliver": "store"}]'
+    assert deliver in text
+    node = make_node(config=text.replace(deliver, nothing))
+    node.start()
+    doc = send(node, "store", b"x")
+    await_state(node, doc, "delivered")
+    head = client.head(BUCKET, f"empty/{doc}")
+    assert head["content-length"] == "0" and head["x-amz-meta-waybill-sha256"] == hashlib.sha256(b"").hexdigest()
 
 
 def test_500_small_ones(start, client):
@@ -235,6 +249,16 @@ def test_wrong_secret_clock_and_region_are_told_apart(start, service, tmp_path):
     assert found["state"] in ("active", "held", "retrying")
     text = json.dumps(node.events + ahead.events) + "\n".join(node.stray + ahead.stray)
     assert "wr0ng-secret" not in text and service.secret_key not in text
+
+
+def test_a_key_without_the_right(start, client, service):
+    access_key, secret_key = service.guest
+    node = start(store={"access_key": access_key, "secret_key": secret_key, "name": "guest/${id}"})
+    doc = send(node, "store", b"x")
+    wait_until(lambda: re.search("may not do that in this bucket|403", said(look(node, doc))), SECONDS, "a refusal")
+    found = look(node, doc)
+    assert found["state"] in ("active", "held", "retrying") and client.head(BUCKET, f"guest/{doc}") is None
+    assert secret_key not in said(found)
 
 
 def test_a_bucket_that_is_missing_is_waited_for(start, client, service):

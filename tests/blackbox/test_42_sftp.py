@@ -398,6 +398,37 @@ def test_our_own_crash_loses_and_doubles_no_file(make_node, server, point):
     wait_for(node, "clean folder", lambda: server.left_over() == [])
 
 
+def end_half_way(node, server, name):
+    """A delivery that is cancelled in the middle of its file.  Returns what it leaves."""
+    doc = send(node, name, os.urandom(MIB) * 64)
+    parts = wait_for(node, "temporary file", lambda: [f for f in server.folder.glob(".*.part") if f.stat().st_size > 0])
+    server.kill()
+    wait_for(node, "a failed attempt", lambda: look(node, doc)["deliveries"][0]["attempts"] > 0)
+    wait_for(node, "cancelled", lambda: node.cli("docs", "cancel", doc).returncode == 0)  # not while it is sent
+    await_state(node, doc, "cancelled")
+    server.start()
+    return parts[0]
+
+
+@pytest.mark.proves("FI9")
+def test_what_a_cancelled_delivery_left_is_removed(run, server):
+    """By a later delivery, when nobody has written to it for an hour; what is not ours stays."""
+    node = run(more="timeout: 60s")
+    left = end_half_way(node, server, "cancelled")
+    for other in (".notes", ".x.part", f".{'0' * 36}.out.part", left.name.replace(".out.", ".other.")):
+        (server.folder / other).write_text("not ours")
+    young = server.folder / (left.name[:-10] + "f.out.part" if left.name[-10] != "f" else left.name[:-10] + "e.out.part")
+    young.write_text("another attempt writes it")
+    for f in server.folder.glob(".*"):
+        if f != young:
+            os.utime(f, (time.time() - 7200,) * 2)
+    assert left.exists() and young.exists() and left != young
+    node.restart()  # a sweep is due at the first delivery
+    await_state(node, send(node, "x"), "delivered")
+    assert not left.exists() and young.exists() and len(list(server.folder.glob(".*"))) == 5
+    assert server.files() == {"x": b"a document"}
+
+
 # ---- connections are kept
 
 def test_an_apply_keeps_connections_unless_it_changes_them(run, server):

@@ -474,6 +474,25 @@ def test_after_a_crash_in_a_mail_a_person_decides(make, peer, fault):
     assert len(peer.mails()) == (fault == "mail.answered:kill:1")
 
 
+def test_no_more_connections_than_allowed(make, peer):
+    """The server answers nobody before all of them could have come."""
+    peer.script(data=["later"])
+    node = make(peer)
+    docs = [node.accept("in", f"mail {n}".encode()) for n in range(8)]
+
+    def mails():
+        return [line for line in peer.log() if line.startswith("data ")]
+
+    wait_until(lambda: len(mails()) >= 2, SECONDS, "two mails")
+    for doc in docs:
+        node.await_state(doc, "active", look=look, seconds=SECONDS)
+    assert len(mails()) == 2
+    (peer.folder / "go").write_text("")
+    for doc in docs:
+        end(node, doc, "delivered")
+    assert len(peer.mails()) == 8
+
+
 def test_a_node_that_stops_waits_for_the_answer(make, peer):
     peer.script(data=["later"])
     node = make(peer, policy="hold")

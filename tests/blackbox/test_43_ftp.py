@@ -1,20 +1,13 @@
 """Documents that go out as files on FTP servers: pyftpdlib, which does as it is told, and vsftpd."""
 import hashlib
 import http.client
-import pathlib
-import shutil
 import signal
-import sys
 import time
 
 import pytest
 
-from rig.receiver import Certificates
+from ftp_servers import LOGIN, authority, both, certificates, peer, peers, vsftpd_server  # noqa: F401
 from wire import wait_until
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "harness"))
-import ftp_peer  # noqa: E402  pylint: disable=wrong-import-position
-import vsftpd  # noqa: E402  pylint: disable=wrong-import-position
 
 SECONDS = 60
 CONFIG = """\
@@ -38,30 +31,10 @@ endpoints:
 routes:
   - {{ name: all, do: [ {{ deliver: edi }} ] }}
 """
-LOGIN = "user: waybill\npassword: right"
 
 
 def config(url, more=LOGIN, policy="resend", timeout="60s"):
     return CONFIG.format(url=url, more=more.replace("\n", "\n    "), policy=policy, timeout=timeout)
-
-
-@pytest.fixture
-def peers(tmp_path):
-    """Makes FTP servers; all are ended after the test."""
-    made = []
-
-    def make(**options):
-        made.append(ftp_peer.Peer(tmp_path / f"peer{len(made)}", **options))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
-
-
-@pytest.fixture
-def peer(peers):
-    return peers()
 
 
 @pytest.fixture
@@ -73,24 +46,6 @@ def make(make_node):
         node.start()
         return node
     return run
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
-    return Certificates(tmp_path_factory.mktemp("certificates"))
-
-
-@pytest.fixture
-def authority(certificates, tmp_path):
-    """The certificate of the authority, where a node may read it."""
-    return shutil.copy(certificates.path("ca.pem"), tmp_path)
-
-
-def both(certificates, kind, folder):
-    """Certificate and key in one file."""
-    path = folder / f"{kind}.both"
-    path.write_bytes(b"".join(pathlib.Path(certificates.path(kind + end)).read_bytes() for end in (".pem", ".key")))
-    return str(path)
 
 
 def look(node, doc):
@@ -165,6 +120,33 @@ def test_a_foreign_file_is_not_replaced(make, peer):
     for doc in docs:
         end(node, doc, "delivered")
     assert files(peer) == {"a": b"bytes", "b": b"bytes"}
+
+
+@pytest.mark.proves("FI8")
+def test_a_daily_file_replaces_that_of_yesterday(make, peer):
+    """Also on a server that renames over nothing; a folder is left alone."""
+    (peer.inbox / "a").write_bytes(b"yesterday")
+    (peer.inbox / "sub").mkdir()
+    node = make(peer, LOGIN + "\nexists: replace")
+    end(node, send(node, "a"), "delivered")
+    assert (peer.inbox / "a").read_bytes() == b"bytes" and not any(line.startswith("DELE") for line in peer.log())
+    peer.script(RNTO="once 553 it is there")
+    end(node, send(node, "a", b"newer"), "delivered")
+    assert (peer.inbox / "a").read_bytes() == b"newer" and any(line.startswith("DELE") for line in peer.log())
+    doc = send(node, "sub")
+    until_said(node, doc, "does not rename")
+    (peer.inbox / "sub").rmdir()
+    end(node, doc, "delivered")
+    assert files(peer) == {"a": b"newer", "sub": b"bytes"}
+
+
+def test_what_replaced_ours_is_not_overwritten(make, peer):
+    """The answer to the rename is lost, and another file has the name by then: a person decides."""
+    peer.script(RNTO="replace")
+    node = make(peer, LOGIN + "\nexists: replace", policy="probe")
+    doc = send(node, "a")
+    wait_until(lambda: "may have replaced ours" in said(look(node, doc)), SECONDS)
+    assert end(node, doc, "in_doubt") and files(peer) == {"a": b"newer"}
 
 
 # ---- TLS ------------------------------------------------------------------------------------------
@@ -267,24 +249,39 @@ def test_a_crash_loses_and_doubles_nothing(make, peer, fault):
     assert files(peer) == {"a": b"bytes"}
 
 
+def test_no_more_connections_than_allowed(make, peer):
+    """The server answers nobody before all of them could have come."""
+    peer.script(STOR="swallow")
+    node = make(peer, LOGIN + "\nconnections: 3")
+    docs = [send(node, str(n)) for n in range(8)]
+
+    def begun():
+        return [line for line in peer.log() if line.startswith("STOR ")]
+
+    wait_until(lambda: len(begun()) >= 3, SECONDS, "three files")
+    for doc in docs:
+        node.await_state(doc, "active", "retrying", look=look, seconds=SECONDS)
+    assert len(begun()) == 3
+    peer.script()
+    peer.signal(signal.SIGKILL)  # ends those that wait
+    peer.start()
+    for doc in docs:
+        end(node, doc, "delivered")
+    assert files(peer) == {str(n): b"bytes" for n in range(8)}
+
+
 # ---- vsftpd ---------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_vsftpd_takes_files(make, certificates, authority, encrypted):
-    why = vsftpd.missing()
-    if why:
-        pytest.skip(why)
-    server = vsftpd.Server(*([certificates.path("good.pem"), certificates.path("good.key")] if encrypted else []))
-    try:
-        node = make(server, f"tls: {{ ca: '{authority}' }}" if encrypted else "keep: { answers: none }")
-        large = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(3 << 15))
-        for name, body in (("é 1.txt", b"x"), ("large", large)):
-            end(node, send(node, name, body), "delivered")
-        assert files(server) == {"é 1.txt": b"x", "large": large}
-        doc = send(node, "large", b"y" * len(large))
-        until_said(node, doc, "not replaced")
-        (server.inbox / "large").unlink()
-        end(node, doc, "delivered")
-        wait_until(lambda: files(server)["large"] == b"y" * len(large), SECONDS)
-    finally:
-        server.close()
+def test_vsftpd_takes_files(make, vsftpd_server, certificates, authority, encrypted):
+    server = vsftpd_server(*([certificates.path("good.pem"), certificates.path("good.key")] if encrypted else []))
+    node = make(server, f"tls: {{ ca: '{authority}' }}" if encrypted else "keep: { answers: none }")
+    large = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(3 << 15))
+    for name, body in (("é 1.txt", b"x"), ("large", large)):
+        end(node, send(node, name, body), "delivered")
+    assert files(server) == {"é 1.txt": b"x", "large": large}
+    doc = send(node, "large", b"y" * len(large))
+    until_said(node, doc, "not replaced")
+    (server.inbox / "large").unlink()
+    end(node, doc, "delivered")
+    wait_until(lambda: files(server)["large"] == b"y" * len(large), SECONDS)

@@ -12,6 +12,7 @@ import pytest
 
 from mllp import SECONDS, frame, free_port, message
 from test_42_mllp_in import make_authority, make_signed
+from wire import wait_until
 
 CONFIG = """\
 systems: {{ lab: {{ ids: [HOSP] }}, ehr: {{ ids: [CLINIC], in_doubt: {policy} }} }}
@@ -19,7 +20,7 @@ types: {{ "*": {{}} }}
 gateways: {{ in: {{ kind: http, auth: none, extract: hl7 }} }}
 endpoints:
   out: {{ kind: mllp, address: "{address}", system: ehr, timeout: {timeout}, retry: {{ first: 50ms, most: 1s }},
-          breaker: {{ failures: 1000 }}{more} }}
+          breaker: {{ failures: 1000, wait: 200ms }}{more} }}
 routes: [ {{ name: all, do: [ {{ deliver: out }} ] }} ]
 """
 
@@ -35,7 +36,7 @@ class Receiver:
     """Takes messages; `behave(body)` says what is answered: bytes, None for silence, or "close"."""
 
     def __init__(self, tls=None):
-        self.messages, self.connections = [], 0
+        self.messages, self.open, self.connections, self.ends = [], [], 0, 0
         self.behave = ack
         self.tls = tls
         self.ended = threading.Event()
@@ -50,6 +51,7 @@ class Receiver:
             except OSError:
                 return
             self.connections += 1
+            self.open.append(connection)
             threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
 
     def talk(self, connection):
@@ -57,24 +59,36 @@ class Receiver:
             connection.settimeout(SECONDS)
             if self.tls is not None:
                 connection = self.tls.wrap_socket(connection, server_side=True)
-            got = b""
-            while b"\x1c\r" not in got:
-                more = connection.recv(1 << 16)
-                if not more:
-                    return
-                got += more
-            assert got[:1] == b"\x0b" and got.endswith(b"\x1c\r"), got
-            body = got[1:-2]
-            self.messages.append(body)
-            answer = self.behave(body)
-            if answer == "close":
-                return
-            if answer is None:
-                self.ended.wait(SECONDS)
-                return
-            for piece in answer if isinstance(answer, list) else [answer]:
-                connection.sendall(piece)
-            connection.recv(1)  # until the other side closes
+            while self.exchange(connection):
+                pass
+        self.ends += 1
+
+    def exchange(self, connection):
+        """One message; False: the end of the connection."""
+        got = b""
+        while b"\x1c\r" not in got:
+            more = connection.recv(1 << 16)
+            if not more:
+                return False
+            got += more
+        assert got[:1] == b"\x0b" and got.endswith(b"\x1c\r"), got
+        body = got[1:-2]
+        self.messages.append(body)
+        answer = self.behave(body)
+        if answer is None:
+            self.ended.wait(SECONDS)
+        for piece in answer if isinstance(answer, list) else [answer]:
+            if piece in ("close", None):
+                return False
+            connection.sendall(piece)
+        return True
+
+    def hang_up(self):
+        """Ends the connections that are open now."""
+        for one in self.open:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        wait_until(lambda: self.ends == self.connections, SECONDS, "the end of all connections")
 
     def close(self):
         self.ended.set()
@@ -172,6 +186,99 @@ def test_acknowledgements_that_are_odd_and_right(make_node, far):
         far.behave = answer
         ends(node, node.accept("in", message(str(n))), "delivered")
     assert len(far.messages) == 7
+
+
+# ---- connections are kept
+
+def test_messages_share_a_connection(make_node, far):
+    node = start(make_node, far.address)
+    docs = [node.accept("in", message(str(n))) for n in range(40)]
+    for doc in docs:
+        ends(node, doc, "delivered")
+    assert far.connections == 1 and sorted(far.messages) == sorted(message(str(n)) for n in range(40))
+    far.behave = lambda body: ack(body, "AR")
+    ends(node, node.accept("in", message("rejected")), "dead")
+    far.behave = ack
+    ends(node, node.accept("in", message("next")), "delivered")
+    assert far.connections == 1
+
+
+def test_a_receiver_that_closes_after_each_one_gets_them_one_by_one(make_node, far):
+    far.behave = lambda body: [ack(body), "close"]
+    node = start(make_node, far.address, policy="resend")  # of one that closes late a message may be in doubt
+    docs = [node.accept("in", message(str(n))) for n in range(20)]
+    for doc in docs:
+        ends(node, doc, "delivered")
+    assert far.connections >= 20 and set(far.messages) == {message(str(n)) for n in range(20)}
+
+
+@pytest.mark.parametrize("late", [lambda b: ack(b) + ack(b), lambda b: ack(b) + frame(b"MSH|^~\\&|EHR\rPID|1\r"),
+                                  lambda b: [ack(b)[:-1], b"\r"], lambda b: [ack(b), ack(b)]],
+                         ids=["twice", "a message", "its last byte", "once more"])
+def test_what_comes_behind_an_acknowledgement_is_not_taken_for_the_next(make_node, far, late):
+    far.behave = late
+    node = start(make_node, far.address, policy="resend")  # what comes late enough meets the next one, which is in doubt
+    for n in range(4):
+        ends(node, node.accept("in", message(str(n))), "delivered")
+    assert list(dict.fromkeys(far.messages)) == [message(str(n)) for n in range(4)]
+
+
+def test_the_application_may_acknowledge_later(make_node, far):
+    """CA, and the AA of the application over the same connection when it is through."""
+    far.behave = lambda body: [ack(body, "CA"), ack(body, "AA")]
+    node = start(make_node, far.address)
+    for n in range(4):
+        ends(node, node.accept("in", message(str(n), more="|||AL|AL")), "delivered")
+    assert len(far.messages) == far.connections == 4
+
+
+def test_a_connection_that_the_receiver_closed_is_noticed(make_node, far):
+    node = start(make_node, far.address)
+    ends(node, node.accept("in", message("1")), "delivered")
+    far.hang_up()
+    seen = ends(node, node.accept("in", message("2")), "delivered")
+    assert seen["deliveries"][0]["attempts"] == 1 and far.connections == 2
+
+
+def test_an_apply_keeps_the_connection_unless_it_changes_it(make_node, far):
+    other = Receiver()
+    try:
+        node = start(make_node, far.address)
+        ends(node, node.accept("in", message("1")), "delivered")
+        text = CONFIG.format(address=far.address, policy="hold", timeout="29s", more="")
+        for n, config in enumerate((text, text.replace("name: all", "name: everything"))):
+            node.write_config(config)
+            assert node.cli("apply", node.config_file).returncode == 0
+            ends(node, node.accept("in", message(f"same {n}")), "delivered")
+            assert far.connections == 1 and far.ends == 0
+        node.write_config(text.replace(far.address, other.address))
+        assert node.cli("apply", node.config_file).returncode == 0
+        wait_until(lambda: far.ends == 1, SECONDS, "the end of the old connection")
+        ends(node, node.accept("in", message("other")), "delivered")
+        assert other.connections == 1 and other.messages == [message("other")]
+    finally:
+        other.close()
+
+
+def test_as_many_connections_as_allowed(make_node, far):
+    """Three receivers that take their time: more messages are not under way."""
+    under_way, most, lock = [0], [0], threading.Lock()
+
+    def slowly(body):
+        with lock:
+            under_way[0] += 1
+            most[0] = max(most[0], under_way[0])
+        far.ended.wait(0.05)
+        with lock:
+            under_way[0] -= 1
+        return ack(body)
+
+    far.behave = slowly
+    node = start(make_node, far.address, more=", connections: 3")
+    docs = [node.accept("in", message(str(n))) for n in range(30)]
+    for doc in docs:
+        ends(node, doc, "delivered")
+    assert far.connections <= 3 and most[0] <= 3
 
 
 @pytest.mark.parametrize("body, said", [

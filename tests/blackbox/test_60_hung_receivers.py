@@ -3,14 +3,17 @@
 A share hangs as a stopped FUSE server does, where there is FUSE; and everywhere as a call that never returns
 (the fault `hang_on`).
 """
+import os
 import pathlib
+import subprocess
 import sys
 import time
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "harness"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1]), str(pathlib.Path(__file__).resolve().parents[1] / "harness")]
 import fuse_share  # noqa: E402
+from crash import disk  # noqa: E402
 
 SECONDS = 60  # to end what hangs
 ANSWER_SECONDS = 5  # for what a person asks for
@@ -178,6 +181,59 @@ def test_receivers_that_hang(share, hung_node):
     for doc in one[1:] + two:
         node.await_state(doc, "delivered", look=state, seconds=SECONDS)
     assert len(files(share.root / "one")) == 11 and len(files(share.root / "two")) == 12
+
+
+class FrozenDisk:
+    """A disk whose file system is frozen: whoever writes waits, and cannot even be killed."""
+
+    def __init__(self, folder):
+        self.disk, self.frozen = disk.Disk(folder, "frozen", mebibytes=64), False
+        self.path = self.disk.mount_point
+
+    def freeze(self):
+        subprocess.run(["fsfreeze", "-f", str(self.path)], check=True)
+        self.frozen = True
+
+    def thaw(self):
+        if self.frozen:
+            subprocess.run(["fsfreeze", "-u", str(self.path)], check=True)
+        self.frozen = False
+
+    def close(self):
+        self.thaw()
+        self.disk.close()
+
+
+@pytest.fixture
+def frozen_disk(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("a file system is frozen by root; test_receivers_that_hang shows the same without")
+    made = FrozenDisk(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.mark.proves("QC7")
+def test_a_disk_that_is_frozen_takes_nobody_elses_threads(frozen_disk, make_node):
+    """Two systems on it, with the default concurrency, once took all threads until the thaw."""
+    node = make_node(config=CONFIG.replace("SHARE", str(frozen_disk.path)).replace("TIMES", LONG))
+    (node.folder / "inbox").mkdir()
+    node.start()
+    try:
+        first = [send(node, to, 1)[0] for to in ("hung1", "hung2")]
+        for doc in first:
+            node.await_state(doc, "delivered", look=state, seconds=SECONDS)
+        frozen_disk.freeze()
+        docs = send(node, "hung1", 20) + send(node, "hung2", 20)
+        others_go_on(node)
+        assert in_time(lambda: node.cli("apply", node.config_file), SECONDS).returncode == 0
+        assert not any(state(node, doc)["state"] == "delivered" for doc in docs)
+    finally:
+        frozen_disk.thaw()  # before the node is ended: it could not be
+    for doc in docs:
+        node.await_state(doc, "delivered", look=state, seconds=SECONDS)
+    assert [len(files(frozen_disk.path / name)) for name in ("one", "two")] == [21, 21]
+    assert node.stop() == 0
 
 
 @pytest.mark.proves("QC7")

@@ -118,13 +118,13 @@ def test_keys_without_effect_do_not_become_the_first_version(make_node):
 @pytest.mark.proves("RO13")
 def test_a_gateway_of_a_kind_that_does_not_run_is_broken(make_node):
     node = make_node(config=PLAIN.replace("endpoints:", """\
-  edi: { kind: sftp, url: "sftp://edi@host/out", every: 1m, host_key: "SHA256:abc", extract: { sender: "value:acme" } }
+  edi: { kind: sql, dsn: secret:edi, query: "select 1", every: 1m, extract: { sender: "value:acme" } }
 endpoints:
   pages: { kind: content, store: main, space: s }"""))
     node.start()
     shown = {g["name"]: g["broken"] for g in node.graphql("{ gateways { name broken } }")["gateways"]}
-    assert shown["any"] is None and "sftp" in shown["edi"] and "build" in shown["edi"]
+    assert shown["any"] is None and "sql" in shown["edi"] and "build" in shown["edi"]
     troubles = node.graphql("{ health { troubles } }")["health"]["troubles"]
-    assert any("edi" in t and "sftp" in t for t in troubles), troubles
+    assert any("edi" in t and "sql" in t for t in troubles), troubles
     assert any("pages" in t and "content" in t for t in troubles), troubles
     assert node.get("/readyz").json["ready"]

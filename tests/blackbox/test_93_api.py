@@ -270,7 +270,7 @@ def test_checks_and_tables_of_options(node):
         "values": [], "list": True, "oneOf": False}
     assert by[("route", "route")]["when.receiver"]["type"] == "system"
     assert {c["kind"] for c in all_of if c["role"] == "step" and c["runs"]} >= {"replace", "deliver", "drop"}
-    assert not [c for c in all_of if c["role"] == "gateway" and c["kind"] == "sftp"][0]["runs"]
+    assert not [c for c in all_of if c["role"] == "endpoint" and c["kind"] == "content"][0]["runs"]
 
 
 @BOTH

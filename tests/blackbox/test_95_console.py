@@ -59,6 +59,7 @@ endpoints:
   partner-api: {{ kind: http, system: partner, url: "{url}/partner" }}
   clinic-api:  {{ kind: http, system: clinic, url: "{url}/b/close" }}
   archive-folder: {{ kind: file, system: archive, path: "{folder}" }}
+  dead-end:    {{ kind: http, system: archive, url: "http://127.0.0.1:1/" }}
 routes:
   - name: orders
     when: {{ receiver: erp, type: order }}

@@ -88,7 +88,7 @@ def test_rejecting_everything_costs_twenty_dead_letters(make_node, receiver):
 def test_what_waits_behind_rejections_goes_on_when_the_receiver_is_mended(make_node, receiver):
     """Also over a restart: it does not begin to count anew, and closes with the first delivery."""
     receiver.behave("/in", "status", 404)
-    node = make_node(config=config(receiver, breaker="wait: 2s"))
+    node = make_node(config=config(receiver, breaker="wait: 1s"))
     node.start()
     docs = [node.accept("in", f"{i}") for i in range(COUNT)]
     wait_for(node, lambda: endpoint(node)["breaker"] == "open")

@@ -423,6 +423,25 @@ const steps = {
     await text("lines verified").waitFor();
   },
 
+  async "probe a gateway and endpoints"() {
+    const dialog = page.getByRole("dialog");
+    await link("Configuration").click();
+    await button("Probe orders").click();
+    await dialog.getByText("No fault was found in the gateway orders").waitFor();
+    await dialog.locator("tr", { hasText: "connect" }).locator(".state.good").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).last().click();
+    await button("Probe archive-folder").click();
+    await dialog.locator("tr", { hasText: "rights" }).locator(".state.good").waitFor();
+    await button("Probe again").click();
+    await dialog.getByText("No fault was found").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).last().click();
+    await button("Probe dead-end").click();
+    await dialog.getByText("cannot be used as it is").waitFor();
+    await dialog.locator("tr", { hasText: "connect" }).locator(".state.bad").waitFor();
+    await dialog.getByText("To do: check host and port").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).last().click();
+  },
+
   async "pause and resume"() {
     await link("Health").click();
     await button("Pause…").click();

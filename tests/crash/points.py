@@ -24,7 +24,7 @@ SOME_LOAD_SECONDS = 0.3
 ONLY_AT_START = ("start.", "migrate.")
 ELSEWHERE = ("batch.",  # crash/batches.py kills at these
              "parts.", "call.", "answer.", "answers.",  # crash/services.py
-             "sftp.", "ftp.", "mail.", "mllp.",  # with the servers of blackbox/test_42_*.py and test_43_*.py
+             "sftp.", "ftp.", "mail.", "mllp.", "s3.",  # crash/peer_scene.py; blackbox/test_42_*.py to test_44_*.py
              "backup.", "restore.", "move.",  # no part of this life: blackbox/test_85_backup.py
              "recover.",  # an older database must be put back: blackbox/test_32_back_in_time.py
              "retain.", "archive.", "compact.")  # days must pass: store/test_retain.c and test_archive.c

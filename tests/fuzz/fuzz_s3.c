@@ -4,6 +4,7 @@
 #include "base/require.h"
 #include "core/s3/s3_judge.h"
 #include "core/s3/s3_text.h"
+#include "core/s3/s3_version.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -38,6 +39,21 @@ static void check_judge(struct str body, int64_t status)
     require(strstr(v.message, "OURSECRET") == NULL && strstr(v.message, "AKOURS") == NULL);
 }
 
+/* What a list says of an object is a version that fits, and is the one of the same object. */
+static void check_version(struct str etag, struct str time)
+{
+    char version[S3_VERSION], condition[S3_VERSION];
+    int64_t ms = 0;
+
+    if (!s3_version_time(time, &ms))
+        ms = 0;
+    s3_version_put(etag, ms, version);
+    require(strlen(version) < S3_VERSION && s3_version_is(version, etag, ms));
+    require(s3_version_ms(version) == ms);
+    if (s3_version_condition(version, condition))
+        require(!str_has_control(str_of(condition)) && str_is_utf8(str_of(condition)));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(S3_ANSWER_ARENA);
@@ -46,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct err err = { 0 };
 
     check_names(text);
+    check_version(text, text);
     check_judge(text, 200);
     check_judge(text, 403);
     check_judge(text, 500);
@@ -54,7 +71,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         return 0;
     }
     require(answer.count <= S3_ITEMS_MOST && (answer.count == 0 || answer.items != NULL));
-    for (size_t i = 0; i < answer.count; i++)
+    for (size_t i = 0; i < answer.count; i++) {
         require(answer.items[i].size >= 0 && answer.items[i].key.len <= S3_TEXT_MOST);
+        check_version(answer.items[i].etag, answer.items[i].time);
+    }
     return 0;
 }

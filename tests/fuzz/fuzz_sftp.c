@@ -14,6 +14,16 @@ static void touch(struct str s)
         sum = (char)(sum ^ s.ptr[i]);
 }
 
+static void read_names(const struct sftp_answer *a)
+{
+    struct str rest = a->data, name;
+    struct sftp_attrs attrs;
+    struct err err = { 0 };
+
+    for (uint32_t i = 0; i < a->count && sftp_take_name(&rest, &name, &attrs, &err); i++)
+        touch(name);
+}
+
 static void read_one(struct str packet)
 {
     struct sftp_answer a = { 0 };
@@ -24,6 +34,7 @@ static void read_one(struct str packet)
     if (sftp_read_answer(packet, &a, &err)) {
         touch(a.message);
         touch(a.data);
+        read_names(&a);
         (void)sftp_read_limits(a.data, &longest_read, &longest_write);
     }
     (void)sftp_read_version(packet, &extensions, &err);

@@ -4,8 +4,10 @@
     ftp_peer.py FOLDER       reads FOLDER/options.json once, FOLDER/script.json before each command
 
 Files are below FOLDER/root, what happens is a line of FOLDER/log.  options: port, tls (one file with certificate and
-key), implicit, perm.  script: {command: answer}; "swallow" does the command and never answers, "drop" closes the
-connection after it, "cut" closes the connection before it; any other text is the answer, and nothing is done.
+key), implicit, perm, rate (bytes per second that it takes).  script: {command: answer}; "swallow" does the command and
+never answers, "drop" closes the connection after it, "cut" closes the connection before it, "grow" does it and appends to
+the file, "replace" is "drop" and writes something else there; any other text is the answer, and nothing is done; "once
+TEXT" answers so only once.
 """
 import json
 import pathlib
@@ -15,10 +17,17 @@ import sys
 import time
 
 from pyftpdlib.authorizers import DummyAuthorizer
-from pyftpdlib.handlers import FTPHandler, TLS_FTPHandler
+from pyftpdlib.handlers import FTPHandler, ThrottledDTPHandler, TLS_DTPHandler, TLS_FTPHandler
 from pyftpdlib.servers import FTPServer
 
 SECONDS = 60
+
+
+class PatientData(TLS_DTPHandler):
+    """pyftpdlib closes a data connection on which TLS begins before the command came; libcurl 7.88 begins it at once."""
+
+    def readable(self):
+        return self.receive or self._ssl_accepting
 
 
 def scripted(base, folder, implicit):
@@ -35,14 +44,24 @@ def scripted(base, folder, implicit):
         def process_command(self, cmd, *args, **kwargs):
             self.log_of(" ".join([cmd, *map(str, args)]))
             path = folder / "script.json"
-            answer = json.loads(path.read_text()).get(cmd) if path.exists() else None
+            script = json.loads(path.read_text()) if path.exists() else {}
+            answer = script.get(cmd)
+            if (answer or "").startswith("once "):
+                answer = script.pop(cmd).removeprefix("once ")
+                path.write_text(json.dumps(script))
             if answer == "cut":
                 self.close()
-            elif answer in ("swallow", "drop"):
+            elif answer in ("swallow", "drop", "replace"):
                 self.respond = lambda *a, **k: None
                 super().process_command(cmd, *args, **kwargs)
-                if answer == "drop":
+                if answer == "replace":
+                    pathlib.Path(args[0]).write_bytes(b"newer")
+                if answer != "swallow":
                     self.close()
+            elif answer == "grow":
+                super().process_command(cmd, *args, **kwargs)
+                with open(args[0], "ab") as file:
+                    file.write(b"+")
             elif answer is not None:
                 self.respond(answer)
             else:
@@ -56,7 +75,11 @@ def serve(folder):
     authorizer.add_user("waybill", "right", str(folder / "root"), perm=options.get("perm", "elradfmwMT"))
     handler = scripted(TLS_FTPHandler if options.get("tls") else FTPHandler, folder, options.get("implicit"))
     handler.authorizer = authorizer
+    handler.auth_failed_timeout = 0
+    if options.get("rate"):
+        handler.dtp_handler = type("Slow", (ThrottledDTPHandler,), {"read_limit": options["rate"]})
     if options.get("tls"):
+        handler.dtp_handler = PatientData
         handler.certfile = options["tls"]
         handler.tls_control_required = handler.tls_data_required = True
         handler.ssl_context = handler.get_ssl_context()

@@ -5,11 +5,13 @@
         p.cut_after = 1000           a connection ends when its client has sent so many bytes
         p.lose = lambda: seen()      asked before bytes of the server go on: true loses them and all that follow
         p.slam = True                ... and then the connection is closed instead of left open
+        p.rate = 20e6                bytes per second that go on from a client, at most
         p.connections                how many were made
 """
 import select
 import socket
 import threading
+import time
 
 PIECE = 65536
 
@@ -19,7 +21,7 @@ class Proxy:
 
     def __init__(self, target, host="127.0.0.1"):
         self.target = (host, target)
-        self.cut_after = self.lose = None
+        self.cut_after = self.lose = self.rate = None
         self.slam = False
         self.connections = self.lost = 0
         self.ending = False
@@ -69,6 +71,8 @@ class Proxy:
                         self.lost += 1
                         return
                     server.sendall(data)
+                    if self.rate is not None:
+                        time.sleep(len(data) / self.rate)
                     continue
                 if not losing and self.lose is not None and self.lose():
                     losing = True

@@ -53,6 +53,7 @@ rgw_frontends = beast endpoint=127.0.0.1:{port}
 rgw_thread_pool_size = 16
 rgw_enable_usage_log = false
 rgw_dns_name = localhost
+rgw_max_listing_results = {page}
 """
 KEYS = (("-C", "mon.", ("mon", "allow *")),
         ("", "client.admin", ("mon", "allow *"), ("osd", "allow *"), ("mgr", "allow *")),
@@ -63,8 +64,10 @@ KEYS = (("-C", "mon.", ("mon", "allow *")),
 class Radosgw:
     KNOWS_CONDITION, CHECKS_REGION = True, False
     access_key, secret_key = ACCESS_KEY, SECRET_KEY
+    guest = ("guest", "knocking")  # may log in, and do nothing with what belongs to others
 
-    def __init__(self, folder):
+    def __init__(self, folder, page=1000):
+        """page: the most that it lists at once."""
         self.folder = pathlib.Path(folder)
         for d in ("mon", "osd", "mgr"):
             (self.folder / d).mkdir(parents=True)
@@ -73,7 +76,7 @@ class Radosgw:
         self.conf = self.folder / "ceph.conf"
         self.fsid = str(uuid.uuid4())
         self.conf.write_text(CONF.format(fsid=self.fsid, mon2=self.mon2, mon1=self.mon1, port=self.port,
-                                         folder=self.folder))
+                                         folder=self.folder, page=page))
 
     def __enter__(self):
         try:
@@ -125,8 +128,9 @@ class Radosgw:
         self._serve("osd", "ceph-osd", "-i", "0")
         self._serve("rgw", "radosgw", "-n", "client.rgw")
         self._wait(lambda: self._answers("GET"))
-        self._run("radosgw-admin", "-c", self.conf, "user", "create", "--uid=waybill", "--display-name=waybill",
-                  f"--access-key={ACCESS_KEY}", f"--secret={SECRET_KEY}")
+        for uid, (access_key, secret_key) in (("waybill", (ACCESS_KEY, SECRET_KEY)), ("guest", self.guest)):
+            self._run("radosgw-admin", "-c", self.conf, "user", "create", f"--uid={uid}", f"--display-name={uid}",
+                      f"--access-key={access_key}", f"--secret={secret_key}")
 
     def _answers(self, method):
         try:

@@ -3,6 +3,7 @@ import datetime
 import hashlib
 import hmac
 import http.client
+import time
 import urllib.parse
 import xml.etree.ElementTree
 
@@ -55,8 +56,17 @@ class S3Client:
             raise S3Error(got.status, root.findtext("Code") if root is not None else None)
         return got.status, {k.lower(): v for k, v in got.getheaders()}, data
 
-    def make_bucket(self, bucket):
-        self.request("PUT", bucket)
+    def make_bucket(self, bucket, seconds=60):
+        """A service that has just started, on a machine that is busy, may have to be asked again."""
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                self.request("PUT", bucket)
+                return
+            except S3Error as e:
+                if e.status != 503 or time.monotonic() > until:
+                    raise
+            time.sleep(0.2)
 
     def put(self, bucket, key, body, **headers):
         self.request("PUT", bucket, key, body=body, headers=headers)

@@ -71,10 +71,10 @@ def host_keys():
 
 
 class Sshd:
-    """`options`: more lines of its configuration; `pam`: passwords are asked for by PAM."""
+    """`options`: more lines of its configuration; `pam`: passwords are asked for by PAM; `at`: where its folder is."""
 
-    def __init__(self, options="", pam=False):
-        self.base = pathlib.Path(tempfile.mkdtemp(prefix="waybill-sshd-"))
+    def __init__(self, options="", pam=False, at=None):
+        self.base = pathlib.Path(tempfile.mkdtemp(prefix="waybill-sshd-", dir=at))
         self.base.chmod(0o755)
         self.home = self.base / "home"
         self.folder = self.home / "out"  # where documents go
@@ -95,14 +95,18 @@ class Sshd:
     # -- what it is made of
 
     def write_accounts(self):
-        made = subprocess.run(["openssl", "passwd", "-6", "-stdin"], input=PASSWORD, capture_output=True, text=True,
-                              check=True).stdout.strip()
         user = f"{USER}:x:{UID}:{UID}::{self.home}:/bin/sh\n"
         (self.base / "passwd").write_text(pathlib.Path("/etc/passwd").read_text() + user)
-        shadow = pathlib.Path("/etc/shadow").read_text()
-        (self.base / "shadow").write_text(shadow + f"{USER}:{made}:19000:0:99999:7:::\n")
+        self.set_password(PASSWORD)
         (self.base / "pam").write_text("auth required pam_unix.so\naccount required pam_permit.so\n"
                                        "session required pam_permit.so\n")
+
+    def set_password(self, password):
+        """Also while it runs: it is asked at every login."""
+        made = subprocess.run(["openssl", "passwd", "-6", "-stdin"], input=password, capture_output=True, text=True,
+                              check=True).stdout.strip()
+        shadow = pathlib.Path("/etc/shadow").read_text()
+        (self.base / "shadow").write_text(shadow + f"{USER}:{made}:19000:0:99999:7:::\n")
 
     def write_config(self):
         lines = CONFIG.format(port=self.port, home=self.home)

@@ -63,15 +63,20 @@ pipeline = catch_errors gatekeeper healthcheck cache listing_formats bulk s3api 
 [app:proxy-server]
 use = egg:swift#proxy
 account_autocreate = true
+conn_timeout = 20
+node_timeout = 60
+error_suppression_limit = 100000
 [filter:s3api]
 use = egg:swift#s3api
 s3_acl = false
 check_bucket_owner = false
 location = {region}
+max_bucket_listing = {page}
 storage_domain = localhost
 [filter:tempauth]
 use = egg:swift#tempauth
 user_waybill_tester = testing .admin http://127.0.0.1:{port}/v1/AUTH_waybill
+user_waybill_guest = knocking http://127.0.0.1:{port}/v1/AUTH_waybill
 [filter:cache]
 use = egg:swift#memcache
 memcache_servers = 127.0.0.1:{nobody}
@@ -92,8 +97,10 @@ default = yes
 class Swift:
     KNOWS_CONDITION, CHECKS_REGION = False, True
     access_key, secret_key = ACCESS_KEY, SECRET_KEY
+    guest = ("waybill:guest", "knocking")  # may log in, and do nothing
 
-    def __init__(self, folder):
+    def __init__(self, folder, page=1000):
+        """page: the most that it lists at once."""
         self.folder = pathlib.Path(folder)
         self.processes = {}
         *storage, self.port, nobody = free_ports(5)
@@ -104,7 +111,7 @@ class Swift:
         values = {"user": getpass.getuser(), "etc": etc, "folder": self.folder, "region": REGION, "nobody": nobody}
         for name, port in zip(("account", "container", "object"), storage):
             (etc / f"{name}.conf").write_text(STORAGE.format(name=name, port=port, **values))
-        (etc / "proxy.conf").write_text(PROXY.format(port=self.port, **values))
+        (etc / "proxy.conf").write_text(PROXY.format(port=self.port, page=page, **values))
         subprocess.run(["/usr/bin/python3", "-c", RINGS, etc, *map(str, storage)], check=True, cwd=self.folder,
                        stdout=subprocess.DEVNULL)
 

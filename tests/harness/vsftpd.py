@@ -26,6 +26,7 @@ anon_umask=022
 seccomp_sandbox=NO
 secure_chroot_dir={empty}
 xferlog_enable=NO
+anon_mkdir_write_enable={mkdir}
 {tls}
 """
 TLS = """\
@@ -54,9 +55,9 @@ def free_port():
 
 
 class Server:
-    """`inbox` is /in of its users."""
+    """`inbox` is /in of its users; without `mkdir` they may write and rename files, and make no folders."""
 
-    def __init__(self, cert=None, key=None):
+    def __init__(self, cert=None, key=None, mkdir=False):
         self.port = free_port()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="waybill-ftp."))  # where nobody may go, too
         self.folder.chmod(0o755)
@@ -66,7 +67,7 @@ class Server:
         self.inbox.mkdir()
         self.inbox.chmod(0o777)
         conf = self.folder / "vsftpd.conf"
-        conf.write_text(CONFIG.format(port=self.port, root=self.folder / "root", empty=self.folder / "empty",
+        conf.write_text(CONFIG.format(port=self.port, root=self.folder / "root", empty=self.folder / "empty", mkdir="YES" if mkdir else "NO",
                                       tls=TLS.format(cert=cert, key=key) if cert else ""))
         self.process = subprocess.Popen(["/usr/sbin/vsftpd", str(conf)], stdout=subprocess.DEVNULL)
         until = time.monotonic() + SECONDS

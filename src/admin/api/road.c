@@ -1,7 +1,8 @@
-/* road.c - endpoints, the folders of gateways and endpoints, mishaps, and the dry run of one
- * document. */
+/* road.c - endpoints, probes of gateways and endpoints and their folders, mishaps, and the dry run
+ * of one document. */
 #include <errno.h>
 
+#include "admin/api/audit.h"
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
 #include "base/auto.h"
@@ -14,6 +15,7 @@
 #include "engine/plan/areas.h"
 #include "engine/plan/folders.h"
 #include "engine/plan/plan.h"
+#include "engine/probes.h"
 #include "engine/rehearse/dry.h"
 #include "engine/road/road.h"
 #include "store/govern/failing.h"
@@ -117,7 +119,10 @@ static bool endpoints(struct graphql_call *call, struct err *err)
     return graphql_set_objects(call, list, seen);
 }
 
-/* ---- folders ---- */
+/* ---- probes ---- */
+
+/* What is asked of a gateway or endpoint. */
+enum asked { ASKED_FOLDERS, ASKED_ACCEPT, ASKED_STEPS };
 
 struct shown_folder {
     struct str part, path, known, found, error, accepted_by;
@@ -130,6 +135,8 @@ struct shown_probe {
     const char *role;
     struct shown_folder folders[FOLDERS_MOST];
     size_t count;
+    struct probing_line *steps;
+    size_t step_count;
 };
 
 struct shown_probes {
@@ -164,16 +171,16 @@ static struct shown_folder show_folder(struct arena *a, const struct folder_prob
     return f;
 }
 
-/* Probes one owner, and accepts what is there if the call is the mutation. */
-static bool probe_owner(struct graphql_call *call, int64_t owner, bool accept,
-                        struct shown_probe *ret, struct err *err)
+/* Looks at the folders of one owner, and accepts what is there if that is asked for. */
+static bool probe_folders(struct graphql_call *call, int64_t owner, enum asked asked,
+                          struct shown_probe *ret, struct err *err)
 {
     struct folder_probe *probes = ARENA_ARRAY(call->arena, struct folder_probe, FOLDERS_MOST);
     struct store *s = api_store(call);
 
     if (!folders_probe(s, owner, call->arena, probes, &ret->count, err))
         return false;
-    if (accept) {
+    if (asked == ASKED_ACCEPT) {
         if (!folders_accept(s, owner, api_name(call), probes, ret->count, err) ||
             !folders_probe(s, owner, call->arena, probes, &ret->count, err))
             return false;
@@ -185,8 +192,26 @@ static bool probe_owner(struct graphql_call *call, int64_t owner, bool accept,
     return true;
 }
 
-static bool probe_gateway(struct graphql_call *call, const struct plan *plan, struct str name,
-                          bool accept, struct shown_probes *all, struct err *err)
+static bool probe_owner(struct graphql_call *call, struct plan *plan, bool gateway, int64_t owner,
+                        enum asked asked, struct shown_probe *ret, struct err *err)
+{
+    if (asked == ASKED_STEPS &&
+        !probes_run(engine_probes(api_engine(call)), plan, gateway, ret->name, call->arena,
+                    &ret->steps, &ret->step_count, err))
+        return false;
+    return probe_folders(call, owner, asked, ret, err);
+}
+
+/* A probe is for who may hold the system.  A gateway is of no system, an endpoint may be of all:
+ * these take the right for all systems, as their folders do. */
+static bool may_probe(struct graphql_call *call, enum asked asked, const char *system)
+{
+    return asked != ASKED_STEPS || api_sees_all(call, RIGHT_HOLD) ||
+           (system != NULL && api_sees_system(call, RIGHT_HOLD, str_of(system)));
+}
+
+static bool probe_gateway(struct graphql_call *call, struct plan *plan, struct str name,
+                          enum asked asked, struct shown_probes *all, struct err *err)
 {
     const struct config_gateway *c = config_gateway_find(plan->config, name);
     struct shown_probe *p = &all->list[all->count];
@@ -194,7 +219,8 @@ static bool probe_gateway(struct graphql_call *call, const struct plan *plan, st
     AUTO(buf_done) struct buf why = BUF_INIT(WHY_MOST);
     int64_t word;
 
-    if (c == NULL || !name_find(api_store(call), NAME_GATEWAY, name, &word))
+    if (c == NULL || !may_probe(call, asked, NULL) ||
+        !name_find(api_store(call), NAME_GATEWAY, name, &word))
         return true;
     engine_gateway_why(api_engine(call), name, &why);
     *p = (struct shown_probe){ .name = arena_copy(call->arena, name),
@@ -202,15 +228,15 @@ static bool probe_gateway(struct graphql_call *call, const struct plan *plan, st
                                .broken = arena_copy(call->arena, buf_view(&why)),
                                .role = "gateway" };
     all->count++;
-    if (!probe_owner(call, word, accept, p, err))
+    if (!probe_owner(call, plan, true, word, asked, p, err))
         return false;
-    if (accept)
+    if (asked == ASKED_ACCEPT)
         poller_try_again(poller, name);
     return true;
 }
 
-static bool probe_endpoint(struct graphql_call *call, const struct plan *plan, struct str name,
-                           bool accept, struct shown_probes *all, struct err *err)
+static bool probe_endpoint(struct graphql_call *call, struct plan *plan, struct str name,
+                           enum asked asked, struct shown_probes *all, struct err *err)
 {
     struct dispatch *d = road_dispatch(engine_road(api_engine(call)));
     struct shown_probe *p = &all->list[all->count];
@@ -219,7 +245,7 @@ static bool probe_endpoint(struct graphql_call *call, const struct plan *plan, s
 
     while (i < plan->endpoint_count && !str_eq(plan->endpoints[i].name, name))
         i++;
-    if (i == plan->endpoint_count)
+    if (i == plan->endpoint_count || !may_probe(call, asked, plan->config->endpoints[i].system))
         return true;
     (void)dispatch_look(d, plan->endpoints[i].word, &look);
     *p = (struct shown_probe){ .name = arena_copy(call->arena, name),
@@ -228,20 +254,20 @@ static bool probe_endpoint(struct graphql_call *call, const struct plan *plan, s
                                .broken = arena_copy(call->arena, str_of(look.broken)),
                                .role = "endpoint" };
     all->count++;
-    if (!probe_owner(call, plan->endpoints[i].word, accept, p, err))
+    if (!probe_owner(call, plan, false, plan->endpoints[i].word, asked, p, err))
         return false;
-    if (accept)
+    if (asked == ASKED_ACCEPT)
         dispatch_try(d, plan->endpoints[i].word);
     return true;
 }
 
-static bool probe_named(struct graphql_call *call, bool accept, struct err *err)
+static bool probe_named(struct graphql_call *call, enum asked asked, struct err *err)
 {
     struct shown_probes *all = ARENA_NEW(call->arena, struct shown_probes);
     struct plan *plan = road_plan(engine_road(api_engine(call)));
     struct str name = graphql_arg_text(call, "name");
-    bool ok = probe_gateway(call, plan, name, accept, all, err) &&
-              probe_endpoint(call, plan, name, accept, all, err);
+    bool ok = probe_gateway(call, plan, name, asked, all, err) &&
+              probe_endpoint(call, plan, name, asked, all, err);
 
     plan_unref(plan);
     if (ok && all->count == 0)
@@ -252,12 +278,54 @@ static bool probe_named(struct graphql_call *call, bool accept, struct err *err)
 
 static bool api_probe_look(struct graphql_call *call, struct err *err)
 {
-    return probe_named(call, false, err);
+    return probe_named(call, ASKED_FOLDERS, err);
 }
 
 static bool api_probe_accept(struct graphql_call *call, struct err *err)
 {
-    return probe_named(call, true, err);
+    return probe_named(call, ASKED_ACCEPT, err);
+}
+
+/* Nothing of the store changes: it is logged before, so that one that hangs is, too. */
+static bool api_probe_run(struct graphql_call *call, struct err *err)
+{
+    return api_audit_now(call, err) && probe_named(call, ASKED_STEPS, err);
+}
+
+static bool api_probe_steps(struct graphql_call *call, struct err *err)
+{
+    const struct shown_probe *p = call->parent;
+
+    (void)err;
+    return graphql_set_structs(call, p->steps, p->step_count, sizeof p->steps[0]);
+}
+
+static bool api_probe_result(struct graphql_call *call, struct err *err)
+{
+    static const char *const words[] = {
+        [PROBING_PASSED] = "passed", [PROBING_FAILED] = "failed", [PROBING_LEFT_OUT] = "left out"
+    };
+    const struct probing_line *l = call->parent;
+
+    (void)err;
+    return graphql_set_text(call, str_of(words[l->result]));
+}
+
+static bool api_probe_text(struct graphql_call *call, struct err *err)
+{
+    const struct probing_line *l = call->parent;
+
+    (void)err;
+    return graphql_set_text(call, str_of(l->text));
+}
+
+static bool api_probe_remedy(struct graphql_call *call, struct err *err)
+{
+    const struct probing_line *l = call->parent;
+
+    (void)err;
+    return l->remedy[0] != '\0' ? graphql_set_text(call, str_of(l->remedy))
+                                : graphql_set_null(call);
 }
 
 static bool api_probe_folders(struct graphql_call *call, struct err *err)
@@ -380,6 +448,12 @@ const struct graphql_resolver api_road[] = {
     GRAPHQL_MEMBER("Probe.kind", struct shown_probe, kind),
     API_TEXT_AT("Probe.broken", struct shown_probe, broken),
     { .field = "Probe.folders", .fn = api_probe_folders },
+    { .field = "Mutation.probe", .fn = api_probe_run },
+    { .field = "Probe.steps", .fn = api_probe_steps },
+    GRAPHQL_MEMBER("ProbeStep.step", struct probing_line, step),
+    { .field = "ProbeStep.result", .fn = api_probe_result },
+    { .field = "ProbeStep.text", .fn = api_probe_text },
+    { .field = "ProbeStep.remedy", .fn = api_probe_remedy },
     GRAPHQL_MEMBER("ProbedFolder.part", struct shown_folder, part),
     GRAPHQL_MEMBER("ProbedFolder.path", struct shown_folder, path),
     GRAPHQL_MEMBER("ProbedFolder.known", struct shown_folder, known),

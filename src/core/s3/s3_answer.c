@@ -82,6 +82,7 @@ static enum s3_answer_kind kind_of(struct str root)
         { "ListMultipartUploadsResult", S3_ANSWER_UPLOADS },
         { "InitiateMultipartUploadResult", S3_ANSWER_BEGUN },
         { "CompleteMultipartUploadResult", S3_ANSWER_COMPLETED },
+        { "CopyObjectResult", S3_ANSWER_COPIED },
     };
 
     for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++)

@@ -27,6 +27,7 @@ enum s3_answer_kind {
     S3_ANSWER_UPLOADS,   /* ListMultipartUploads */
     S3_ANSWER_BEGUN,     /* CreateMultipartUpload */
     S3_ANSWER_COMPLETED, /* CompleteMultipartUpload */
+    S3_ANSWER_COPIED,    /* CopyObject */
 };
 
 /* An object, or an upload that is not complete. */

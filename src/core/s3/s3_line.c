@@ -14,10 +14,11 @@
 
 enum {
     IDLE_MOST = 16,
-    IDLE_S = 50,         /* services close what is idle for a minute */
-    TICK_MS = 200,       /* how late a call notices that it is over */
-    EARLY_PART = 10,     /* a call ends this part of its time-out early ... */
-    EARLY_MOST_MS = 2000 /* ... and at most so much */
+    IDLE_S = 50,          /* services close what is idle for a minute */
+    TICK_MS = 200,        /* how late a call notices that it is over */
+    EARLY_PART = 10,      /* a call ends this part of its time-out early ... */
+    EARLY_MOST_MS = 2000, /* ... and at most so much */
+    REQUEST_ARENA = 1 << 20
 };
 
 struct s3_line {
@@ -27,9 +28,18 @@ struct s3_line {
 };
 
 /* What an exchange in progress runs into. */
-struct way {
+struct s3_way {
     struct s3_exchange *x;
+    struct s3_line *line;
+    struct curl_slist *fields;
     const struct egress *egress;
+    bool streams; /* a body that comes with 2xx is read piece by piece ... */
+    bool headed;  /* ... once the head of the answer is there */
+    bool paused;  /* libcurl holds bytes back until the others were read */
+    size_t taken; /* bytes of x->body that were read */
+    bool over;    /* libcurl is through: `result` */
+    CURLcode result;
+    const char *ended;  /* why it was ended without libcurl; NULL: it was not */
     const char *barred; /* NULL: it is not */
     int64_t at;         /* bytes of the body that libcurl has taken ... */
     bool whole;         /* ... and at some time all of them */
@@ -103,7 +113,7 @@ static void line_give(struct s3_lines *l, struct s3_line *line)
 
 static curl_socket_t s3_on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *addr)
 {
-    struct way *way = arg;
+    struct s3_way *way = arg;
 
     (void)purpose;
     way->barred = egress_bars(way->egress, &addr->addr);
@@ -114,7 +124,7 @@ static curl_socket_t s3_on_open(void *arg, curlsocktype purpose, struct curl_soc
 
 static int s3_on_ready(void *arg, char *ip, char *local_ip, int port, int local_port)
 {
-    struct way *way = arg;
+    struct s3_way *way = arg;
 
     (void)local_ip, (void)local_port;
     way->barred = egress_bars_own(way->egress, ip, port, way->x->request->url);
@@ -130,7 +140,7 @@ static int s3_on_ready(void *arg, char *ip, char *local_ip, int port, int local_
 
 static size_t s3_on_read(char *to, size_t size, size_t count, void *arg)
 {
-    struct way *way = arg;
+    struct s3_way *way = arg;
     struct s3_exchange *x = way->x;
     int64_t left = x->size - way->at;
     size_t room = size * count, n = 0;
@@ -151,7 +161,7 @@ static size_t s3_on_read(char *to, size_t size, size_t count, void *arg)
 /* A request is repeated when a connection that was kept turns out to be closed. */
 static int s3_on_seek(void *arg, curl_off_t offset, int origin)
 {
-    struct way *way = arg;
+    struct s3_way *way = arg;
 
     if (origin != SEEK_SET || (way->x->bytes.ptr == NULL && offset != way->at))
         return CURL_SEEKFUNC_CANTSEEK;
@@ -159,14 +169,31 @@ static int s3_on_seek(void *arg, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
+static long s3_status_of(const struct s3_way *way)
+{
+    long status = 0;
+
+    (void)curl_easy_getinfo(way->line->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+
+static bool s3_is_stream(const struct s3_way *way)
+{
+    long status = s3_status_of(way);
+
+    return way->streams && way->headed && status >= 200 && status <= 299;
+}
+
 static size_t s3_on_head(char *bytes, size_t size, size_t count, void *arg)
 {
-    struct way *way = arg;
+    struct s3_way *way = arg;
     struct str line = str_mem(bytes, size * count);
     struct err err = { 0 };
 
     if (str_starts(line, STR("HTTP/"))) /* of the next answer: 100 Continue was one, too */
         buf_clear(&way->x->head);
+    if (str_is(line, "\r\n") || str_is(line, "\n"))
+        way->headed = s3_status_of(way) >= 200;
     if (buf_append(&way->x->head, line, &err))
         return line.len;
     way->too_long = true;
@@ -175,9 +202,12 @@ static size_t s3_on_head(char *bytes, size_t size, size_t count, void *arg)
 
 static size_t s3_on_body(char *bytes, size_t size, size_t count, void *arg)
 {
-    struct way *way = arg;
+    struct s3_way *way = arg;
     struct err err = { 0 };
 
+    way->paused = s3_is_stream(way) && way->x->body.len - way->taken >= S3_STREAM_MOST;
+    if (way->paused)
+        return CURL_WRITEFUNC_PAUSE;
     if (buf_append(&way->x->body, str_mem(bytes, size * count), &err))
         return size * count;
     way->too_long = true;
@@ -240,7 +270,7 @@ static bool s3_set_numbers(CURL *e, const struct http_out_options *o)
     return true;
 }
 
-static bool s3_set_calls(CURL *e, struct way *way)
+static bool s3_set_calls(CURL *e, struct s3_way *way)
 {
     return curl_easy_setopt(e, CURLOPT_ERRORBUFFER, way->failure) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, s3_on_open) == CURLE_OK &&
@@ -295,15 +325,16 @@ static bool s3_set_request(CURL *e, const struct s3_exchange *x, struct curl_sli
            curl_easy_setopt(e, CURLOPT_HTTPHEADER, *fields) == CURLE_OK;
 }
 
-static bool s3_set_up(const struct s3_talk *t, CURL *e, struct way *way, struct curl_slist **fields)
+static bool s3_set_up(const struct s3_talk *t, struct s3_way *way)
 {
     const struct http_out_options *o = t->lines->options;
+    CURL *e = way->line->easy;
 
     if ((way->egress == NULL || !way->egress->environment_proxy) &&
         curl_easy_setopt(e, CURLOPT_PROXY, "") != CURLE_OK)
         return false;
     return s3_set_numbers(e, o) && s3_set_tls(e, o) && s3_set_calls(e, way) &&
-           s3_set_request(e, way->x, fields);
+           s3_set_request(e, way->x, &way->fields);
 }
 
 /* ---- the exchange ---- */
@@ -315,7 +346,7 @@ static int64_t s3_patience_of(const struct s3_talk *t)
     return us - (early < EARLY_MOST_MS * CLOCK_MS ? early : EARLY_MOST_MS * CLOCK_MS);
 }
 
-static int64_t s3_bytes_moved(CURL *e, const struct way *way)
+static int64_t s3_bytes_moved(CURL *e, const struct s3_way *way)
 {
     curl_off_t up = 0, down = 0;
 
@@ -337,32 +368,6 @@ static const char *s3_is_over(const struct s3_talk *t, const struct s3_exchange 
     return NULL;
 }
 
-/* Runs until libcurl is through or nobody wants it any more.  Returns why it was ended, or NULL. */
-static const char *s3_drive(const struct s3_talk *t, const struct s3_line *line, struct way *way)
-{
-    int64_t moved = -1, since_us = clock_mono_us();
-    int running = 1;
-
-    for (;;) {
-        if (curl_multi_perform(line->multi, &running) != CURLM_OK)
-            return "libcurl failed";
-        if (running == 0)
-            return NULL;
-        int64_t now = s3_bytes_moved(line->easy, way);
-
-        if (now != moved) {
-            moved = now;
-            since_us = clock_mono_us();
-            call_alive(t->call);
-        }
-        const char *why = s3_is_over(t, way->x, since_us);
-
-        if (why != NULL)
-            return why;
-        (void)curl_multi_poll(line->multi, NULL, 0, TICK_MS, NULL);
-    }
-}
-
 static CURLcode s3_result_of(const struct s3_line *line)
 {
     int left;
@@ -371,21 +376,68 @@ static CURLcode s3_result_of(const struct s3_line *line)
     return m != NULL && m->msg == CURLMSG_DONE ? m->data.result : CURLE_ABORTED_BY_CALLBACK;
 }
 
-static void s3_fill_answer(struct s3_exchange *x, const struct way *way, CURL *e, CURLcode rc,
-                           const char *ended)
+/* How far an exchange is driven before its caller has something to do. */
+enum s3_till { S3_TILL_END, S3_TILL_HEAD, S3_TILL_PIECE };
+
+static bool s3_is_enough(const struct s3_way *way, enum s3_till till)
+{
+    return till != S3_TILL_END && s3_is_stream(way) &&
+           (till == S3_TILL_HEAD || way->x->body.len > 0);
+}
+
+/* Runs so far, or until libcurl is through or nobody wants it any more. */
+static void s3_drive(const struct s3_talk *t, struct s3_way *way, enum s3_till till)
+{
+    int64_t moved = -1, since_us = clock_mono_us();
+    int running = 1;
+
+    while (way->ended == NULL && !way->over) {
+        if (curl_multi_perform(way->line->multi, &running) != CURLM_OK) {
+            way->ended = "libcurl failed";
+            return;
+        }
+        if (running == 0) {
+            way->over = true;
+            way->result = s3_result_of(way->line);
+            return;
+        }
+        int64_t now = s3_bytes_moved(way->line->easy, way);
+
+        if (now != moved) {
+            moved = now;
+            since_us = clock_mono_us();
+            call_alive(t->call);
+        }
+        if (s3_is_enough(way, till))
+            return;
+        way->ended = s3_is_over(t, way->x, since_us);
+        if (way->ended == NULL)
+            (void)curl_multi_poll(way->line->multi, NULL, 0, TICK_MS, NULL);
+    }
+}
+
+static const char *s3_why_not(const struct s3_way *way)
+{
+    return way->ended != NULL        ? way->ended
+           : way->barred != NULL     ? way->barred
+           : way->repeats            ? "the connection ended without an answer"
+           : way->too_long           ? "the answer is too long"
+           : way->read_err.text[0]   ? way->read_err.text
+           : way->failure[0] != '\0' ? way->failure
+                                     : curl_easy_strerror(way->result);
+}
+
+static bool s3_is_whole(const struct s3_way *way)
+{
+    return way->over && way->result == CURLE_OK && way->ended == NULL;
+}
+
+static void s3_fill_answer(struct s3_exchange *x, const struct s3_way *way)
 {
     struct http_out_answer *a = &x->answer;
-    const char *why = ended != NULL             ? ended
-                      : way->barred != NULL     ? way->barred
-                      : way->repeats            ? "the connection ended without an answer"
-                      : way->too_long           ? "the answer is too long"
-                      : way->read_err.text[0]   ? way->read_err.text
-                      : way->failure[0] != '\0' ? way->failure
-                                                : curl_easy_strerror(rc);
-    long status = 0;
+    long status = s3_status_of(way);
 
-    (void)curl_easy_getinfo(e, CURLINFO_RESPONSE_CODE, &status);
-    (void)snprintf(x->failure, sizeof x->failure, "%s", why);
+    (void)snprintf(x->failure, sizeof x->failure, "%s", s3_why_not(way));
     x->is_sent = way->ready && (way->whole || x->size == 0);
     *a = (struct http_out_answer){ .status = status,
                                    .retry_after = s3_exchange_field(x, "Retry-After"),
@@ -398,34 +450,115 @@ static void s3_fill_answer(struct s3_exchange *x, const struct way *way, CURL *e
     else if (!way->ready)
         a->reach = HTTP_OUT_NOT_SENT;
     else
-        a->reach = rc == CURLE_OK && ended == NULL && status >= 200 && (status > 299 || x->is_sent)
-                       ? HTTP_OUT_ANSWERED
-                       : HTTP_OUT_UNCLEAR;
+        a->reach =
+            (s3_is_whole(way) || s3_is_stream(way)) && status >= 200 && (status > 299 || x->is_sent)
+                ? HTTP_OUT_ANSWERED
+                : HTTP_OUT_UNCLEAR;
 }
 
-void s3_exchange_run(struct s3_talk *t, struct s3_exchange *x)
+/* Begins it; its end is s3_way_close(). */
+static struct s3_way *s3_way_open(struct s3_talk *t, struct s3_exchange *x, bool streams)
 {
-    struct way way = { .x = x, .egress = t->call != NULL ? t->call->egress : NULL };
-    struct s3_line *line = s3_line_take(t->lines);
-    struct curl_slist *fields = NULL;
-    const char *ended = "libcurl cannot make the request";
-    CURLcode rc = CURLE_FAILED_INIT;
+    struct s3_way *way = NEW(struct s3_way);
 
+    *way = (struct s3_way){ .x = x,
+                            .line = s3_line_take(t->lines),
+                            .egress = t->call != NULL ? t->call->egress : NULL,
+                            .streams = streams,
+                            .result = CURLE_FAILED_INIT };
     buf_clear(&x->head);
     buf_clear(&x->body);
-    if (s3_set_up(t, line->easy, &way, &fields) &&
-        curl_multi_add_handle(line->multi, line->easy) == CURLM_OK) {
-        ended = s3_drive(t, line, &way);
-        if (ended == NULL)
-            rc = s3_result_of(line);
-        s3_fill_answer(x, &way, line->easy, rc, ended);
-        (void)curl_multi_remove_handle(line->multi, line->easy);
-    } else {
-        s3_fill_answer(x, &way, line->easy, rc, ended);
+    if (!s3_set_up(t, way) || curl_multi_add_handle(way->line->multi, way->line->easy) != CURLM_OK)
+        way->ended = "libcurl cannot make the request";
+    return way;
+}
+
+static void s3_way_close(struct s3_talk *t, struct s3_way *way)
+{
+    (void)curl_multi_remove_handle(way->line->multi, way->line->easy);
+    curl_easy_reset(way->line->easy); /* `way` and the fields are gone */
+    curl_slist_free_all(way->fields);
+    line_give(t->lines, way->line);
+    free(way);
+}
+
+/* ---- requests ---- */
+
+void s3_talk_run(struct s3_talk *t, const struct http_out_request *request, struct s3_exchange *x)
+{
+    x->request = request;
+    struct s3_way *way = s3_way_open(t, x, false);
+
+    s3_drive(t, way, S3_TILL_END);
+    s3_fill_answer(x, way);
+    s3_way_close(t, way);
+    x->request = NULL;
+}
+
+void s3_talk_ask(struct s3_talk *t, const struct s3_service *service, const struct s3_order *order,
+                 struct s3_exchange *x)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(REQUEST_ARENA);
+    struct http_out_request request;
+
+    s3_request_make(service, order, clock_wall_us(), &a, &request);
+    s3_talk_run(t, &request, x);
+}
+
+bool s3_talk_open(struct s3_talk *t, const struct s3_service *service, const struct s3_order *order,
+                  struct s3_exchange *x)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(REQUEST_ARENA);
+    struct http_out_request request;
+
+    require(x->way == NULL);
+    s3_request_make(service, order, clock_wall_us(), &a, &request);
+    x->request = &request;
+    struct s3_way *way = s3_way_open(t, x, true);
+
+    s3_drive(t, way, S3_TILL_HEAD);
+    s3_fill_answer(x, way);
+    x->request = NULL; /* the connection is made: it is not asked for any more */
+    if (x->answer.reach == HTTP_OUT_ANSWERED && s3_is_stream(way)) {
+        x->way = way;
+        return true;
     }
-    curl_easy_reset(line->easy); /* `way` and the fields are gone */
-    curl_slist_free_all(fields);
-    line_give(t->lines, line);
+    s3_way_close(t, way);
+    return false;
+}
+
+bool s3_talk_read(struct s3_talk *t, struct s3_exchange *x, char *to, size_t room, size_t *ret_len,
+                  struct err *err)
+{
+    struct s3_way *way = x->way;
+    size_t left = x->body.len - way->taken;
+
+    if (left == 0) {
+        buf_clear(&x->body);
+        way->taken = 0;
+        if (way->paused) {
+            way->paused = false;
+            (void)curl_easy_pause(way->line->easy, CURLPAUSE_CONT);
+        }
+        if (x->body.len == 0)
+            s3_drive(t, way, S3_TILL_PIECE);
+        left = x->body.len;
+    }
+    if (left == 0 && !s3_is_whole(way))
+        return err_set(err, ERR_TRANSIENT, 0, "the connection ended in the middle of an object: %s",
+                       s3_why_not(way));
+    *ret_len = left < room ? left : room;
+    if (*ret_len > 0)
+        memcpy(to, x->body.ptr + way->taken, *ret_len);
+    way->taken += *ret_len;
+    return true;
+}
+
+void s3_talk_close(struct s3_talk *t, struct s3_exchange *x)
+{
+    if (x->way != NULL)
+        s3_way_close(t, x->way);
+    x->way = NULL;
 }
 
 void s3_exchange_done(struct s3_exchange *x)

@@ -11,12 +11,18 @@
 #include "base/require.h"
 #include "engine/road/road.h"
 #include "engine/run/birth.h"
+#include "store/govern/gateway_state.h"
 #include "store/govern/ledger.h"
 #include "store/payload/payload.h"
 #include "store/road/accept.h"
 #include "store/store.h"
 
 _Static_assert(DEPOSIT_WAIT == EAGAIN, "a number of the system");
+
+_Static_assert((int)DEPOSIT_STATE_MOST == (int)GATEWAY_STATE_MOST &&
+                   (int)DEPOSIT_COMMIT_MOST == (int)GATEWAY_DOCS_MOST &&
+                   (int)DEPOSIT_NOTES_MOST == (int)GATEWAY_NOTES_MOST,
+               "limits of the store");
 
 enum { TEXTS_MOST = 4 << 10 };
 
@@ -139,12 +145,11 @@ static bool put(struct deposit *d, struct str bytes, struct err *err)
 /* ---- commit ---- */
 
 /* On the writer's thread: a claimed document goes onto the road, any other waits in the store. */
-static void deposit_on_committed(struct store_op *op)
+static void deposit_go_on(struct deposit *d)
 {
-    struct deposit *d = container_of(op, struct deposit, accept.op);
     struct accept_op *o = &d->accept;
     struct road *road = d->owner->road;
-    bool stored = op->ok && o->result == ACCEPT_STORED;
+    bool stored = o->op.ok && o->result == ACCEPT_STORED;
 
     if (stored && o->claimed)
         road_born(road, o, &d->body);
@@ -152,10 +157,26 @@ static void deposit_on_committed(struct store_op *op)
         road_unreserve(road, o->size);
     if (stored && !o->claimed && road != NULL)
         road_note_backlog(road);
+}
+
+static void deposit_on_committed(struct store_op *op)
+{
+    struct deposit *d = container_of(op, struct deposit, accept.op);
+
+    deposit_go_on(d);
     (void)pthread_mutex_lock(&d->mutex);
     d->is_done = true;
     (void)pthread_cond_signal(&d->changed);
     (void)pthread_mutex_unlock(&d->mutex);
+}
+
+static void deposit_date(struct deposit *d)
+{
+    struct accept_op *o = &d->accept;
+
+    o->received_us = clock_wall_us();
+    o->claim_wanted =
+        !o->is_spooled && d->owner->road != NULL && road_reserve(d->owner->road, o->size);
 }
 
 /* Queues the operation behind `*io_last`, or as the first one. */
@@ -165,9 +186,7 @@ static void deposit_queue(struct deposit *d, struct store_op **io_first, struct 
 
     o->op.done = deposit_on_committed;
     o->op.next = NULL;
-    o->received_us = clock_wall_us();
-    o->claim_wanted =
-        !o->is_spooled && d->owner->road != NULL && road_reserve(d->owner->road, o->size);
+    deposit_date(d);
     if (*io_last != NULL)
         (*io_last)->next = &o->op;
     else
@@ -207,6 +226,15 @@ static bool finish_body(struct deposit *d, struct err *err)
         return false;
     o->is_spooled = true;
     return true;
+}
+
+static void deposit_key(struct deposit *d, struct str key)
+{
+    struct accept_op *o = &d->accept;
+
+    o->has_key = key.len > 0;
+    o->key = deposit_key_digest(d->owner->word, key);
+    o->key_period_us = DEPOSIT_KEY_PERIOD_US;
 }
 
 static void deposit_note_stored(const struct deposit *d)
@@ -258,13 +286,11 @@ static void commit_all(struct deposit_commit *list, size_t count)
     require(count > 0 && count <= DEPOSIT_COMMIT_MOST);
     for (size_t i = 0; i < count; i++) {
         struct deposit *d = list[i].deposit;
-        struct accept_op *o = &d->accept;
 
         list[i].ok = list[i].repeated = false;
         list[i].err = (struct err){ 0 };
-        o->has_key = true;
-        o->key = deposit_key_digest(owner->word, list[i].key);
-        o->key_period_us = DEPOSIT_KEY_PERIOD_US;
+        require(list[i].key.len > 0);
+        deposit_key(d, list[i].key);
         queued[i] = call_own_begin(owner->call, &list[i].err) && finish_body(d, &list[i].err);
         if (queued[i])
             deposit_queue(d, &first, &last);
@@ -296,6 +322,140 @@ static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *r
         *err = c.err;
     }
     return c.ok;
+}
+
+/* ---- documents with a state ---- */
+
+static bool state(void *arg, struct buf *to, struct err *err)
+{
+    struct depositor *o = arg;
+    bool ok = call_own_begin(o->call, err) &&
+              gateway_state_get(o->store, o->word, to, &o->state_version, err);
+
+    call_alive(o->call);
+    return ok;
+}
+
+/* A commit that waits for the writer. */
+struct state_commit {
+    struct gateway_state_op op;
+    struct deposit_state *what;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool is_done;
+};
+
+/* On the writer's thread.  The documents share the outcome of the operation. */
+static void state_on_committed(struct store_op *op)
+{
+    struct state_commit *c = container_of(op, struct state_commit, op.op);
+
+    for (size_t i = 0; i < c->what->count; i++) {
+        struct deposit *d = c->what->list[i].deposit;
+
+        d->accept.op.ok = op->ok && !c->op.overtaken;
+        d->accept.op.err = op->err;
+        deposit_go_on(d);
+    }
+    (void)pthread_mutex_lock(&c->mutex);
+    c->is_done = true;
+    (void)pthread_cond_signal(&c->changed);
+    (void)pthread_mutex_unlock(&c->mutex);
+}
+
+static bool finish_bodies(struct deposit_state *s, struct err *err)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < s->count && ok; i++) {
+        ok = finish_body(s->list[i].deposit, err);
+        deposit_key(s->list[i].deposit, s->list[i].key);
+    }
+    for (size_t i = 0; i < s->count && !ok; i++)
+        if (s->list[i].deposit->accept.is_spooled)
+            upload_drop(s->list[i].deposit->owner->store, s->list[i].deposit->accept.spooled);
+    return ok;
+}
+
+static bool submit_state(struct depositor *o, struct deposit_state *s, struct err *err)
+{
+    struct store_op *docs[DEPOSIT_COMMIT_MOST];
+    struct state_commit c = { .op = { .op = { .verb = &gateway_state_verb,
+                                              .done = state_on_committed },
+                                      .gateway = o->word,
+                                      .state = s->state,
+                                      .before = o->state_version,
+                                      .docs = docs,
+                                      .doc_count = s->count,
+                                      .notes = s->notes,
+                                      .note_count = s->note_count,
+                                      .noted_us = s->noted_us },
+                              .what = s };
+
+    for (size_t i = 0; i < s->count; i++) {
+        deposit_date(s->list[i].deposit);
+        docs[i] = &s->list[i].deposit->accept.op;
+    }
+    (void)pthread_mutex_init(&c.mutex, NULL);
+    (void)pthread_cond_init(&c.changed, NULL);
+    writers_submit_always(store_writers(o->store), &c.op.op, &c.op.op, 1);
+    (void)pthread_mutex_lock(&c.mutex);
+    while (!c.is_done)
+        (void)pthread_cond_wait(&c.changed, &c.mutex);
+    (void)pthread_mutex_unlock(&c.mutex);
+    (void)pthread_mutex_destroy(&c.mutex);
+    (void)pthread_cond_destroy(&c.changed);
+    for (size_t i = 0; i < s->count; i++)
+        deposit_answer(&s->list[i]);
+    if (!c.op.op.ok) {
+        *err = c.op.op.err;
+        return false;
+    }
+    if (c.op.overtaken)
+        return err_set(err, ERR_TRANSIENT, 0, "another node took over and has moved the cursor");
+    o->state_version = c.op.version;
+    return true;
+}
+
+static bool commit_state(void *arg, struct deposit_state *s, struct err *err)
+{
+    struct depositor *o = arg;
+
+    require(s->count <= DEPOSIT_COMMIT_MOST && s->note_count <= DEPOSIT_NOTES_MOST);
+    for (size_t i = 0; i < s->count; i++) {
+        s->list[i].ok = s->list[i].repeated = false;
+        s->list[i].err = (struct err){ 0 };
+    }
+    bool ok = (s->state.len <= DEPOSIT_STATE_MOST ||
+               err_set(err, ERR_LIMIT, 0, "the state of the gateway is too large")) &&
+              call_own_begin(o->call, err) && o->hold(o->arg, err) && finish_bodies(s, err) &&
+              submit_state(o, s, err);
+
+    for (size_t i = 0; i < s->count; i++) {
+        deposit_end(s->list[i].deposit);
+        s->list[i].deposit = NULL;
+    }
+    call_alive(o->call);
+    return ok;
+}
+
+static bool known(void *arg, const struct sha256 *keys, size_t count, bool *ret, struct err *err)
+{
+    const struct depositor *o = arg;
+    bool ok = call_own_begin(o->call, err) &&
+              gateway_state_known(o->store, o->word, keys, count, ret, err);
+
+    call_alive(o->call);
+    return ok;
+}
+
+static bool forget(void *arg, int64_t before_us, struct err *err)
+{
+    const struct depositor *o = arg;
+    bool ok = call_own_begin(o->call, err) && ledger_sweep(o->store, o->word, before_us, err);
+
+    call_alive(o->call);
+    return ok;
 }
 
 /* ---- the rest of the port ---- */
@@ -339,6 +499,11 @@ static bool alive(void *arg, struct err *err)
     return ok;
 }
 
+static struct call *deposit_call_of(void *arg)
+{
+    return ((const struct depositor *)arg)->call;
+}
+
 static int64_t size_most(void *arg)
 {
     return ((const struct depositor *)arg)->size_most;
@@ -356,9 +521,14 @@ const struct deposit_port deposit_port = { .open = open_deposit,
                                            .commit = commit,
                                            .commit_all = commit_all,
                                            .abandon = deposit_end,
+                                           .state = state,
+                                           .commit_state = commit_state,
+                                           .known = known,
+                                           .forget = forget,
                                            .seen = seen,
                                            .note_seen = note_seen,
                                            .stopping = stopping,
                                            .alive = alive,
                                            .size_most = size_most,
+                                           .call = deposit_call_of,
                                            .complain = complain };

@@ -40,6 +40,7 @@ struct depositor {
     uint64_t burst;
     struct rate *rate, *rate_total; /* outlive a configuration version */
     struct metric *accepted, *repeated;
+    int64_t state_version; /* of the state that was read or written last; 0: there is none */
     struct call *call; /* of the poll: may be given up, and then stores nothing more; may be NULL */
 
     /* Why the node accepts no documents now, or NULL. */

@@ -203,6 +203,16 @@ int64_t intake_version(struct intake *in)
     return version;
 }
 
+void intake_why(struct intake *in, struct str gateway, struct buf *to)
+{
+    (void)pthread_rwlock_rdlock(&in->table_lock);
+    const struct intake_gateway *g = in->table != NULL ? intake_find(in->table, gateway) : NULL;
+
+    if (g != NULL && g->broken != NULL)
+        buf_puts(to, g->broken);
+    (void)pthread_rwlock_unlock(&in->table_lock);
+}
+
 /* ---- admission ---- */
 
 void intake_note_disk(struct intake *in, int64_t free_bytes)

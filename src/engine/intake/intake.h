@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/loop.h"
 #include "core/config.h"
 #include "core/intake.h"
@@ -71,3 +72,5 @@ const char *intake_shut_why(struct intake *in, bool *ret_space);
 /* Why documents of gateways are refused, or NULL. */
 const char *intake_closed_why(struct intake *in);
 int64_t intake_version(struct intake *in);
+/* Appends why a gateway on the HTTP server cannot be used; nothing if it can. */
+void intake_why(struct intake *in, struct str gateway, struct buf *to);

@@ -3,18 +3,27 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/auto.h"
+#include "base/chance.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/patient.h"
 #include "core/call.h"
 #include "core/connector.h"
 #include "core/grammar.h"
+#include "core/line.h"
 #include "engine/plan/folders.h"
 #include "engine/tally/mishaps.h"
+#include "engine/threads/lines.h"
 #include "store/govern/failing.h"
 #include "store/people/secret.h"
 #include "store/store.h"
 
-enum { TRY_PATIENCE_US = 2 * CLOCK_S, ARENA_MOST = 1 << 20 };
+enum { TRY_PATIENCE_US = 2 * CLOCK_S, ARENA_MOST = 1 << 20, DOUBLINGS_MOST = 8 };
+
+#define BACK_OFF_MOST (INT64_C(300) * CLOCK_S)
+#define PATIENCE_US   (INT64_C(30) * CLOCK_S) /* of a kind without `timeout` */
+#define SPARE_US      (INT64_C(5) * CLOCK_S)  /* for one that keeps the time itself */
 
 const struct gateway_type *polled_type(const struct poller_options *o, const char *kind)
 {
@@ -64,6 +73,53 @@ struct settings polled_settings(const struct poller_options *o, const struct con
                               .arena = a };
 }
 
+void polled_read_times(const struct poller_options *o, const struct config *config,
+                       const struct config_gateway *g, struct arena *a, int64_t *ret_every_us,
+                       int64_t *ret_patience_us)
+{
+    const struct gateway_type *type = polled_type(o, g->kind);
+    struct settings s = polled_settings(o, config, g, false, NULL, a);
+    struct err err = { 0 };
+
+    if (!settings_duration(&s, "every", ret_every_us, &err))
+        *ret_every_us = CLOCK_S; /* setting it up reports what is wrong */
+    if (kind_key(ROLE_GATEWAY, &type->kind, STR("timeout")) == NULL ||
+        !settings_duration(&s, "timeout", ret_patience_us, &err))
+        *ret_patience_us = PATIENCE_US;
+    if (type->keeps_time)
+        *ret_patience_us += SPARE_US;
+}
+
+/* ---- between polls ---- */
+
+struct polled_line polled_line_of(const struct gateway_type *type, const void *self)
+{
+    struct polled_line line = { .has = type->line != NULL };
+
+    if (line.has)
+        line.key = *type->line->key(self);
+    return line;
+}
+
+void polled_line_change(struct lines *l, const struct polled_line *before,
+                        const struct polled_line *now)
+{
+    if (before->has && (!now->has || !digest_same(&before->key, &now->key)))
+        lines_drop(l, &before->key);
+}
+
+int64_t polled_back_off_us(int64_t every_us, int64_t failures)
+{
+    int64_t doublings = failures < DOUBLINGS_MOST ? failures : DOUBLINGS_MOST;
+    int64_t most = every_us << doublings;
+
+    if (most > BACK_OFF_MOST || most <= 0)
+        most = BACK_OFF_MOST;
+    if (most < every_us)
+        most = every_us;
+    return every_us + (int64_t)(chance_u64() % (uint64_t)most) / 2;
+}
+
 /* ---- what is told ---- */
 
 void polled_tell_trouble(const struct poller_options *o, int64_t word, const char *why)
@@ -86,6 +142,25 @@ void polled_note_mishap(const struct poller_options *o, const char *gateway, con
 {
     if (o->mishaps != NULL)
         mishaps_note(o->mishaps, "gateway_failing", "gateway", str_of(gateway), why);
+}
+
+void polled_complain(struct polled_complaints *c, const char *gateway, struct str name,
+                     const char *why, const char *hint)
+{
+    enum { SAID = sizeof c->said / sizeof c->said[0] };
+    AUTO(buf_done) struct buf text = BUF_INIT(4096);
+    uint64_t hash;
+
+    buf_put(&text, name);
+    buf_printf(&text, "\n%.500s", why);
+    struct sha256 sha = digest_of(buf_view(&text));
+
+    memcpy(&hash, sha.bytes, sizeof hash);
+    if (c->said[hash % SAID] == hash)
+        return;
+    c->said[hash % SAID] = hash;
+    log_event(LOG_WARN, "gateway.refuse", kv_z("gateway", gateway), kv_str("name", name),
+              kv_z("why", why), kv_z("hint", hint));
 }
 
 /* ---- a trial ---- */

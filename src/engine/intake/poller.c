@@ -56,8 +56,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/auto.h"
-#include "base/chance.h"
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/log.h"
@@ -65,29 +63,25 @@
 #include "base/thread.h"
 #include "base/wait.h"
 #include "core/connector.h"
-#include "core/grammar.h"
 #include "engine/intake/deposit.h"
 #include "engine/intake/poll_metrics.h"
 #include "engine/intake/polled.h"
 #include "engine/threads/crew.h"
+#include "engine/threads/lines.h"
 #include "store/govern/ledger.h"
 #include "store/store.h"
 
 enum {
-    FAILURES_TOLD = 3, /* failures in a row before poller_troubles() reports */
-    COMPLAINTS = 256,  /* slots per gateway to log each complaint once */
-    DOUBLINGS_MOST = 8,
+    FAILURES_TOLD = 3,  /* failures in a row before poller_troubles() reports */
     WAIT_US = CLOCK_S,  /* the wait while the node is busy or closed */
     LOOKS_LOST_MOST = 2 /* polls of one gateway that hang before no more begin */
 };
 
 #define LEASE_US        (INT64_C(60) * CLOCK_S)
-#define BACK_OFF_MOST   (INT64_C(300) * CLOCK_S)
 #define FORGET_EVERY_US (2 * DEPOSIT_KNOWN_US)
 #define STEP_US         (INT64_C(3600) * CLOCK_S) /* tolerated step of the clock */
 #define FORGET_AFTER_US (INT64_C(7) * 86400 * CLOCK_S)
 #define ARENA_MOST      ((size_t)1 << 20)
-#define PATIENCE_US     (INT64_C(30) * CLOCK_S) /* of a kind without `timeout` */
 
 enum look_result { LOOK_SKIPPED, LOOK_ELSEWHERE, LOOK_FAILED, LOOK_REFUSED, LOOK_DONE };
 
@@ -99,6 +93,7 @@ struct post {
     bool gone; /* the gateway is not configured any more: release its turn, poll no more */
 
     struct config *config; /* a reference */
+    struct lines *lines;   /* a reference: a lost thread may outlive the poller */
     const struct config_gateway *gateway;
     const struct gateway_type *type;
     void *self; /* the connector; NULL: it could not be set up */
@@ -107,7 +102,7 @@ struct post {
     struct depositor depositor;
     int64_t whole_since_us; /* since when no poll failed or was skipped, monotonic; 0: none */
     int64_t whole_wall_us;  /* the same moment by the wall clock */
-    uint64_t complained[COMPLAINTS];
+    struct polled_complaints complaints;
 
     enum look_result result; /* of the poll that has just ended */
     int64_t taken, wait_us;
@@ -129,6 +124,7 @@ struct duty {
     int64_t version;
     int64_t word;                 /* of the gateway; 0: not known yet */
     struct rate rate, rate_total; /* outlive configurations */
+    struct polled_line line;
 
     int64_t failures; /* in a row */
     char error[200];
@@ -145,6 +141,7 @@ struct poller {
     _Atomic bool stopping;
     struct duty *duties;
     size_t busy;
+    struct lines *lines; /* connections of polls */
 };
 
 /* ---- one gateway ---- */
@@ -172,6 +169,7 @@ static void poller_post_free(struct post *o)
         o->type->unmake(o->self);
     arena_done(&o->arena);
     config_unref(o->config);
+    lines_unref(o->lines);
     free(o);
 }
 
@@ -184,6 +182,19 @@ static void duty_free(struct duty *d)
     free(d);
 }
 
+/* Connections that are kept with other settings are closed. */
+static void poller_use_line(struct post *o, struct polled_line line)
+{
+    struct duty *d = o->duty;
+
+    (void)pthread_mutex_lock(&d->poller->mutex);
+    struct polled_line before = d->line;
+
+    d->line = line;
+    (void)pthread_mutex_unlock(&d->poller->mutex);
+    polled_line_change(o->lines, &before, &line);
+}
+
 static bool poller_set_up(struct post *o, struct err *err)
 {
     struct poller *p = o->duty->poller;
@@ -192,7 +203,10 @@ static bool poller_set_up(struct post *o, struct err *err)
     struct settings s =
         polled_settings(&p->o, o->config, o->gateway, false, &o->call.call, &o->arena);
 
-    return o->type->make(&s, &o->self, err);
+    if (!o->type->make(&s, &o->self, err))
+        return false;
+    poller_use_line(o, polled_line_of(o->type, o->self));
+    return true;
 }
 
 /* ---- callbacks of the depositor ---- */
@@ -230,23 +244,12 @@ static bool hold(void *arg, struct err *err)
     return ours || err_set(err, ERR_TRANSIENT, 0, "another node took over");
 }
 
-/* Logs each name and reason once, unless a hash collision evicted it. */
 static void complain(void *arg, struct str name, const char *why, const char *hint)
 {
     struct post *o = arg;
-    AUTO(buf_done) struct buf text = BUF_INIT(4096);
-    uint64_t hash;
 
-    buf_put(&text, name);
-    buf_printf(&text, "\n%.500s", why);
-    struct sha256 sha = digest_of(buf_view(&text));
-
-    memcpy(&hash, sha.bytes, sizeof hash);
-    if (o->complained[hash % COMPLAINTS] == hash || call_is_given_up(&o->call.call))
-        return;
-    o->complained[hash % COMPLAINTS] = hash;
-    log_event(LOG_WARN, "gateway.refuse", kv_z("gateway", o->duty->name), kv_str("name", name),
-              kv_z("why", why), kv_z("hint", hint));
+    if (!call_is_given_up(&o->call.call))
+        polled_complain(&o->complaints, o->duty->name, name, why, hint);
 }
 
 static struct depositor depositor_of(struct post *o, int64_t version)
@@ -274,28 +277,18 @@ static struct depositor depositor_of(struct post *o, int64_t version)
                                .arg = o };
 }
 
-static void poller_read_times(struct post *o)
-{
-    struct settings s =
-        polled_settings(&o->duty->poller->o, o->config, o->gateway, false, NULL, &o->arena);
-    struct err err = { 0 };
-
-    if (!settings_duration(&s, "every", &o->every_us, &err))
-        o->every_us = CLOCK_S; /* poller_set_up() reports what is wrong */
-    if (kind_key(ROLE_GATEWAY, &o->type->kind, STR("timeout")) == NULL ||
-        !settings_duration(&s, "timeout", &o->call.patience_us, &err))
-        o->call.patience_us = PATIENCE_US;
-}
-
 static struct post *poller_post_new(struct duty *d)
 {
     struct post *o = NEW(struct post);
 
     *o = (struct post){ .duty = d,
                         .config = config_ref(d->config),
+                        .lines = lines_ref(d->poller->lines),
                         .gateway = config_gateway_find(d->config, str_of(d->name)),
                         .arena = ARENA_INIT(ARENA_MOST),
-                        .call = { .call = { .stop = &d->poller->stopping },
+                        .call = { .call = { .stop = &d->poller->stopping,
+                                            .egress = d->poller->o.egress,
+                                            .lines = lines_port(d->poller->lines) },
                                   .run = post_run,
                                   .done = post_done,
                                   .lost = post_lost,
@@ -303,23 +296,12 @@ static struct post *poller_post_new(struct duty *d)
     require(o->gateway != NULL);
     o->type = polled_type(&d->poller->o, o->gateway->kind);
     o->depositor = depositor_of(o, d->version);
-    poller_read_times(o);
+    polled_read_times(&d->poller->o, o->config, o->gateway, &o->arena, &o->every_us,
+                      &o->call.patience_us);
     return o;
 }
 
 /* ---- a poll ---- */
-
-static int64_t back_off_us(int64_t every_us, int64_t failures)
-{
-    int64_t doublings = failures < DOUBLINGS_MOST ? failures : DOUBLINGS_MOST;
-    int64_t most = every_us << doublings;
-
-    if (most > BACK_OFF_MOST || most <= 0)
-        most = BACK_OFF_MOST;
-    if (most < every_us)
-        most = every_us;
-    return every_us + (int64_t)(chance_u64() % (uint64_t)most) / 2;
-}
 
 /* With the mutex held.  Returns the failures in a row. */
 static int64_t count_failure(struct duty *d, const char *why)
@@ -345,7 +327,7 @@ static int64_t note_failure(struct post *o)
     if (failures == 1)
         log_event(LOG_WARN, "gateway.fail", kv_z("gateway", d->name), kv_z("why", o->err.text),
                   kv_z("where", o->err.where != NULL ? o->err.where : ""));
-    return back_off_us(o->every_us, failures);
+    return polled_back_off_us(o->every_us, failures);
 }
 
 /* Returns how many there were. */
@@ -481,6 +463,7 @@ static void post_run(struct crew_call *call)
     if (o->gone) {
         call_pause(&call->call);
         (void)forget_failures(o);
+        poller_use_line(o, (struct polled_line){ 0 });
         give_turn_back(o->duty->poller, o->depositor.word);
     } else if (!poller_is_stopping(o))
         o->result = poller_look(o);
@@ -593,7 +576,7 @@ static void post_lost(struct crew_call *call, bool committed)
     d->post = NULL; /* it is the lost thread's now */
     d->lost++;
     d->unshared = true;
-    duty_rest(d, back_off_us(o->every_us, count_failure(d, why)));
+    duty_rest(d, polled_back_off_us(o->every_us, count_failure(d, why)));
     (void)pthread_mutex_unlock(&p->mutex);
 }
 
@@ -657,8 +640,12 @@ static void *poller_main(void *arg)
     struct poller *p = arg;
 
     (void)pthread_mutex_lock(&p->mutex);
-    while (!atomic_load(&p->stopping))
+    while (!atomic_load(&p->stopping)) {
         (void)wait_until(&p->changed, &p->mutex, poller_begin_due(p));
+        (void)pthread_mutex_unlock(&p->mutex);
+        lines_sweep(p->lines, clock_mono_us());
+        (void)pthread_mutex_lock(&p->mutex);
+    }
     while (p->busy > 0)
         (void)pthread_cond_wait(&p->changed, &p->mutex);
     (void)pthread_mutex_unlock(&p->mutex);
@@ -672,6 +659,8 @@ struct poller *poller_new(const struct poller_options *options)
     struct poller *p = NEW(struct poller);
 
     p->o = *options;
+    p->lines = lines_new();
+    lines_use_any(p->lines);
     (void)pthread_mutex_init(&p->mutex, NULL);
     (void)pthread_cond_init(&p->changed, NULL);
     return p;
@@ -707,6 +696,7 @@ void poller_stop(struct poller *p)
     (void)pthread_mutex_unlock(&p->mutex);
     (void)pthread_join(p->thread, NULL);
     p->running = false;
+    lines_stop(p->lines);
     for (int64_t word; (word = take_word(p)) != 0;)
         give_turn_back(p, word);
 }
@@ -719,6 +709,7 @@ void poller_free(struct poller *p)
         next = d->next;
         duty_free(d);
     }
+    lines_unref(p->lines);
     free(p);
 }
 

@@ -31,6 +31,7 @@
 
 struct connectors;
 struct crew;
+struct egress;
 struct mishaps;
 struct poller;
 struct road;
@@ -43,9 +44,10 @@ struct poller_options {
     struct crew *looks; /* threads of polls, which may hang; at least POLLS_MOST */
     struct road *road;  /* NULL: documents wait in the store */
     const struct connectors *connectors;
-    enum config_area area;   /* of this node */
-    struct mishaps *mishaps; /* NULL: failures are not counted there */
-    int64_t forget_every_us; /* how long polls go well before a sweep; 0: the default */
+    enum config_area area;       /* of this node */
+    struct mishaps *mishaps;     /* NULL: failures are not counted there */
+    const struct egress *egress; /* where polls may connect to; NULL: everywhere */
+    int64_t forget_every_us;     /* how long polls go well before a sweep; 0: the default */
     /* Why the node accepts no documents now, or NULL; may be NULL itself. */
     const char *(*closed)(void *arg);
     void *arg;

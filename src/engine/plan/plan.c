@@ -247,11 +247,19 @@ static bool plan_read_answers(struct plan_endpoint *e, const struct settings *s,
     return true;
 }
 
+/* Of a kind that has the key. */
+static bool plan_read_connections(struct plan_endpoint *e, const struct settings *s,
+                                  struct err *err)
+{
+    if (e->type == NULL || kind_key(ROLE_ENDPOINT, &e->type->kind, STR("connections")) == NULL)
+        return true;
+    return settings_int(s, "connections", &e->connections, err);
+}
+
 static bool plan_read_rules(struct plan_endpoint *e, const struct settings *s, struct err *err)
 {
     return settings_duration(s, "timeout", &e->timeout_us, err) &&
-           (e->type == NULL || e->type->line == NULL ||
-            settings_int(s, "connections", &e->connections, err)) &&
+           plan_read_connections(e, s, err) &&
            service_call_read_retry(s, &e->retry, &e->breaker, err) && plan_read_answers(e, s, err);
 }
 
@@ -363,7 +371,7 @@ static void build_alerts(struct builder *b)
     struct place place = { 0 };
     struct err err = { 0 };
 
-    if (!plan_alerts_build(b->plan->config, &base, &b->plan->alerts, &place, &err))
+    if (!plan_alerts_build(b->plan, &base, &place, &err))
         (void)plan_broken(b, place, &err);
 }
 

@@ -4,11 +4,13 @@
 #include "base/http_target.h"
 #include "core/config.h"
 #include "core/grammar.h"
+#include "engine/plan/plan_build.h"
 
 enum { VALUE_MOST = 8192 };
 
 /* Keeps the first error; the rest is read all the same. */
 struct reader {
+    const struct plan *plan;
     const struct settings *base;
     struct plan_alerts *out;
     struct place *place;
@@ -240,13 +242,15 @@ static uint32_t read_codes(const struct yaml_node *codes)
     return bits;
 }
 
-static bool read_target(const struct settings *s, struct alert_target *t, struct err *err)
+static bool read_target(const struct plan *p, const struct settings *s, struct alert_target *t,
+                        struct err *err)
 {
     struct settings retry = settings_below(s, "retry");
 
     t->http.verify = true;
     t->codes = read_codes(yaml_get(s->node, "codes"));
-    if (!settings_text(s, "url", &t->url, err) ||
+    t->endpoint = plan_endpoint_named(p, yaml_text(yaml_get(s->node, "endpoint")));
+    if ((t->endpoint == NULL && !settings_text(s, "url", &t->url, err)) ||
         !settings_duration(s, "timeout", &t->http.timeout_us, err) ||
         !settings_duration(&retry, "first", &t->retry.first_us, err) ||
         !settings_duration(&retry, "most", &t->retry.most_us, err) ||
@@ -276,7 +280,7 @@ static void read_targets(struct reader *r, const struct yaml_node *to)
         struct alert_target *t = &a->targets[a->target_count++];
 
         t->name = n->key->text;
-        if (read_target(&s, t, &err))
+        if (read_target(r->plan, &s, t, &err))
             continue;
         (void)err_context(&err, "alert target %.*s", STR_ARG(t->name));
         t->broken = arena_text(r->base->arena, str_of(err.text));
@@ -284,18 +288,20 @@ static void read_targets(struct reader *r, const struct yaml_node *to)
     }
 }
 
-bool plan_alerts_build(const struct config *config, const struct settings *base,
-                       struct plan_alerts *ret, struct place *ret_place, struct err *err)
+bool plan_alerts_build(struct plan *p, const struct settings *base, struct place *ret_place,
+                       struct err *err)
 {
-    const struct yaml_node *node = yaml_get(config->root, "alerts");
-    struct reader r = { .base = base, .out = ret, .place = ret_place, .err = err, .ok = true };
+    const struct yaml_node *node = yaml_get(p->config->root, "alerts");
+    struct reader r = {
+        .plan = p, .base = base, .out = &p->alerts, .place = ret_place, .err = err, .ok = true
+    };
 
-    *ret = (struct plan_alerts){ 0 };
+    p->alerts = (struct plan_alerts){ 0 };
     if (node != NULL && node->kind != YAML_MAP)
         node = NULL;
     plan_alert_read_rules(&r, node);
     if (node != NULL) {
-        read_silences(&r, config, yaml_get(node, "silence"));
+        read_silences(&r, p->config, yaml_get(node, "silence"));
         read_targets(&r, yaml_get(node, "to"));
     }
     return r.ok;

@@ -15,10 +15,13 @@
 #include "core/retry.h"
 #include "store/watch/alert.h"
 
-struct config;
+struct plan;
+struct plan_endpoint;
 
 struct alert_target {
-    struct str name, url;
+    struct str name;
+    struct str url;                       /* where notices are posted ... */
+    const struct plan_endpoint *endpoint; /* ... or what they are sent through; NULL: the URL */
     const struct http_out_field *fields;
     size_t field_count;
     struct http_out_options http;
@@ -44,9 +47,9 @@ struct plan_alerts {
     size_t target_count;
 };
 
-/* `base` has the secret lookup and the arena.  False: *err and *ret_place say what is wrong and
- * where; *ret then has the usable rest. */
-bool plan_alerts_build(const struct config *config, const struct settings *base,
-                       struct plan_alerts *ret, struct place *ret_place, struct err *err);
+/* Of a plan that has its endpoints.  `base` has the secret lookup and the arena.  False: *err and
+ * *ret_place say what is wrong and where; p->alerts then has the usable rest. */
+bool plan_alerts_build(struct plan *p, const struct settings *base, struct place *ret_place,
+                       struct err *err);
 
 const struct alert_target *alert_target_find(const struct plan_alerts *a, struct str name);

@@ -24,7 +24,7 @@
 
 enum { ARENA_MOST = 2 << 20, NOTE_MOST = 64 << 10, ANSWER_MOST = 1 << 20 };
 
-enum errand { ERRAND_SEND, ERRAND_ASK, ERRAND_RECOVER };
+enum errand { ERRAND_SEND, ERRAND_ASK, ERRAND_RECOVER, ERRAND_TELL };
 enum { NOT_NOTED, NOTED, NOT_WANTED }; /* a task in the recorder */
 
 /* One call, with everything that the connector may touch.  `leg` belongs to the flight: it is used
@@ -36,9 +36,11 @@ struct outing {
     struct lines *lines; /* a reference, as the call may outlive the road */
     struct plan *plan;   /* a reference: keeps the endpoint alive */
     const struct plan_endpoint *endpoint;
-    struct leg *leg; /* NULL for a recovery */
+    struct leg *leg; /* NULL for a recovery and a notice */
     struct task task;
     struct sender_ends ends;
+    void (*told)(void *arg, const struct verdict *v); /* of a notice, with told_arg */
+    void *told_arg;
     struct task_code code; /* of the task, in the recorder */
     _Atomic int noted;     /* decides who takes it out again */
     bool refused;
@@ -85,12 +87,12 @@ static bool rewind_pieces(void *arg, struct err *err)
     return true;
 }
 
-static void copy_sending(struct outing *o, const struct leg *p)
+static void copy_words(struct outing *o, const struct sending *from)
 {
     struct arena *a = &o->arena;
     struct sending *s = &o->sending;
 
-    *s = p->sending;
+    *s = *from;
     s->document = arena_copy(a, s->document);
     s->delivery = arena_copy(a, s->delivery);
     o->facts = facts_copy(a, s->facts);
@@ -100,13 +102,20 @@ static void copy_sending(struct outing *o, const struct leg *p)
     s->gateway = arena_copy(a, s->gateway);
     s->endpoint = arena_copy(a, s->endpoint);
     s->traceparent = arena_copy(a, s->traceparent);
+    s->note = &o->note;
+    if (s->bytes.ptr != NULL)
+        s->bytes = arena_copy(a, s->bytes);
+}
+
+static void copy_sending(struct outing *o, const struct leg *p)
+{
+    struct sending *s = &o->sending;
+
+    copy_words(o, &p->sending);
     if (p->row.name.len <= NOTE_MOST)
         buf_put(&o->note, p->row.name);
-    s->note = &o->note;
     s->answer = &o->answer;
-    if (s->bytes.ptr != NULL) {
-        s->bytes = arena_copy(a, s->bytes);
-    } else {
+    if (s->bytes.ptr == NULL) {
         o->source = p->variant->source;
         s->next = next_piece;
         s->rewind = rewind_pieces;
@@ -141,6 +150,10 @@ static void outing_run(struct crew_call *call)
 
     if (o->errand == ERRAND_RECOVER) {
         e->type->recover(e->self, &call->call);
+        return;
+    }
+    if (o->errand == ERRAND_TELL) {
+        e->type->send(e->self, &o->sending, &call->call, &o->verdict);
         return;
     }
     o->refused = o->ends.refused != NULL && !node_may_act(o->road->store);
@@ -205,15 +218,20 @@ static void outing_done(struct crew_call *call)
         (refused ? ends.refused : ends.ended)(p);
         return;
     }
+    if (o->errand == ERRAND_TELL)
+        o->told(o->told_arg, &o->verdict);
+    bool recovered = o->errand == ERRAND_RECOVER;
+
     outing_free(o);
-    recover_ended(r);
+    if (recovered)
+        recover_ended(r);
 }
 
 /* ---- given up ---- */
 
 static void tell_lost(const struct outing *o, bool committed)
 {
-    static const char *const errands[] = { "send", "ask", "recover" };
+    static const char *const errands[] = { "send", "ask", "recover", "tell" };
 
     log_event(LOG_WARN, "endpoint.hang", kv_str("endpoint", o->endpoint->name),
               kv_z("call", errands[o->errand]), kv_str("delivery", o->sending.delivery),
@@ -223,31 +241,38 @@ static void tell_lost(const struct outing *o, bool committed)
                            "given up. Look after the share or the server behind it."));
 }
 
+static struct verdict lost_verdict(const struct outing *o, bool committed)
+{
+    struct verdict v = { .hung = true };
+    long long ms = (clock_mono_us() - o->call.began_us) / CLOCK_MS;
+
+    (void)verdict_say(&v, committed ? VERDICT_DOUBT : VERDICT_UNREACHED,
+                      "it did not answer within %lld.%03lld s, and hangs still: %s", ms / 1000,
+                      ms % 1000,
+                      committed ? "whether it arrived is not known" : "nothing was sent");
+    return v;
+}
+
 /* On the crew's timekeeper, while outing_run() still hangs. */
 static void outing_lost(struct crew_call *call, bool committed)
 {
     struct outing *o = container_of(call, struct outing, call);
     struct leg *p = o->leg;
-    long long ms = (clock_mono_us() - call->began_us) / CLOCK_MS;
 
     dispatch_lost(o->road->dispatch, o->endpoint->word);
     tell_lost(o, committed);
-    if (p == NULL) {
+    if (o->errand == ERRAND_RECOVER) {
         recover_ended(o->road);
         return;
     }
+    struct verdict v = lost_verdict(o, committed);
+
+    if (p == NULL) {
+        o->told(o->told_arg, &v);
+        return;
+    }
     forget_code(o);
-    p->verdict = (struct verdict){ .hung = true };
-    if (committed)
-        (void)verdict_say(&p->verdict, VERDICT_DOUBT,
-                          "it did not answer within %lld.%03lld s, and hangs still: whether it "
-                          "arrived is not known",
-                          ms / 1000, ms % 1000);
-    else
-        (void)verdict_say(&p->verdict, VERDICT_UNREACHED,
-                          "it did not answer within %lld.%03lld s, and hangs still: nothing was "
-                          "sent",
-                          ms / 1000, ms % 1000);
+    p->verdict = v;
     o->leg = NULL;
     o->ends.ended(p);
 }
@@ -328,6 +353,27 @@ bool sender_send(struct leg *p, const struct sender_ends *ends)
 bool sender_ask(struct leg *p, const struct sender_ends *ends)
 {
     return start(p, ERRAND_ASK, ends);
+}
+
+bool sender_tell(struct road *r, struct plan *plan, const struct plan_endpoint *e,
+                 const struct sending *s, void (*told)(void *arg, const struct verdict *v),
+                 void *arg)
+{
+    if (dispatch_is_hung(r->dispatch, e->word)) {
+        struct verdict v = { 0 };
+
+        (void)verdict_say(&v, VERDICT_UNREACHED, "an earlier call to it still hangs");
+        told(arg, &v);
+        return true;
+    }
+    struct outing *o = outing_new(r, plan, e, ERRAND_TELL);
+
+    require(s->bytes.ptr != NULL);
+    o->told = told;
+    o->told_arg = arg;
+    copy_words(o, s);
+    o->call.whole = true;
+    return outing_submit(o);
 }
 
 /* ---- recoveries ---- */

@@ -1,5 +1,5 @@
-/* sender.h - what connectors do that block: an attempt, a question, a recovery, on a thread of the
- * crew of senders.
+/* sender.h - what connectors do that block: an attempt, a question, a recovery, a notice, on a
+ * thread of the crew of senders.
  *
  * Such a call may never return (core/call.h).  So it gets copies of everything that it is lent, and
  * a reference to its plan.  When it is given up, the leg gets a verdict and goes on without it: it
@@ -30,3 +30,8 @@ bool sender_ask(struct leg *p, const struct sender_ends *ends);
  * begun. Nobody waits for it, and RECOVERIES_MOST run at once: a share that hangs must not take
  * every sender. */
 void sender_recover(struct road *r, struct plan *plan);
+/* send() of an endpoint with a text that is no document; `s` is copied.  told() gets the verdict,
+ * on any thread.  False: the node stops, and it is not called. */
+bool sender_tell(struct road *r, struct plan *plan, const struct plan_endpoint *e,
+                 const struct sending *s, void (*told)(void *arg, const struct verdict *v),
+                 void *arg);

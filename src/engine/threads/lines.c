@@ -23,6 +23,7 @@ struct lines {
     struct kept *first;  /* the one that was used last comes first */
     struct sha256 *keys; /* of the newest configuration */
     size_t key_count;
+    bool any; /* whatever is given is kept */
 };
 
 /* ---- with the mutex held ---- */
@@ -32,7 +33,7 @@ static bool lines_wants(const struct lines *l, const struct sha256 *key)
     for (size_t i = 0; i < l->key_count; i++)
         if (digest_same(&l->keys[i], key))
             return true;
-    return false;
+    return l->any;
 }
 
 /* Moves those that are not to be kept from the list to *to. */
@@ -112,10 +113,38 @@ void lines_use(struct lines *l, const struct sha256 *keys, size_t count)
     old = l->keys;
     l->keys = copy;
     l->key_count = count;
+    l->any = false;
     lines_weed(l, INT64_MIN, LINES_MOST, &away);
     (void)pthread_mutex_unlock(&l->mutex);
     lines_close(away);
     free(old);
+}
+
+void lines_use_any(struct lines *l)
+{
+    (void)pthread_mutex_lock(&l->mutex);
+    l->any = true;
+    (void)pthread_mutex_unlock(&l->mutex);
+}
+
+void lines_drop(struct lines *l, const struct sha256 *key)
+{
+    struct kept *away = NULL;
+
+    (void)pthread_mutex_lock(&l->mutex);
+    for (struct kept **at = &l->first; *at != NULL;) {
+        struct kept *k = *at;
+
+        if (!digest_same(&k->key, key)) {
+            at = &k->next;
+            continue;
+        }
+        *at = k->next;
+        k->next = away;
+        away = k;
+    }
+    (void)pthread_mutex_unlock(&l->mutex);
+    lines_close(away);
 }
 
 void lines_sweep(struct lines *l, int64_t now_us)

@@ -10,12 +10,13 @@
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/container_of.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/run/sender.h"
 #include "engine/transfer/transfer.h"
+#include "engine/watch/notice_text.h"
 #include "store/store.h"
 #include "store/watch/alert.h"
 
@@ -23,7 +24,6 @@ enum {
     FLYING_MOST = 2 /* per target */,
     DUE_MOST = 8,
     ORPHANS_MOST = 64,
-    BODY_MOST = 16 << 10,
     ARENA_MOST = 1 << 20,
     ERROR_MOST = 300,
     TARGET = 128,
@@ -39,9 +39,10 @@ struct flying {
     const struct alert_target *target;
     struct notice notice; /* its texts are on the arena */
     struct arena arena;
-    struct http_out_request request;
+    struct http_out_request request; /* to a URL */
     struct sending sending;
-    bool over, heard; /* over: guarded by the mutex */
+    struct facts facts; /* of it, through an endpoint */
+    bool over, heard;   /* over: guarded by the mutex */
     char error[ERROR_MOST];
 };
 
@@ -82,55 +83,7 @@ void notices_free(struct notices *n)
     free(n);
 }
 
-/* ---- one request ---- */
-
-static void notices_put_time(struct json_out *j, const char *key, int64_t us)
-{
-    char text[CLOCK_TEXT];
-
-    json_key(j, key);
-    if (us == 0)
-        json_none(j);
-    else
-        json_z(j, clock_utc_text(us, text));
-}
-
-/* `text` is the field that chat services show. */
-static void put_body(struct buf *to, const struct notice *w, const struct alert *a)
-{
-    struct json_out j = { .to = to };
-    AUTO(buf_done) struct buf line = BUF_INIT(4096);
-
-    buf_printf(&line, "Waybill: %.*s %s (%.*s): %.*s", STR_ARG(str_first(a->code, 64)),
-               w->kind == NOTICE_REMINDER ? "lasts" : notice_kinds[w->kind],
-               STR_ARG(str_first(a->object, 200)),
-               STR_ARG(str_first(
-                   w->kind == NOTICE_CLEARED && a->ended.len > 0 ? a->ended : a->message, 1000)));
-    json_open(&j, '{');
-    json_key(&j, "notice");
-    json_z(&j, notice_kinds[w->kind]);
-    json_key(&j, "text");
-    json_str(&j, buf_view(&line));
-    json_key(&j, "alert");
-    json_open(&j, '{');
-    json_key(&j, "id");
-    buf_clear(&line);
-    buf_put_int(&line, a->num);
-    json_str(&j, buf_view(&line));
-    json_key(&j, "code");
-    json_str(&j, a->code);
-    json_key(&j, "object");
-    json_str(&j, a->object);
-    json_key(&j, "message");
-    json_str(&j, str_first(a->message, 1000));
-    json_key(&j, "count");
-    json_int(&j, a->count);
-    notices_put_time(&j, "raised", a->raised_us);
-    notices_put_time(&j, "last", a->last_us);
-    notices_put_time(&j, "cleared", w->kind == NOTICE_CLEARED ? a->cleared_us : 0);
-    json_close(&j, '}');
-    json_close(&j, '}');
-}
+/* ---- to a URL ---- */
 
 static void notices_put_field(struct http_out_request *r, struct str name, struct str value)
 {
@@ -138,52 +91,118 @@ static void notices_put_field(struct http_out_request *r, struct str name, struc
     r->fields[r->field_count++] = (struct http_out_field){ .name = name, .value = value };
 }
 
+static void notices_over(struct flying *f, bool heard, const char *error)
+{
+    (void)pthread_mutex_lock(&f->notices->mutex);
+    f->heard = heard;
+    (void)snprintf(f->error, sizeof f->error, "%s", error);
+    f->over = true;
+    (void)pthread_mutex_unlock(&f->notices->mutex);
+}
+
 /* On the transfer thread. */
 static void notices_on_answer(struct transfer *t)
 {
     struct flying *f = container_of(t, struct flying, transfer);
     const struct http_out_answer *got = &t->answer;
+    char status[64];
 
-    (void)pthread_mutex_lock(&f->notices->mutex);
-    f->heard = got->reach == HTTP_OUT_ANSWERED && got->status >= 200 && got->status < 300;
-    if (got->reach == HTTP_OUT_ANSWERED)
-        (void)snprintf(f->error, sizeof f->error, "answered %lld", (long long)got->status);
-    else
-        (void)snprintf(f->error, sizeof f->error, "%s",
-                       got->failure != NULL ? got->failure : "not sent");
-    f->over = true;
-    (void)pthread_mutex_unlock(&f->notices->mutex);
+    (void)snprintf(status, sizeof status, "answered %lld", (long long)got->status);
+    notices_over(f, got->reach == HTTP_OUT_ANSWERED && got->status >= 200 && got->status < 300,
+                 got->reach == HTTP_OUT_ANSWERED ? status
+                 : got->failure != NULL          ? got->failure
+                                                 : "not sent");
 }
 
-static void notices_post(struct notices *n, struct plan *p, const struct alert_target *t,
-                         const struct notice *w, const struct alert *a)
+/* False: the node stops. */
+static bool notices_post(struct flying *f, const struct alert *a)
 {
-    AUTO(buf_done) struct buf body = BUF_INIT(BODY_MOST);
-    struct flying *f = NEW(struct flying);
+    AUTO(buf_done) struct buf body = BUF_INIT(NOTICE_TEXT_MOST);
+    const struct alert_target *t = f->target;
 
-    *f = (struct flying){ .notices = n, .next = n->flying, .plan = plan_ref(p), .target = t };
-    f->arena = (struct arena)ARENA_INIT(ARENA_MOST);
-    f->notice = *w;
-    f->notice.target = arena_copy(&f->arena, w->target);
-    put_body(&body, w, a);
+    notice_put_json(&body, &f->notice, a);
     f->sending.bytes = arena_copy(&f->arena, buf_view(&body));
     f->sending.size = (int64_t)body.len;
     f->request.method = STR("POST");
     f->request.url = t->url;
     notices_put_field(&f->request, STR("Content-Type"), STR("application/json"));
-    notices_put_field(&f->request, STR("Idempotency-Key"),
-                      str_of(arena_printf(&f->arena, "alert-notice-%lld", (long long)w->num)));
+    notices_put_field(
+        &f->request, STR("Idempotency-Key"),
+        str_of(arena_printf(&f->arena, "alert-notice-%lld", (long long)f->notice.num)));
     for (size_t i = 0; i < t->field_count; i++)
         notices_put_field(&f->request, t->fields[i].name, t->fields[i].value);
     f->transfer = (struct transfer){ .options = &t->http,
                                      .request = &f->request,
                                      .sending = &f->sending,
                                      .done = notices_on_answer };
+    return road_transfer(f->notices->road, &f->transfer);
+}
+
+/* ---- through an endpoint ---- */
+
+/* On any thread. */
+static void notices_on_verdict(void *arg, const struct verdict *v)
+{
+    notices_over(arg, v->kind == VERDICT_DELIVERED, v->message);
+}
+
+/* What templates of the endpoint may use beside the words that documents have. */
+static void notices_name(struct flying *f, const struct alert *a)
+{
+    const struct fact known[] = { { STR("notice"), str_of(notice_kinds[f->notice.kind]) },
+                                  { STR("code"), a->code },
+                                  { STR("object"), a->object },
+                                  { STR("message"), str_first(a->message, FACTS_VALUE_MOST) } };
+    size_t count = sizeof known / sizeof known[0];
+
+    f->facts = (struct facts){ .sender = STR("waybill"), .type = STR("alert") };
+    if (f->target->endpoint->system != NULL)
+        f->facts.receiver = f->target->endpoint->system->name;
+    f->facts.attributes = ARENA_ARRAY(&f->arena, struct fact, count);
+    f->facts.attribute_count = count;
+    for (size_t i = 0; i < count; i++)
+        f->facts.attributes[i] =
+            (struct fact){ known[i].name, arena_copy(&f->arena, known[i].value) };
+}
+
+/* False: the node stops. */
+static bool notices_hand_over(struct flying *f, const struct alert *a)
+{
+    AUTO(buf_done) struct buf body = BUF_INIT(NOTICE_TEXT_MOST);
+    long long num = f->notice.num;
+
+    notice_put_lines(&body, &f->notice, a);
+    notices_name(f, a);
+    f->sending =
+        (struct sending){ .document =
+                              str_of(arena_printf(&f->arena, "%.*s-%s-%lld", STR_ARG(a->code),
+                                                  notice_kinds[f->notice.kind], num)),
+                          .delivery = str_of(arena_printf(&f->arena, "alert-notice-%lld", num)),
+                          .facts = &f->facts,
+                          .ctype = STR("text/plain; charset=utf-8"),
+                          .gateway = STR("alerts"),
+                          .endpoint = f->target->endpoint->name,
+                          .received_us = f->notice.made_us,
+                          .attempt = f->notice.attempts + 1,
+                          .size = (int64_t)body.len,
+                          .bytes = buf_view(&body) };
+    f->sending.name = str_of(arena_printf(&f->arena, "%.*s.txt", STR_ARG(f->sending.document)));
+    return sender_tell(f->notices->road, f->plan, f->target->endpoint, &f->sending,
+                       notices_on_verdict, f);
+}
+
+static void notices_begin(struct notices *n, struct plan *p, const struct alert_target *t,
+                          const struct notice *w, const struct alert *a)
+{
+    struct flying *f = NEW(struct flying);
+
+    *f = (struct flying){ .notices = n, .next = n->flying, .plan = plan_ref(p), .target = t };
+    f->arena = (struct arena)ARENA_INIT(ARENA_MOST);
+    f->notice = *w;
+    f->notice.target = arena_copy(&f->arena, w->target);
     n->flying = f;
-    if (!road_transfer(n->road, &f->transfer)) {
-        (void)snprintf(f->error, sizeof f->error, "the node stops");
-        f->over = true;
-    }
+    if (!(t->endpoint != NULL ? notices_hand_over : notices_post)(f, a))
+        notices_over(f, false, "the node stops");
 }
 
 /* ---- results ---- */
@@ -284,18 +303,19 @@ static size_t flying_to(const struct notices *n, struct str target)
 static bool begin_one(struct notices *n, struct plan *p, const struct alert_target *t,
                       const struct notice *w, struct arena *a, struct err *err)
 {
+    const char *broken = t->endpoint != NULL && t->broken == NULL ? t->endpoint->broken : t->broken;
     struct alert alert;
 
-    if (t->broken != NULL) {
+    if (broken != NULL) {
         bool over = retry_is_over(&t->retry, w->made_us, road_now_us(n->road));
 
         return notice_end(n->store, w->num, over ? NOTICE_GIVEN_UP : NOTICE_WAITS,
-                          t->retry.first_us, str_of(t->broken), err);
+                          t->retry.first_us, str_of(broken), err);
     }
     if (!alert_get(n->store, w->alert, a, &alert, err))
         return err->kind == ERR_NONE &&
                notice_end(n->store, w->num, NOTICE_GIVEN_UP, 0, STR("its alert is gone"), err);
-    notices_post(n, p, t, w, &alert);
+    notices_begin(n, p, t, w, &alert);
     return true;
 }
 

@@ -1,10 +1,12 @@
-/* notices.h - sends alerts to webhooks, each with its own retries.
+/* notices.h - sends alerts to webhooks and through endpoints, each with its own retries.
  *
- * A notice is a row (store/watch/alert.h) that is posted as one JSON object with an Idempotency-Key
- * that stays the same over all attempts.  A 2xx ends it; anything else is retried by the rules of
- * its target until these give up, which is then visible.  Delivery is at least once.
+ * A notice is a row (store/watch/alert.h) that is posted as one JSON object, or sent as a text by
+ * an endpoint, a mail for example.  Its key stays the same over all attempts.  A 2xx or the
+ * endpoint's word ends it; anything else is retried by the rules of its target until these give up,
+ * which is then visible.  Delivery is at least once.  Holds, windows and the breaker of the
+ * endpoint are for documents: a notice does not wait for them.
  *
- * Threads: the housekeeper's; answers come on the transfer thread and are queued for it.
+ * Threads: the housekeeper's; answers come on other threads and are queued for it.
  */
 #pragma once
 

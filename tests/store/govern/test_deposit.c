@@ -272,4 +272,61 @@ TEST(the_ledger_is_behind_the_port)
     store_close(d.store);
 }
 
+static bool state_is(struct background *d, const char *want)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(DEPOSIT_STATE_MOST);
+    struct err err = { 0 };
+
+    return deposit_port.state(&d->depositor, &text, &err) && str_is(buf_view(&text), want);
+}
+
+/* proves: IN3 */
+TEST(a_state_is_stored_with_its_documents_or_not_at_all)
+{
+    struct home h = fresh_home();
+    size_t size = (2 << 20) + 5;
+    char *large = xcalloc(1, size);
+    struct background d;
+    struct err err = { 0 };
+
+    CHECK(set_up(&d, &h, 1) && state_is(&d, ""));
+    struct deposit_commit list[] = { { .deposit = begin(&d, STR("one")), .key = STR("one") },
+                                     { .deposit = begin(&d, str_mem(large, size)) },
+                                     { .deposit = begin(&d, STR("no key")) },
+                                     { .deposit = begin(&d, STR("no key")) } };
+    struct deposit_state s = { .state = STR("at 4"), .list = list, .count = 4 };
+
+    CHECK(deposit_port.commit_state(&d.depositor, &s, &err) && places(d.store).ready == 4);
+    for (size_t i = 0; i < s.count; i++)
+        CHECK(list[i].ok && !list[i].repeated && list[i].deposit == NULL);
+    d.id = list[1].id;
+    CHECK(is_stored(&d, str_mem(large, size)) && metric_value(&d.accepted) == 4);
+    /* A poll may commit several times; a state needs no document. */
+    s = (struct deposit_state){ .state = STR("at 5") };
+    CHECK(deposit_port.commit_state(&d.depositor, &s, &err) && state_is(&d, "at 5"));
+    /* The turn is lost: nothing is stored, and the bytes of a large one are dropped. */
+    int64_t version = d.depositor.state_version;
+
+    for (int round = 0; round < 2; round++) {
+        list[0] = (struct deposit_commit){ .deposit = begin(&d, str_mem(large, size)) };
+        list[1] = (struct deposit_commit){ .deposit = begin(&d, STR("six")), .key = STR("six") };
+        s = (struct deposit_state){ .state = STR("at 6"), .list = list, .count = 2 };
+        d.lost = round == 0;
+        d.depositor.state_version = round == 0 ? version : version - 1; /* overtaken */
+        err = (struct err){ 0 };
+        CHECK(!deposit_port.commit_state(&d.depositor, &s, &err) && err.kind == ERR_TRANSIENT);
+        CHECK(!list[0].ok && !list[1].ok && list[0].deposit == NULL && list[1].deposit == NULL);
+        d.lost = false;
+    }
+    CHECK(state_is(&d, "at 5") && places(d.store).ready == 4);
+    s = (struct deposit_state){ .state = str_mem(large, DEPOSIT_STATE_MOST + 1) };
+    CHECK(!deposit_port.commit_state(&d.depositor, &s, &err) && err.kind == ERR_LIMIT);
+    store_close(d.store);
+    CHECK(set_up(&d, &h, 1) && state_is(&d, "at 5"));
+    d.depositor.word = 2;
+    CHECK(state_is(&d, ""));
+    store_close(d.store);
+    free(large);
+}
+
 STORE_TEST_MAIN

@@ -199,7 +199,8 @@ static bool is_passed_here(const char *point)
                                           "intent.",  "pace.",    "retain.", "archive.", "compact.",
                                           "backup.",  "restore.", "move.",   "batch.",   "edit.",
                                           "recover.", "parts.",   "call.",   "answer.",  "answers.",
-                                          "ftp.",     "sftp.",    "mail.",   "mllp.",    NULL };
+                                          "ftp.",     "sftp.",    "mail.",   "mllp.",    "s3.",
+                                          NULL };
 
     return !is_in(point, others) && !is_in(point, on_sqlite() ? postgres : sqlite);
 }

@@ -37,6 +37,19 @@ TEST(requests_are_whole_packets)
     sftp_put_remove(&b, 3, STR("n"));
     CHECK(IS(&b, "\0\0\0\x0a\x07\0\0\0\x02\0\0\0\x01n\0\0\0\x0a\x0d\0\0\0\x03\0\0\0\x01n"));
     buf_clear(&b);
+    sftp_put_stat(&b, 2, STR("n"));
+    sftp_put_fstat(&b, 3, STR("h"));
+    CHECK(IS(&b, "\0\0\0\x0a\x11\0\0\0\x02\0\0\0\x01n\0\0\0\x0a\x08\0\0\0\x03\0\0\0\x01h"));
+    buf_clear(&b);
+    sftp_put_opendir(&b, 2, STR("d"));
+    sftp_put_readdir(&b, 3, STR("h"));
+    CHECK(IS(&b, "\0\0\0\x0a\x0b\0\0\0\x02\0\0\0\x01"
+                 "d\0\0\0\x0a\x0c\0\0\0\x03\0\0\0\x01h"));
+    buf_clear(&b);
+    sftp_put_realpath(&b, 2, STR("."));
+    sftp_put_rmdir(&b, 3, STR("n"));
+    CHECK(IS(&b, "\0\0\0\x0a\x10\0\0\0\x02\0\0\0\x01.\0\0\0\x0a\x0f\0\0\0\x03\0\0\0\x01n"));
+    buf_clear(&b);
     sftp_put_cut(&b, 2, STR("h"), 5);
     CHECK(IS(&b, "\0\0\0\x16\x0a\0\0\0\x02\0\0\0\x01h\0\0\0\x01\0\0\0\0\0\0\0\x05"));
     buf_clear(&b);
@@ -100,10 +113,52 @@ TEST(answers_are_read)
                            &a, &err));
     CHECK(a.kind == SFTP_ATTRS && a.attrs.has_size && a.attrs.has_mode);
     CHECK(a.attrs.size == UINT64_C(0x100000000) && S_ISREG(a.attrs.mode));
+    CHECK(a.attrs.has_times && a.attrs.mtime == 4);
     CHECK(sftp_read_answer(STR("\x69\0\0\0\x01\0\0\0\0"), &a, &err));
-    CHECK(!a.attrs.has_size && !a.attrs.has_mode);
+    CHECK(!a.attrs.has_size && !a.attrs.has_mode && !a.attrs.has_times);
     CHECK(sftp_read_answer(STR("\xc9\0\0\0\x01xyz"), &a, &err));
     CHECK(a.kind == SFTP_EXTENDED_REPLY && str_is(a.data, "xyz"));
+}
+
+/* Two names; the first one has everything that can be said of a file. */
+#define NAMES                                                            \
+    "\0\0\0\x02"                                                         \
+    "a\n\0\0\0\x03-rw\x80\0\0\x0f\0\0\0\0\0\0\0\x07\0\0\0\x01\0\0\0\x02" \
+    "\0\0\x81\xa4\0\0\0\x03\0\0\0\x04\0\0\0\x01\0\0\0\x01k\0\0\0\x02vv"  \
+    "\0\0\0\x02..\0\0\0\0\0\0\0\0"
+
+TEST(names_are_read_one_by_one)
+{
+    struct sftp_answer a = { 0 };
+    struct sftp_attrs attrs;
+    struct err err = { 0 };
+    struct str name;
+
+    CHECK(sftp_read_answer(STR("\x68\0\0\0\x01\0\0\0\x02" NAMES), &a, &err));
+    CHECK(a.kind == SFTP_A_NAME && a.count == 2);
+    CHECK(sftp_take_name(&a.data, &name, &attrs, &err) && str_is(name, "a\n"));
+    CHECK(attrs.size == 7 && S_ISREG(attrs.mode) && attrs.mtime == 4);
+    CHECK(sftp_take_name(&a.data, &name, &attrs, &err) && str_is(name, ".."));
+    CHECK(!attrs.has_size && !attrs.has_mode && !attrs.has_times && a.data.len == 0);
+    CHECK(!sftp_take_name(&a.data, &name, &attrs, &err) && err.kind == ERR_TRANSIENT);
+}
+
+TEST(names_that_are_cut_are_refused)
+{
+    const struct str whole = STR(NAMES);
+
+    for (size_t len = 0; len < whole.len; len++) {
+        char *exact = malloc(len + 1); /* so that a sanitizer sees the end */
+        struct str rest = str_mem(exact, len), name;
+        struct sftp_attrs attrs;
+        struct err err = { 0 };
+
+        memcpy(exact, whole.ptr, len);
+        (void)(sftp_take_name(&rest, &name, &attrs, &err) &&
+               sftp_take_name(&rest, &name, &attrs, &err));
+        free(exact);
+        CHECK(err.kind == ERR_TRANSIENT);
+    }
 }
 
 /* Every answer, cut at every byte: an error or a shorter text, never a byte behind the end. */
@@ -141,7 +196,7 @@ TEST(answers_without_sense_are_refused)
         STR(""),
         STR("\x65"),
         STR("\x01\0\0\0\x01"),         /* a request */
-        STR("\x68\0\0\0\x01\0\0\0\0"), /* names, which nobody asked for */
+        STR("\x68\0\0\0\x01\0\0\0"),   /* names without their number */
         STR("\x66\0\0\0\x01\0\0\0\0"), /* an empty handle */
         STR("\x65\0\0\0\x01\0\0\0\x04\xff\xff\xff\xff"
             "x"), /* words without end */

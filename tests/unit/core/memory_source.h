@@ -56,6 +56,7 @@ struct memory {
     const char *alone; /* the name of the only entry of a listing, any bytes; NULL: no such */
     int64_t size_most;
     bool stopping, turn_lost;
+    bool flat;         /* a listing has everything, by its path */
     int groups, turns; /* commits; how often the turn was kept */
     char complained[300], why[200];
 
@@ -202,7 +203,9 @@ static bool memory_source_next(void *list, struct pickup_entry *ret, bool *ret_e
         return false;
     while (l->at < MEMORY_FILES) {
         const struct memory_file *f = &m->files[l->at++];
-        const char *name = f->path != NULL ? memory_name_in(l->folder, f->path) : NULL;
+        const char *name = f->path == NULL ? NULL
+                           : m->flat       ? f->path
+                                           : memory_name_in(l->folder, f->path);
 
         if (name == NULL)
             continue;

@@ -118,7 +118,6 @@ TEST(config_whole_example_is_valid_and_warns_once_per_part)
         const char *part;
     } warnings[] = {
         { 4, "the database is on another machine" },
-        { 32, "gateways of kind sftp are not run by this build" },
         { 34, "gateways of kind sql are not run by this build" },
         { 52, "`jobs` is not run by this build" },
     };
@@ -171,7 +170,8 @@ TEST(config_takes_every_kind)
         "gateways: { g: { kind: file, path: ./in, after: delete } }",
         "gateways: { g: { kind: file, path: ./in, after: { move: ./done }, match: [a, b] } }",
         "gateways: { g: { kind: ftp, url: \"ftp://h/in\", user: u, password: secret:p } }",
-        "gateways: { g: { kind: sftp, url: \"sftp://h/in\", private_key: \"${file:k}\", host_key: "
+        "gateways: { g: { kind: sftp, url: \"sftp://u@h/in\", private_key: \"${file:k}\", "
+        "host_key: "
         "any } }",
         "gateways: { g: { kind: mllp, listen: \"127.0.0.1:0\", extract: hl7, reply: receiver } }",
         "gateways: { g: { kind: mllp, listen: \"${env:LISTEN}\" } }",

@@ -49,7 +49,7 @@ TEST(walk_keys)
           "unknown key `rat` in `limits` of gateway `a`",
           "did you mean `rate`? allowed: rate, burst, total, size" },
         { "gateways: { a: { kind: htp } }", 1, 24, "unknown kind of gateway `htp`",
-          "did you mean `http`? allowed: http, file, mllp; planned: ftp, sftp, sql, s3" },
+          "did you mean `http`? allowed: http, file, mllp, sftp, ftp, s3; planned: sql" },
         { "gateways:\n  a: { title: x }", 2, 3, "gateway `a` needs `kind`", "http, file" },
         { "gateways:\n  a:\n", 2, 3, "gateway `a` needs `kind`", NULL },
         { "gateways:\n  a: { kidn: http }", 2, 8, "unknown key `kidn`", "did you mean `kind`?" },

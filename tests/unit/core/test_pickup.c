@@ -534,6 +534,40 @@ TEST(what_cannot_be_removed_is_taken_once_and_reported)
     CHECK(look(&b) == 1 && memory_count_files(b.m) == 0);
 }
 
+TEST(what_was_taken_before_it_could_be_claimed_is_not_taken_again)
+{
+    AUTO(box_done) struct box b = box_of(PICKUP_DELETE, false);
+
+    memory_put(b.m, "a", "one", 1);
+    b.m->fail_call = CALL_REMOVE;
+    b.m->fail_nth = 1;
+    b.m->fail_kind = ERR_PERMANENT;
+    b.m->fail_sys = EACCES;
+    CHECK(look(&b) == 1 && memory_count_files(b.m) == 1);
+    memory_put(b.m, "b", "one", 1);
+    b.src.claims = b.src.noted = true; /* the folder may be written to now */
+    CHECK(look(&b) == 1 && memory_count_files(b.m) == 0 && b.p.rested);
+    CHECK(memory_stored(b.m, "one") == 2 && b.m->doc_count == 2);
+}
+
+TEST(a_marker_goes_back_when_its_file_cannot_be_claimed)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        AUTO(box_done) struct box b = box_of(PICKUP_DELETE, true);
+
+        memory_put(b.m, "a", "one", 1);
+        memory_put(b.m, "a.ok", "", 1);
+        b.p.marker = STR(".ok");
+        b.m->fail_call = CALL_RENAME;
+        b.m->fail_nth = 2; /* the marker is the first */
+        b.m->fail_kind = kind == 0 ? ERR_PERMANENT : ERR_TRANSIENT;
+        b.m->fail_sys = EACCES;
+        CHECK(look(&b) == (kind == 0 ? 0 : -1));
+        CHECK(memory_find(b.m, "a") != NULL && memory_find(b.m, "a.ok") != NULL);
+        CHECK(look(&b) == 1 && memory_count_files(b.m) == 0);
+    }
+}
+
 TEST(a_moved_file_never_replaces_another)
 {
     for (int claims = 0; claims < 2; claims++) {
@@ -560,6 +594,101 @@ TEST(times_of_whole_seconds_are_not_trusted_alone)
     while ((taken = look(&b)) == 0)
         clock_sleep_us(20 * CLOCK_MS);
     CHECK(taken == 1 && clock_mono_us() - began_us >= 2 * CLOCK_S);
+}
+
+/* ---- objects ---- */
+
+static int stats;
+
+static void count_stats(struct memory *m, enum memory_call call, const char *path)
+{
+    (void)m, (void)path;
+    stats += call == CALL_STAT;
+}
+
+static bool open_listed(void *arg, const char *path, struct pickup_entry *ret, void **ret_file,
+                        struct err *err)
+{
+    char listed[PICKUP_VERSION];
+
+    memcpy(listed, ret->version, sizeof listed);
+    return memory_source_open(arg, path, ret, ret_file, err) &&
+           (strcmp(listed, ret->version) == 0 || err_set(err, ERR_TRANSIENT, 0, "not told"));
+}
+
+static struct box box_of_objects(enum pickup_after after)
+{
+    struct box b = box_of(after, false);
+
+    memory_drop(memory_find(b.m, ".waybill"));
+    b.src.opaque = b.m->flat = true;
+    b.src.open = open_listed;
+    return b;
+}
+
+TEST(keys_of_objects_are_no_paths)
+{
+    static const enum pickup_after afters[] = { PICKUP_KEEP, PICKUP_DELETE };
+    static const char *const keys[] = {
+        "x/../y", "/lead", "a//b", "a/./c", "%41", "d/d/d/d/d/d/d/d"
+    };
+    char longest[1001];
+
+    memset(longest, 'k', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    for (size_t i = 0; i < 2; i++) {
+        AUTO(box_done) struct box b = box_of_objects(afters[i]);
+
+        for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
+            memory_put(b.m, keys[k], keys[k], (int64_t)k);
+        memory_put(b.m, longest, "longest", 100);
+        memory_put(b.m, "a/.hidden", "no", 1);
+        memory_put(b.m, "a/half.part", "no", 1);
+        memory_put(b.m, "folder/", "no", 1);
+        CHECK(look(&b) == 7 && b.m->doc_count == 7 && b.m->complaints == 0);
+        CHECK(strcmp(b.m->docs[0].name, "y") == 0 && strcmp(b.m->docs[1].name, "lead") == 0);
+        CHECK(strcmp(b.m->docs[2].name, "b") == 0 && strcmp(b.m->docs[6].name, longest) == 0);
+        CHECK(memory_stored(b.m, "no") == 0);
+        CHECK(memory_count_files(b.m) == (afters[i] == PICKUP_KEEP ? 10 : 3));
+        CHECK(look(&b) == 0 && b.m->commits == 7 && b.m->repeats == 0);
+    }
+}
+
+static bool next_refused(void *list, struct pickup_entry *ret, bool *ret_end, struct err *err)
+{
+    if (!memory_source_next(list, ret, ret_end, err))
+        return false;
+    if (!*ret_end && str_starts(ret->name, STR("bad"))) {
+        ret->refused = "it cannot be told";
+        ret->hint = "Rename it.";
+    }
+    return true;
+}
+
+TEST(an_object_that_its_source_refuses_is_reported)
+{
+    AUTO(box_done) struct box b = box_of_objects(PICKUP_DELETE);
+
+    b.src.next = next_refused;
+    b.p.marker = STR(".ok");
+    memory_put(b.m, "bad\n", "x", 1);
+    memory_put(b.m, "good", "good", 1);
+    memory_put(b.m, "good.ok", "", 1);
+    CHECK(look(&b) == 1 && memory_stored(b.m, "good") == 1 && memory_count_files(b.m) == 1);
+    CHECK(b.m->complaints == 1 && strcmp(b.m->why, "it cannot be told Rename it.") == 0);
+}
+
+/* A server has to be asked for each marker. */
+TEST(markers_of_what_was_taken_are_not_looked_at)
+{
+    AUTO(box_done) struct box b = box_with_marker(PICKUP_KEEP, false, true);
+
+    memory_put(b.m, "d", "without", 9);
+    b.m->at_call = count_stats;
+    CHECK(look(&b) == 3);
+    CHECK(look(&b) == 0); /* asks the ledger, and knows them now */
+    stats = 0;
+    CHECK(look(&b) == 0 && stats == 1 && b.m->commits == 3);
 }
 
 int main(void)

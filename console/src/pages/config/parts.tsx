@@ -12,6 +12,7 @@ import { State } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import { draft } from "./draft";
 import { PartDialog } from "./form";
+import { ProbeButton } from "./probe";
 
 const EVERY_MS = 10000;
 
@@ -119,7 +120,7 @@ function Gateways({ gateways, find, add }: PartsProps & { gateways: Gateway[] })
                 <td class="num">{count(g.refused)}</td>
                 <td class="time">{g.lastReceived && <Ago at={g.lastReceived} />}</td>
                 <td class="actions">
-                  <Line line={g.line} />
+                  <ProbeButton name={g.name} /> <Line line={g.line} />
                 </td>
               </tr>
             ))}
@@ -196,6 +197,7 @@ function Endpoints({ endpoints, find, add }: PartsProps & { endpoints: Endpoint[
               <th>State</th>
               <th class="num">Sending</th>
               <th class="num">Waiting</th>
+              <th />
             </tr>
           </thead>
           <tbody>
@@ -209,6 +211,9 @@ function Endpoints({ endpoints, find, add }: PartsProps & { endpoints: Endpoint[
                 </td>
                 <td class="num">{count(e.active)}</td>
                 <td class="num">{count(e.waiting)}</td>
+                <td class="actions">
+                  <ProbeButton name={e.name} />
+                </td>
               </tr>
             ))}
           </tbody>

@@ -39,6 +39,20 @@ TEST(s3_answer_of_a_list)
     CHECK(s.count == 1 && !s.more && str_is(s.items[0].key, "a%20b+")); /* nobody said so */
 }
 
+/* Sub folders of a list with a delimiter are no items. */
+TEST(s3_answer_of_a_list_with_folders)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(S3_ANSWER_ARENA);
+    struct s3_answer s;
+    struct err err;
+
+    CHECK(read_xml("<ListBucketResult " XMLNS "><Delimiter>/</Delimiter><Contents><Key>a</Key>"
+                   "</Contents><CommonPrefixes><Prefix>b/</Prefix><Key>no</Key></CommonPrefixes>"
+                   "<CommonPrefixes><Prefix>c/</Prefix></CommonPrefixes></ListBucketResult>",
+                   &a, &s, &err));
+    CHECK(s.kind == S3_ANSWER_OBJECTS && s.count == 1 && str_is(s.items[0].key, "a"));
+}
+
 TEST(s3_answer_of_uploads)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(S3_ANSWER_ARENA);
@@ -78,6 +92,10 @@ TEST(s3_answer_of_parts_and_errors)
     CHECK(s.kind == S3_ANSWER_ERROR && str_is(s.code, "AuthorizationHeaderMalformed"));
     CHECK(str_is(s.message, "it's <wrong>") && str_is(s.region, "eu-west-1"));
     CHECK(str_is(s.endpoint, "h"));
+    CHECK(read_xml("<CopyObjectResult " XMLNS "><LastModified>2026</LastModified>"
+                   "<ETag>&quot;abc&quot;</ETag></CopyObjectResult>",
+                   &a, &s, &err));
+    CHECK(s.kind == S3_ANSWER_COPIED && str_is(s.etag, "\"abc\""));
     CHECK(read_xml("<Error><Code>A</Code><Code>B</Code></Error>", &a, &s, &err) &&
           str_is(s.code, "A"));
     CHECK(read_xml("<html><body>hello</body></html>", &a, &s, &err) && s.kind == S3_ANSWER_OTHER);

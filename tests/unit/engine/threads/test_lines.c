@@ -153,6 +153,30 @@ TEST(a_new_configuration_closes_what_it_does_not_have)
     lines_unref(l);
 }
 
+TEST(lines_of_polls_are_kept_until_their_settings_are_gone)
+{
+    struct lines *l = lines_new();
+    struct call c = { .lines = lines_port(l) };
+    struct server a = server_of("a"), b = server_of("b");
+    bool kept;
+
+    lines_use_any(l);
+    struct wire *of_a = take(&c, &a, &kept), *of_b = take(&c, &b, &kept);
+
+    give(&c, &a, of_a);
+    give(&c, &b, of_b);
+    lines_drop(l, &a.key);
+    CHECK(a.closed == 1 && b.closed == 0);
+    CHECK(take(&c, &b, &kept) == of_b && kept);
+    give(&c, &b, of_b);
+    lines_sweep(l, clock_mono_us() + LINES_IDLE_US + 1);
+    CHECK(b.closed == 1);
+    lines_stop(l);
+    give(&c, &b, take(&c, &b, &kept));
+    CHECK(b.closed == 2);
+    lines_unref(l);
+}
+
 TEST(a_line_that_nobody_uses_is_closed)
 {
     struct lines *l = lines_new();

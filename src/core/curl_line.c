@@ -1,18 +1,22 @@
-#include "delivery/curl_line.h"
+#include "core/curl_line.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/egress.h"
 #include "base/network.h"
 #include "core/config.h"
+#include "core/probing_net.h"
 
 enum {
     KEEPALIVE_S = 30,
     LATE_US = 50 * CLOCK_MS,
+    STEP_MS = 1000,      /* a wait for the server, after which the time is looked at */
     ANSWER_MOST = 300,   /* of an answer, in a message */
     ANSWER_LINES = 1000, /* to a request */
     GOOD_BYE = 221,      /* the answer to QUIT, which libcurl says after a failure, too */
@@ -141,7 +145,24 @@ static curl_socket_t curl_line_on_socket(void *arg, curlsocktype purpose,
         return CURL_SOCKET_BAD;
     if (c->opened != NULL)
         c->opened(c->arg);
-    return socket(addr->family, addr->socktype | SOCK_CLOEXEC, addr->protocol);
+    int fd = socket(addr->family, addr->socktype | SOCK_CLOEXEC, addr->protocol);
+
+    for (size_t i = 0; c->pieces && fd >= 0 && i < CURL_LINE_SOCKETS; i++)
+        if (c->sockets[i] == 0) {
+            c->sockets[i] = fd + 1;
+            break;
+        }
+    return fd;
+}
+
+static int curl_line_on_close(void *arg, curl_socket_t fd)
+{
+    struct curl_line *c = arg;
+
+    for (size_t i = 0; i < CURL_LINE_SOCKETS; i++)
+        if (c->sockets[i] == fd + 1)
+            c->sockets[i] = 0;
+    return close(fd);
 }
 
 static int curl_line_on_ready(void *arg, char *ip, char *local_ip, int port, int local_port)
@@ -184,6 +205,8 @@ static size_t curl_line_on_line(char *bytes, size_t size, size_t count, void *ar
     curl_line_alive(c);
     if (++c->lines > ANSWER_LINES)
         return 0;
+    if (c->heard != NULL)
+        c->heard(c->arg, line);
     if (!is_answer(line, &code))
         return size * count;
     if (c->whole)
@@ -299,6 +322,14 @@ static bool curl_line_set_calls(struct curl_line *c)
            curl_easy_setopt(e, CURLOPT_HEADERDATA, c) == CURLE_OK;
 }
 
+static bool curl_line_set_pieces(struct curl_line *c)
+{
+    c->multi = curl_multi_init();
+    return c->multi != NULL && curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, 1L) == CURLM_OK &&
+           curl_easy_setopt(c->easy, CURLOPT_CLOSESOCKETFUNCTION, curl_line_on_close) == CURLE_OK &&
+           curl_easy_setopt(c->easy, CURLOPT_CLOSESOCKETDATA, c) == CURLE_OK;
+}
+
 bool curl_line_open(struct curl_line *c, const struct curl_line_options *options, struct call *call,
                     bool large, struct err *err)
 {
@@ -309,7 +340,7 @@ bool curl_line_open(struct curl_line *c, const struct curl_line_options *options
     c->easy = curl_easy_init();
     if (c->easy == NULL || !curl_line_set_place(c->easy, options) ||
         !curl_line_set_numbers(c->easy, options) || !curl_line_set_tls(c->easy, options) ||
-        !curl_line_set_calls(c))
+        !curl_line_set_calls(c) || (c->pieces && !curl_line_set_pieces(c)))
         return err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings");
     return true;
 }
@@ -319,10 +350,13 @@ bool curl_line_is_late(const struct curl_line *c)
     return c->until_us != 0 && clock_mono_us() > c->until_us - LATE_US;
 }
 
-CURLcode curl_line_perform(struct curl_line *c)
+/* ---- requests ---- */
+
+static bool curl_line_prepare(struct curl_line *c)
 {
     int64_t left = c->until_us != 0 ? c->until_us - clock_mono_us() : 0;
     int64_t connect = c->options->connect_timeout_us, silence = c->options->timeout_us;
+    bool counted = c->until_us != 0 || c->pieces; /* else libcurl counts silence, too */
 
     if (c->until_us != 0 && left < connect)
         connect = left;
@@ -334,24 +368,158 @@ CURLcode curl_line_perform(struct curl_line *c)
     c->moved = 0;
     c->alive_us = clock_mono_us();
     c->failure[0] = '\0';
-    if (curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, c->until_us != 0 ? curl_line_ms(left) : 0L) !=
-            CURLE_OK ||
-        curl_easy_setopt(c->easy, CURLOPT_LOW_SPEED_TIME,
-                         c->until_us != 0 ? 0L : (curl_line_ms(silence) + 999) / 1000) !=
-            CURLE_OK ||
-        curl_easy_setopt(c->easy, CURLOPT_CONNECTTIMEOUT_MS, curl_line_ms(connect)) != CURLE_OK)
-        return CURLE_FAILED_INIT;
-    CURLcode rc = curl_easy_perform(c->easy);
+    return curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS,
+                            c->until_us != 0 ? curl_line_ms(left) : 0L) == CURLE_OK &&
+           curl_easy_setopt(c->easy, CURLOPT_LOW_SPEED_TIME,
+                            counted ? 0L : (curl_line_ms(silence) + 999) / 1000) == CURLE_OK &&
+           curl_easy_setopt(c->easy, CURLOPT_CONNECTTIMEOUT_MS, curl_line_ms(connect)) == CURLE_OK;
+}
 
+static CURLcode curl_line_result(const struct curl_line *c, CURLcode rc)
+{
     return rc == CURLE_ABORTED_BY_CALLBACK && c->late ? CURLE_OPERATION_TIMEDOUT : rc;
+}
+
+CURLcode curl_line_begin(struct curl_line *c)
+{
+    if (!curl_line_prepare(c) || curl_multi_add_handle(c->multi, c->easy) != CURLM_OK)
+        return CURLE_FAILED_INIT;
+    c->under_way = true;
+    return CURLE_OK;
+}
+
+CURLcode curl_line_step(struct curl_line *c, bool wait, bool *ret_done)
+{
+    const CURLMsg *m;
+    int count;
+
+    *ret_done = true;
+    if ((wait && curl_multi_poll(c->multi, NULL, 0, STEP_MS, NULL) != CURLM_OK) ||
+        curl_multi_perform(c->multi, &count) != CURLM_OK)
+        return CURLE_FAILED_INIT;
+    while ((m = curl_multi_info_read(c->multi, &count)) != NULL)
+        if (m->msg == CURLMSG_DONE)
+            return curl_line_result(c, m->data.result);
+    *ret_done = false;
+    return CURLE_OK;
+}
+
+void curl_line_end(struct curl_line *c)
+{
+    if (c->under_way)
+        (void)curl_multi_remove_handle(c->multi, c->easy);
+    c->under_way = false;
+}
+
+static CURLcode curl_line_all_steps(struct curl_line *c)
+{
+    CURLcode rc = curl_line_begin(c);
+    bool done = rc != CURLE_OK;
+
+    for (bool wait = false; !done; wait = true)
+        rc = curl_line_step(c, wait, &done);
+    curl_line_end(c);
+    return rc;
+}
+
+CURLcode curl_line_perform(struct curl_line *c)
+{
+    if (c->multi != NULL)
+        return curl_line_all_steps(c);
+    return curl_line_prepare(c) ? curl_line_result(c, curl_easy_perform(c->easy))
+                                : CURLE_FAILED_INIT;
+}
+
+bool curl_line_is_quiet(const struct curl_line *c)
+{
+    bool any = false;
+    char byte;
+
+    for (size_t i = 0; i < CURL_LINE_SOCKETS; i++) {
+        if (c->sockets[i] == 0)
+            continue;
+        any = true;
+        if (recv(c->sockets[i] - 1, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+            (errno != EAGAIN && errno != EWOULDBLOCK))
+            return false;
+    }
+    return any;
+}
+
+/* libcurl would say good-bye and wait for an answer: to a closed socket it does not. */
+static void curl_line_drop_sockets(const struct curl_line *c)
+{
+    for (size_t i = 0; i < CURL_LINE_SOCKETS; i++)
+        if (c->sockets[i] != 0)
+            (void)shutdown(c->sockets[i] - 1, SHUT_RDWR);
 }
 
 void curl_line_close(struct curl_line *c)
 {
+    curl_line_drop_sockets(c);
+    curl_line_end(c);
     if (c->easy != NULL)
         curl_easy_cleanup(c->easy);
+    if (c->multi != NULL)
+        (void)curl_multi_cleanup(c->multi);
     c->easy = NULL;
+    c->multi = NULL;
     buf_done(&c->answer);
+}
+
+/* ---- probes ---- */
+
+bool curl_line_probe_open(struct curl_line *c, const struct curl_line_options *options,
+                          struct call *call, struct probing *p, struct probing_net *ret_net)
+{
+    struct err err = { 0 };
+
+    probing_begin(p, "connect");
+    if (curl_line_open(c, options, call, false, &err) && probing_net_watch(ret_net, c->easy)) {
+        c->until_us = clock_mono_us() + probing_time(p, options->timeout_us);
+        return true;
+    }
+    return probing_fail(p, "connect", "correct `url` and `tls`", "%s", err.text);
+}
+
+static bool curl_line_fail_login(const struct curl_line *c, struct probing *p, CURLcode rc)
+{
+    static const char remedy[] = "check `user` and the password, and that the server takes them";
+    char why[CURL_LINE_WHY];
+
+    if (rc == CURLE_LOGIN_DENIED && c->barred == NULL && c->code >= 400)
+        return probing_fail(p, "login", remedy, "it is refused; the server said: %lld %.*s",
+                            (long long)c->code, STR_ARG(buf_view(&c->answer)));
+    return probing_fail(p, "login", remedy, "%s", curl_line_why(c, rc, why));
+}
+
+bool curl_line_probe(struct curl_line *c, struct probing *p, const struct probing_net *net,
+                     CURLcode *ret_rc)
+{
+    const struct curl_line_options *o = c->options;
+    CURLcode rc = curl_line_perform(c);
+    bool in_talk = c->lines > 0; /* what is barred then is not the address */
+
+    *ret_rc = rc;
+    if (!probing_net_tell(net, p, c->easy,
+                          &(struct probing_saw){ .rc = rc,
+                                                 .failure = c->failure,
+                                                 .barred = in_talk ? NULL : c->barred,
+                                                 .tls = !o->plain,
+                                                 .no_tls = "not used: `tls` is not configured",
+                                                 .verify = o->verify,
+                                                 .greets = true,
+                                                 .spoke = in_talk }))
+        return false;
+    if (!c->began)
+        return curl_line_fail_login(c, p, rc);
+    if (o->has_login)
+        return probing_pass(p, "login", "as %s",
+                            o->user.len > 0 ? o->user.ptr
+                                            : "the user in "
+                                              "`url`");
+    probing_leave(p, "login", "no `user` is configured");
+    return true;
 }
 
 /* ---- for people ---- */
@@ -385,6 +553,9 @@ static const char *curl_line_remedy(CURLcode rc)
         return "it does not take the file: check the rights in the folder, its space and quota";
     case CURLE_QUOTE_ERROR:
         return "it does not rename the file: check the rights in the folder";
+    case CURLE_FTP_COULDNT_RETR_FILE:
+    case CURLE_REMOTE_FILE_NOT_FOUND:
+        return "it does not give what is asked for: check the rights in the folder";
     case CURLE_FTP_CANT_GET_HOST:
     case CURLE_FTP_WEIRD_PASV_REPLY:
     case CURLE_FTP_WEIRD_227_FORMAT:
@@ -403,10 +574,11 @@ static const char *curl_line_remedy(CURLcode rc)
 
 const char *curl_line_why(const struct curl_line *c, CURLcode rc, char to[static CURL_LINE_WHY])
 {
-    bool more = c->failure[0] != '\0' && c->barred == NULL;
+    const char *more = c->failure[0] != '\0' ? c->failure : curl_easy_strerror(rc);
 
-    (void)snprintf(to, CURL_LINE_WHY, "%s%s%.150s%s",
-                   c->barred != NULL ? c->barred : curl_line_remedy(rc), more ? " (" : "",
-                   more ? c->failure : "", more ? ")" : "");
+    if (c->barred != NULL)
+        (void)snprintf(to, CURL_LINE_WHY, "%s", c->barred);
+    else
+        (void)snprintf(to, CURL_LINE_WHY, "%s (%.150s)", curl_line_remedy(rc), more);
     return to;
 }

@@ -1,4 +1,4 @@
-/* curl_line.h - one conversation with a server over libcurl, for endpoints that block.
+/* curl_line.h - one conversation with a server over libcurl, for connectors that block.
  *
  * What every such conversation keeps to: the protocols of its kind and no proxy; nothing that
  * egress bars (base/egress.h); TLS 1.2 and a certificate that is right; TLS always, unless the
@@ -35,8 +35,16 @@ struct curl_line_options {
 bool curl_line_read(const struct settings *s, const char *protocols, struct curl_line_options *ret,
                     struct err *err);
 
+enum { CURL_LINE_SOCKETS = 8 };
+
 struct curl_line {
     CURL *easy;
+    /* Set by the owner before curl_line_open(): requests can go on piece by piece, silence counts
+     * (until_us is the owner's to set before a request), and closing waits for nobody. */
+    bool pieces;
+    CURLM *multi;                   /* with `pieces` */
+    bool under_way;                 /* begun, and not ended */
+    int sockets[CURL_LINE_SOCKETS]; /* those that are open, plus 1; 0: a free place */
     const struct curl_line_options *options;
     struct call *call;
     int64_t until_us; /* all of it ends by then, monotonic; 0: silence counts instead */
@@ -50,6 +58,8 @@ struct curl_line {
     void (*opened)(void *arg);
     /* The server has answered.  May be NULL. */
     void (*answered)(void *arg, int64_t code);
+    /* Each line of an answer, before that.  May be NULL. */
+    void (*heard)(void *arg, struct str line);
     void *arg;
     bool began;         /* the server was ready: what came after belongs to the request */
     bool ended;         /* set by the owner: all was sent, and its answer is worth waiting for */
@@ -69,11 +79,29 @@ bool curl_line_open(struct curl_line *c, const struct curl_line_options *options
                     bool large, struct err *err);
 /* One request over the same connection, if it is still there. */
 CURLcode curl_line_perform(struct curl_line *c);
+/* The same piece by piece, with `pieces`: begin(), step() until it is done, end().  `wait`: until
+ * something can be done, at most a second.  end() before it is done gives the connection up. */
+CURLcode curl_line_begin(struct curl_line *c);
+CURLcode curl_line_step(struct curl_line *c, bool wait, bool *ret_done);
+void curl_line_end(struct curl_line *c);
 /* What was answered belongs to the past. */
 void curl_line_forget(struct curl_line *c);
 /* No time is left for another one. */
 bool curl_line_is_late(const struct curl_line *c);
+/* Of one with `pieces`, between requests: the server has neither closed it nor said anything. */
+bool curl_line_is_quiet(const struct curl_line *c);
 void curl_line_close(struct curl_line *c); /* safe on a zeroed one, and twice */
+
+struct probing;
+struct probing_net;
+
+/* A conversation for a probe, which has no document: opened, and watched (core/probing_net.h). */
+bool curl_line_probe_open(struct curl_line *c, const struct curl_line_options *options,
+                          struct call *call, struct probing *p, struct probing_net *ret_net);
+/* Performs it and reports the steps up to the login.  True: they have passed, also if *ret_rc tells
+ * of a failure after them. */
+bool curl_line_probe(struct curl_line *c, struct probing *p, const struct probing_net *net,
+                     CURLcode *ret_rc);
 
 enum { CURL_LINE_WHY = 400 };
 
