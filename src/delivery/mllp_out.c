@@ -519,9 +519,11 @@ static void hand_on_reply(const struct sending *s, struct str reply)
 {
     struct err err;
 
-    if (s->answer == NULL || !buf_append(&s->answer->bytes, reply, &err))
-        return; /* nobody wants it, or so much of it */
-    s->answer->ctype = "application/hl7-v2";
+    if (s->answer == NULL)
+        return; /* nobody wants it */
+    buf_clear(&s->answer->bytes);
+    if (buf_append(&s->answer->bytes, reply, &err))
+        s->answer->ctype = "application/hl7-v2";
 }
 
 /* After CA the receiver may send the acknowledgement of its application as a message of its own,
