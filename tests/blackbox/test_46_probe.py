@@ -20,6 +20,7 @@ from moved_clock import MovedClock
 from peers import free_ports
 from rig.receiver import Certificates, Receiver
 from running_node import Node, clean_environment
+from s3_client import S3Error
 from swift import Swift
 from test_43_mllp_out import Receiver as Lab
 from test_87_rights import DENIED, make_role, somebody
@@ -92,7 +93,16 @@ class World:
                     self.tokens, self.refusing):
             stack.callback(one.close)
         self.swift = stack.enter_context(Swift(folder / "swift"))
-        self.swift.client().make_bucket(BUCKET)
+        wait_until(self.make_bucket, 120, "a bucket")
+
+    def make_bucket(self):
+        """Swift may be up before all of its servers are."""
+        try:
+            self.swift.client().make_bucket(BUCKET)
+        except S3Error as e:
+            assert e.status == 503, e
+            return False
+        return True
 
     def pem(self, name):
         with open(self.certificates.path(name), encoding="ascii") as text:
