@@ -28,6 +28,7 @@
 #include "core/deposit.h"
 #include "core/grammar.h"
 #include "core/pickup.h"
+#include "core/probing_sftp.h"
 #include "core/sftp_line.h"
 #include "core/sftp_place.h"
 
@@ -673,6 +674,14 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
     return true;
 }
 
+static void sftp_in_probe(void *arg, struct call *c, struct probing *p)
+{
+    const struct sftp_in *self = arg;
+
+    (void)probing_sftp(&self->place, self->pickup.after != PICKUP_KEEP, self->place.timeout_us, c,
+                       p);
+}
+
 const struct gateway_type gateway_sftp = {
     .kind = { .name = "sftp",
               .help = "files on an SFTP server",
@@ -683,4 +692,5 @@ const struct gateway_type gateway_sftp = {
     .unmake = unmake,
     .keeps_time = true,
     .line = &sftp_line,
+    .probe = sftp_in_probe,
 };

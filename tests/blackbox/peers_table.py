@@ -76,6 +76,7 @@ TABLE = {
         "hostile": S3 + "test_hostile_names_are_refused",
         "send.begin": S3 + "test_our_own_kill_around_a_send",
         "send.answered": S3 + "test_our_own_kill_around_a_send",
+        "s3.copied": "tests/blackbox/test_44_s3_in.py::test_a_kill_between_stored_and_removed_doubles_nothing",
     },
     "sql": {
         "empty": HERE + "test_an_empty_document_in_a_database",

@@ -491,3 +491,11 @@ def test_a_hundred_thousand_names_and_a_gibibyte_take_bounded_memory(run, server
         watcher.join()
     print("100 000 names, MiB:", before, most[0])
     assert most[0] - before <= 32
+
+
+def test_a_probe_takes_nothing_and_names_what_is_wrong(run, server):
+    node = run(gateway(server, more="after: delete, match: '*.xml'"), gateway(server, name="shut", password="wrong"))
+    put(server.inbox, "other.txt")
+    good, bad = node.cli("probe", "edi"), node.cli("probe", "shut")
+    assert good.returncode == 0 and "can be" in good.stdout and here(server.inbox) == ["other.txt"], good.stdout
+    assert bad.returncode == 1 and "login" in bad.stdout and "password" in bad.stdout, bad.stdout + bad.stderr

@@ -201,9 +201,10 @@ def test_a_repeated_key_waits_with_the_first(place):
 
 def test_too_many_that_wait_are_refused_before_anything_is_stored(place):
     place.receiver.behave("/api", "status", 503)
+    before = len(place.node.documents()) + PLACES
     waiting = [place.later() for _ in range(PLACES)]
     place.await_waiting(PLACES)
-    before = len(place.node.documents())
+    wait_until(lambda: len(place.node.documents()) == before, SECONDS, "all are stored")
     refused = place.send()
     assert refused.status == 503 and refused.json["error"]["code"] == "too_many_waiting"
     assert int(refused.headers["Retry-After"]) > 0
