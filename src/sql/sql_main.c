@@ -145,7 +145,6 @@ static bool confine_connection(const struct sql_wire_open *o, struct arena *a,
     };
     struct confine_files_report report;
     size_t count = 11;
-    struct err err = { 0 };
     uint64_t port = 0;
 
     rules[count++] = (struct confine_rule){ arena_text(a, o->drivers), CONFINE_READ };
@@ -159,13 +158,15 @@ static bool confine_connection(const struct sql_wire_open *o, struct arena *a,
 #if !KEEPER_SANITIZED
     if (!limit(RLIMIT_AS, SQL_MEMORY_MOST) || !limit(RLIMIT_NOFILE, FILES_MOST))
         return sql_fail(f, SQL_FAULT_LATER, "the limits of the process cannot be set");
+    struct err err; /* a kernel that cannot do it was reported when the node started */
+
     (void)confine_files(
         rules, count,
         &(struct confine_ports){ .connect = connect, .connect_count = port != 0 ? 2 : 1 }, &report,
         &err);
     (void)confine_calls(&err);
 #else
-    (void)rules, (void)report, (void)connect, (void)f, (void)limit;
+    (void)rules, (void)count, (void)report, (void)connect, (void)f, (void)limit;
 #endif
     return true;
 }
