@@ -42,8 +42,8 @@ UNCLEAR = ["no_answer", "close", "reset", "reset_after/10", "garbage", "only_100
 def test_every_habit_is_tried():
     named = {name.split("/")[0] for name in [*ANSWERED, *UNCLEAR]}
     # `known` is asked, not sent to: test_51_in_doubt.py.  `steady`, `stall`: test_61_timeouts.py.  `shout`:
-    # tests/crash/services.py.
-    assert named | {"two_lengths", "half_body", "status", "known", "steady", "stall", "shout"} == set(BEHAVIOURS)
+    # tests/crash/services.py.  `typed`: test_47_reply_receiver.py.
+    assert named | {"typed", "two_lengths", "half_body", "status", "known", "steady", "stall", "shout"} == set(BEHAVIOURS)
 
 
 @pytest.mark.proves("DE6", "DE18")

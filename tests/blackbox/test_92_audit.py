@@ -145,6 +145,7 @@ def changes(node, tmp_path):
         ("nodePause", lambda: '(what: [jobs], reason: "night") { id }', "all nodes", "jobs"),
         ("nodeResume", lambda: "(what: [jobs]) { id }", "all nodes", "jobs"),
         ("backupStart", lambda: f'(folder: "{tmp_path}/backup") {{ state }}', f"{tmp_path}/backup", None),
+        ("probe", lambda: '(name: "api") { name }', "api", None),
         ("retentionRun", lambda: "{ state }", None, "all"),
         ("keyAdd", lambda: '(gateway: "orders", title: "the shop") { key }', None, "the shop"),
         ("keyRemove", lambda: f'(id: "{key()}")', None, "removed"),

@@ -264,7 +264,7 @@ def test_checks_and_tables_of_options(node):
     assert by[("gateway", "http")]["auth"]["values"] == ["key", "basic", "none", "hmac"]
     assert by[("gateway", "http")]["limits.size"]["type"] == "size"
     assert by[("gateway", "http")]["users.*"]["type"] == "password hash"
-    assert by[("gateway", "http")]["reply"]["values"] == ["ack", "soap"]
+    assert by[("gateway", "http")]["reply"]["values"] == ["ack", "soap", "receiver"]
     assert by[("system", "system")]["ids"] | {"about": ""} == {
         "name": "ids", "type": "text", "required": False, "default": None, "about": "", "form": "a text",
         "values": [], "list": True, "oneOf": False}

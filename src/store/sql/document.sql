@@ -51,10 +51,11 @@ JOIN doc d ON d.num = @KEY(u.num)@;
 -- name: doc_stand
 -- in:  $1 num int
 -- batch
--- out: which, has_end
+-- out: which, has_end, seq
+-- Its number in the sequence is not used: without it PostgreSQL reads the whole index instead of looking each one up.
 -- Live documents; has_end: one of its deliveries is over (5 delivered, 6 dead, 7 cancelled), or it is a dead letter.
 SELECT 1, EXISTS (SELECT 1 FROM delivery v WHERE v.doc = d.num AND v.state IN (5, 6, 7))
-       OR EXISTS (SELECT 1 FROM task_dead t WHERE t.id = d.num)
+       OR EXISTS (SELECT 1 FROM task_dead t WHERE t.id = d.num), seq
 FROM doc d WHERE num = $1;
 
 -- name: doc_stand
@@ -62,7 +63,7 @@ FROM doc d WHERE num = $1;
 -- in:  $1 num int
 -- batch
 SELECT u.at, (EXISTS (SELECT 1 FROM delivery v WHERE v.doc = d.num AND v.state IN (5, 6, 7))
-       OR EXISTS (SELECT 1 FROM task_dead t WHERE t.id = d.num))::int::bigint
+       OR EXISTS (SELECT 1 FROM task_dead t WHERE t.id = d.num))::int::bigint, d.seq
 FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at) JOIN doc d ON d.num = @KEY(u.num)@;
 
 -- name: done_get
