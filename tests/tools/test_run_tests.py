@@ -199,22 +199,6 @@ def test_what_waits_runs_beside_the_rest_and_crash_alone(runner, monkeypatch):
     assert sorted(order[:2]) == ["blackbox", "unit"] and order[2] == "crash"
 
 
-def test_a_build_that_is_looked_into_runs_one_suite_after_the_other(runner, monkeypatch):
-    running, most = set(), []
-
-    def suite(name):
-        def run(_):
-            running.add(name)
-            most.append(len(running))
-            running.remove(name)
-            yield passed(name)
-        return run
-
-    runner.overlaps = False
-    suites_that(monkeypatch, unit=suite("unit"), blackbox=suite("blackbox"))
-    assert run_tests.run_all(["unit", "blackbox"], runner) == (2, 0) and most == [1, 1]
-
-
 def test_a_suite_that_breaks_down_has_failed(runner, monkeypatch):
     def broken(_):
         yield passed("unit")
