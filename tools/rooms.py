@@ -21,8 +21,9 @@ import symbols
 ORDER = [
     ["base"],
     ["core"],
-    ["core/format", "core/s3", "core/ftp"],
-    ["core/mllp"],
+    ["core/format", "core/pickup", "core/probing", "core/mail", "core/web"],
+    ["core/line"],
+    ["core/s3", "core/ftp", "core/sftp", "core/mllp"],
     ["cage"],
     ["sql"],
     ["service/script", "service/pgp"],

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/require.h"
 #include "core/config.h"
-#include "core/http_user.h"
+#include "core/web/http_user.h"
 #include "engine/intake/intake.h"
 
 enum { OPEN_MOST = 16 };

@@ -2,7 +2,7 @@
  *
  * The paths of gateways come from the registry; all other paths go to admin/http_api.h.
  * Before the store is open there is neither: the front waits, and says why.
- * After the head, events of a request go to the handler that took it (core/http_user.h).
+ * After the head, events of a request go to the handler that took it (core/web/http_user.h).
  */
 #pragma once
 

@@ -52,7 +52,7 @@ struct gateway_type {
     /* Of a gateway that polls: it ends by itself when the other side is silent for `timeout`, and
      * is given up only some seconds after that. */
     bool keeps_time;
-    /* Its connections are kept from one poll to the next (core/line.h).  NULL: it has none. */
+    /* Its connections are kept from one poll to the next (core/line/line.h).  NULL: it has none. */
     const struct line_type *line;
 
     /* Or a gateway that listens on a port of its own: make() and unmake() as above, listening()
@@ -149,7 +149,7 @@ struct http_out_options {
     bool verify;
 };
 
-/* A login by a token of another server (core/oauth2.h). */
+/* A login by a token of another server (core/web/oauth2.h). */
 struct oauth2 {
     struct str token_url, client_id, client_secret, scope; /* terminated; scope: may be empty */
     bool in_form; /* id and secret are in the form, not in Authorization */
@@ -211,8 +211,8 @@ struct endpoint_type {
     void (*send)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
     /* It ends by itself within `timeout`: it is given up only some seconds after that. */
     bool keeps_time;
-    /* Its connections are kept from one call to the next (core/line.h).  NULL: none are.  Of a kind
-     * that has the key `connections` no more calls run at once. */
+    /* Its connections are kept from one call to the next (core/line/line.h).  NULL: none are.  Of a
+     * kind that has the key `connections` no more calls run at once. */
     const struct line_type *line;
     /* The query of endpoint_http.ask as a call that may block; may be NULL. */
     void (*ask)(void *self, const struct sending *s, struct call *c, struct verdict *ret);
@@ -221,9 +221,10 @@ struct endpoint_type {
     void (*recover)(void *self, struct call *c);
 
     /* `waybill probe`: a call that may block and reports which steps of the way to the other side
-     * work (core/probing.h).  It sends no document, takes none and leaves nothing behind; it has a
-     * `self` of its own, and opens its own connections.  core/probing_net.h, probing_folder.h and
-     * probing_sftp.h have the steps that are common.  NULL: it cannot be probed. */
+     * work (core/probing/probing.h).  It sends no document, takes none and leaves nothing behind;
+     * it has a `self` of its own, and opens its own connections.  core/probing/probing_net.h,
+     * probing_folder.h and probing_sftp.h have the steps that are common.  NULL: it cannot be
+     * probed. */
     void (*probe)(void *self, struct call *c, struct probing *p);
 };
 

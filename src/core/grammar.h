@@ -36,11 +36,13 @@ extern const struct option grammar_answer[];
            "its system",                                                                          \
            .least = 1, .most = 1000, .fallback = (count))
 
+enum { GRAMMAR_DEPTH_MOST = 8 }; /* of `depth`: sub folders below each other */
+
 /* Groups that connectors include, so that a key has one name and one meaning everywhere. */
-extern const struct option grammar_senders[];  /* auth users idempotency: on HTTP */
-extern const struct option grammar_wait[];     /* wait: beside `reply: receiver` */
-extern const struct option grammar_every[];    /* every: how often a gateway polls */
-extern const struct option grammar_files[];    /* match min_age after depth marker: pickup.h */
+extern const struct option grammar_senders[]; /* auth users idempotency: on HTTP */
+extern const struct option grammar_wait[];    /* wait: beside `reply: receiver` */
+extern const struct option grammar_every[];   /* every: how often a gateway polls */
+extern const struct option grammar_files[]; /* match min_age after depth marker: pickup/pickup.h */
 extern const struct option grammar_mounted[];  /* mounted */
 extern const struct option grammar_silence[];  /* timeout */
 extern const struct option grammar_login[];    /* user password */

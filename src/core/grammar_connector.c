@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "core/grammar.h"
 #include "core/lease_time.h"
-#include "core/pickup.h"
 #include "core/problem.h"
 #include "core/yaml.h"
 
@@ -141,7 +140,7 @@ const struct option grammar_files[] = {
     OPTION("depth", OPT_INT,
            "how far down sub folders are looked into: 0 is none, 1 those of the folder; hidden "
            "ones never",
-           .fallback = "0", .most = PICKUP_DEPTH_MOST),
+           .fallback = "0", .most = GRAMMAR_DEPTH_MOST),
     OPTION("marker", OPT_TEXT,
            "take a file NAME when a file NAME and this ending is there, such as `.ok`, instead of "
            "waiting for `min_age`"),

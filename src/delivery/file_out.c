@@ -26,7 +26,7 @@
 #include "base/safe_path.h"
 #include "core/connector.h"
 #include "core/grammar.h"
-#include "core/probing_folder.h"
+#include "core/probing/probing_folder.h"
 #include "core/template.h"
 #include "delivery/file_append.h"
 

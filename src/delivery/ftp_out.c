@@ -19,7 +19,7 @@
 #include "core/connector.h"
 #include "core/ftp/ftp_place.h"
 #include "core/grammar.h"
-#include "core/probing_net.h"
+#include "core/probing/probing_net.h"
 #include "core/template.h"
 
 #define PARCEL_PART ".part"

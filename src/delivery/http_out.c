@@ -2,7 +2,7 @@
  *
  *     salsify-api: { kind: http, url: "https://api.example/orders", outcome: { 409: delivered } }
  *
- * The request, and what a status means: core/http_client.h.
+ * The request, and what a status means: core/web/http_client.h.
  *
  * `probe` asks whether a document in doubt has arrived, by its Idempotency-Key: 2xx, or what
  * `delivered` lists, means that it has; 404 and 410, or what `missing` lists, that it has not.
@@ -10,12 +10,12 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "core/grammar.h"
-#include "core/http_client.h"
-#include "core/oauth2.h"
-#include "core/probing_net.h"
+#include "core/probing/probing_net.h"
 #include "core/s3/s3_line.h"
-#include "core/signature.h"
 #include "core/template.h"
+#include "core/web/http_client.h"
+#include "core/web/oauth2.h"
+#include "core/web/signature.h"
 #include "delivery/http_soap.h"
 
 enum { ASK_URL_MOST = 8192, TOKEN_HEAD = 64 << 10, TOKEN_ARENA = 1 << 20 };

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "core/format/soap.h"
-#include "core/http_client.h"
+#include "core/web/http_client.h"
 
 struct http_soap {
     enum soap_version version;

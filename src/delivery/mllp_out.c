@@ -2,7 +2,7 @@
  *
  *     lab: { kind: mllp, system: lab, address: 127.0.0.1:2575 }
  *
- * One message at a time on a connection, which is kept for the next one (core/line.h) if its
+ * One message at a time on a connection, which is kept for the next one (core/line/line.h) if its
  * acknowledgement came, and nothing behind it.  An acknowledgement counts only if MSA-2 is MSH-10
  * of the message: one of another message says nothing about this one, the outcome is unknown, and
  * the connection is closed, so that no late one is credited to the next message.  MSH-10 stays the
@@ -36,12 +36,12 @@
 #include "core/config.h"
 #include "core/connector.h"
 #include "core/grammar.h"
-#include "core/line.h"
+#include "core/line/line.h"
 #include "core/mllp/hl7_ack.h"
 #include "core/mllp/hl7_head.h"
 #include "core/mllp/hl7_reply.h"
 #include "core/mllp/mllp.h"
-#include "core/probing_net.h"
+#include "core/probing/probing_net.h"
 #include "core/problem.h"
 
 enum {

@@ -9,9 +9,9 @@
  * of an attempt repeats what the one before it did, byte for byte.
  *
  * The document has arrived when the rename is answered.  When that answer is lost, both names are
- * looked at over another connection (core/line.h): the temporary one is gone and the other one has
- * the size of the document: it was renamed.  The temporary one is there: it was not, and is renamed
- * now.  Otherwise it is in doubt.
+ * looked at over another connection (core/line/line.h): the temporary one is gone and the other one
+ * has the size of the document: it was renamed.  The temporary one is there: it was not, and is
+ * renamed now.  Otherwise it is in doubt.
  *
  * A delivery that ends without one more attempt, because it was cancelled or tried for too long,
  * may leave its temporary file.  Now and then a delivery removes those of its folder that nobody
@@ -34,10 +34,10 @@
 #include "base/sftp_fetch.h"
 #include "core/connector.h"
 #include "core/grammar.h"
-#include "core/line.h"
-#include "core/probing_sftp.h"
-#include "core/sftp_line.h"
-#include "core/sftp_place.h"
+#include "core/line/line.h"
+#include "core/sftp/sftp_line.h"
+#include "core/sftp/sftp_place.h"
+#include "core/sftp/sftp_probe.h"
 #include "core/template.h"
 
 #define PART ".part"

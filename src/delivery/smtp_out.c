@@ -2,8 +2,8 @@
  *
  * A mail goes to its recipients one by one, each in a transaction of its own, because a server may
  * take one and refuse the other; what became of each is noted with the delivery
- * (core/mail_recipients.h).  Before the last dot of a mail a server has nothing: what fails until
- * then was not sent.  After it the answer decides, and without an answer it is in doubt.  The
+ * (core/mail/mail_recipients.h).  Before the last dot of a mail a server has nothing: what fails
+ * until then was not sent.  After it the answer decides, and without an answer it is in doubt.  The
  * Message-ID is the delivery's id, the same in every attempt and for every recipient, so that a
  * mail that comes twice can be told.
  */
@@ -15,11 +15,11 @@
 #include "base/fault.h"
 #include "base/safe_path.h"
 #include "core/connector.h"
-#include "core/curl_line.h"
 #include "core/grammar.h"
-#include "core/mail_message.h"
-#include "core/mail_recipients.h"
-#include "core/probing_net.h"
+#include "core/line/curl_line.h"
+#include "core/mail/mail_message.h"
+#include "core/mail/mail_recipients.h"
+#include "core/probing/probing_net.h"
 #include "core/problem.h"
 #include "core/template.h"
 

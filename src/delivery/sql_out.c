@@ -23,7 +23,7 @@
 #include "core/civil.h"
 #include "core/connector.h"
 #include "core/grammar.h"
-#include "core/line.h"
+#include "core/line/line.h"
 #include "core/problem.h"
 #include "delivery/sql_items.h"
 #include "sql/sql_link.h"

@@ -1,10 +1,10 @@
 /* probes.h - probes of gateways and endpoints, for people who wait for the answer.
  *
- * A probe (core/probing.h) makes the connector anew from its options, so that a secret that is
- * missing, or was set a moment ago, counts, and runs its probe() on a thread of a crew of its own:
- * senders and polls that hang leave it a thread, and it leaves them theirs.  It has PROBES_TIME_US.
- * One that hangs is given up, and the step in which it hangs has failed.  At most PROBES_MOST run
- * at once on a node.
+ * A probe (core/probing/probing.h) makes the connector anew from its options, so that a secret that
+ * is missing, or was set a moment ago, counts, and runs its probe() on a thread of a crew of its
+ * own: senders and polls that hang leave it a thread, and it leaves them theirs.  It has
+ * PROBES_TIME_US. One that hangs is given up, and the step in which it hangs has failed.  At most
+ * PROBES_MOST run at once on a node.
  *
  * Gateways that listen are probed by the engine itself: is the port open, until when is the
  * certificate valid.
@@ -19,7 +19,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "core/probing.h"
+#include "core/probing/probing.h"
 
 struct config_node;
 struct connectors;

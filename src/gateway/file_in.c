@@ -1,9 +1,9 @@
 /* file_in.c - polls a folder of this machine; each file becomes a document.
  *
- * What is taken, when, and what becomes of it is decided by core/pickup.h; this is its source of
- * local files.  The folder is opened anew for each poll, and everything in it is reached through
- * that descriptor, by names that cannot lead out of it and never through a symbolic link: whoever
- * may write to the folder must not reach other files with our rights. */
+ * What is taken, when, and what becomes of it is decided by core/pickup/pickup.h; this is its
+ * source of local files.  The folder is opened anew for each poll, and everything in it is reached
+ * through that descriptor, by names that cannot lead out of it and never through a symbolic link:
+ * whoever may write to the folder must not reach other files with our rights. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@
 #include "core/connector.h"
 #include "core/deposit.h"
 #include "core/grammar.h"
-#include "core/pickup.h"
-#include "core/probing_folder.h"
+#include "core/pickup/pickup.h"
+#include "core/probing/probing_folder.h"
 
 struct file_in {
     struct known_folder folder, moved;

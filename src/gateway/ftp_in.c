@@ -1,7 +1,8 @@
 /* ftp_in.c - polls a folder of an FTP server; each file becomes a document.
  *
- * What is taken, when, and what becomes of it is decided by core/pickup.h; this is its source of
- * files on a server.  One login serves a poll, and is kept for the next one (core/line.h).
+ * What is taken, when, and what becomes of it is decided by core/pickup/pickup.h; this is its
+ * source of files on a server.  One login serves a poll, and is kept for the next one
+ * (core/line/line.h).
  *
  * FTP knows no rename that fails where a file is: a name is looked up before, and files are claimed
  * into folders of their own, where nothing is.  A login that may not make folders and rename in the
@@ -21,7 +22,7 @@
 #include "core/deposit.h"
 #include "core/ftp/ftp_line.h"
 #include "core/grammar.h"
-#include "core/pickup.h"
+#include "core/pickup/pickup.h"
 
 enum {
     LISTING_MOST = 48 << 20, /* bytes of a listing in its compact form: about a million names */

@@ -6,8 +6,8 @@
 #include "core/connector.h"
 #include "core/format/multipart.h"
 #include "core/format/soap.h"
-#include "core/http_user.h"
-#include "core/signature.h"
+#include "core/web/http_user.h"
+#include "core/web/signature.h"
 
 enum { HTTP_IN_MAGIC = 0x68747470 };
 

@@ -4,10 +4,10 @@
  *               bucket: acme-orders, prefix: in/, after: delete, access_key: secret:key,
  *               secret_key: secret:secret }
  *
- * What is taken, when, and what becomes of it is decided by core/pickup.h; this is its source of
- * objects.  The folder is `prefix` up to its last `/`; what follows in a key is the path of an
- * object.  Keys are names and no paths of a file system (pickup_source.opaque): `x/../y` is an
- * object like any other.
+ * What is taken, when, and what becomes of it is decided by core/pickup/pickup.h; this is its
+ * source of objects.  The folder is `prefix` up to its last `/`; what follows in a key is the path
+ * of an object.  Keys are names and no paths of a file system (pickup_source.opaque): `x/../y` is
+ * an object like any other.
  *
  * A poll lists the bucket in pages of S3_ITEMS_MOST keys, one request each.  Nothing can be
  * claimed in a bucket, so objects are known by their key and version (core/s3/s3_version.h): each

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "core/deposit.h"
-#include "core/pickup.h"
+#include "core/pickup/pickup.h"
 #include "core/s3/s3_line.h"
 #include "core/s3/s3_request.h"
 #include "core/s3/s3_version.h"

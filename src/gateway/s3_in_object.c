@@ -7,9 +7,9 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/fault.h"
-#include "core/http_client.h"
 #include "core/s3/s3_judge.h"
 #include "core/s3/s3_text.h"
+#include "core/web/http_client.h"
 #include "gateway/s3_in.h"
 
 enum {

@@ -3,8 +3,8 @@
  *     edi: { kind: sftp, url: "sftp://us@host/out", password: secret:edi, host_key: "SHA256:...",
  *            after: delete }
  *
- * What is taken, when, and what becomes of it is decided by core/pickup.h; this is its source of
- * files over SFTP.  The connection is kept from one poll to the next (core/line.h).
+ * What is taken, when, and what becomes of it is decided by core/pickup/pickup.h; this is its
+ * source of files over SFTP.  The connection is kept from one poll to the next (core/line/line.h).
  *
  * Version 3 of the protocol has times of whole seconds and no inodes: a version is size and time.
  *
@@ -27,10 +27,10 @@
 #include "core/connector.h"
 #include "core/deposit.h"
 #include "core/grammar.h"
-#include "core/pickup.h"
-#include "core/probing_sftp.h"
-#include "core/sftp_line.h"
-#include "core/sftp_place.h"
+#include "core/pickup/pickup.h"
+#include "core/sftp/sftp_line.h"
+#include "core/sftp/sftp_place.h"
+#include "core/sftp/sftp_probe.h"
 
 enum {
     FOLDER_MOST = 4096, /* a folder's real path */

@@ -3,17 +3,18 @@
  *     - call: https://tax.example/orders
  *     - call: { url: "https://split.example/", parts: "json:/orders", type: "value:order" }
  *
- * The request is that of an endpoint of kind http (core/http_client.h), with a key that is the same
- * in every attempt.  204 is no document: the chain ends.  With `parts` the answer is cut as `split`
- * does it, and the chain ends; `sender`, `receiver`, `type` and `attributes` are for these parts.
+ * The request is that of an endpoint of kind http (core/web/http_client.h), with a key that is the
+ * same in every attempt.  204 is no document: the chain ends.  With `parts` the answer is cut as
+ * `split` does it, and the chain ends; `sender`, `receiver`, `type` and `attributes` are for these
+ * parts.
  *
  * With `answer` the answer is a document of its own as well (engine/walk/answer_step.h).
  *
  * The engine asks, repeats and keeps the answer (engine/asking/calling.h): this file only says how.
  */
 #include "core/grammar.h"
-#include "core/http_client.h"
 #include "core/service_call.h"
+#include "core/web/http_client.h"
 
 struct call_step {
     struct http_client client;

@@ -17,10 +17,10 @@
 #include "core/connector.h"
 #include "core/format/graft.h"
 #include "core/grammar.h"
-#include "core/http_client.h"
 #include "core/problem.h"
 #include "core/service_call.h"
 #include "core/template.h"
+#include "core/web/http_client.h"
 
 enum enrich_missing { MISSING_FAIL, MISSING_WAIT, MISSING_PASS };
 

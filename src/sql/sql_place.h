@@ -28,7 +28,7 @@ struct sql_place {
     struct str file;    /* the database is this file; empty: it is a server */
     struct str ca;      /* a file with the certificates of authorities; empty: none */
     int64_t connect_us;
-    struct sha256 key; /* of everything that a connection is opened with (core/line.h) */
+    struct sha256 key; /* of everything that a connection is opened with (core/line/line.h) */
 };
 
 /* The keys `dsn` and connect_timeout, if the settings have it.  A text of an error never has a

@@ -6,9 +6,9 @@
 
 #include "base/auto.h"
 #include "base/require.h"
-#include "core/answer_excerpt.h"
 #include "core/connector.h"
 #include "core/grammar.h"
+#include "core/web/answer_excerpt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

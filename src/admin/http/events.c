@@ -16,7 +16,7 @@
 #include "base/require.h"
 #include "base/thread.h"
 #include "base/wait.h"
-#include "core/http_user.h"
+#include "core/web/http_user.h"
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"

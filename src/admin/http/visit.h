@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/http_server.h"
-#include "core/http_user.h"
+#include "core/web/http_user.h"
 #include "engine/threads/background.h"
 
 struct http_visit {

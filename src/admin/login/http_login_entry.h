@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/http_server.h"
-#include "core/http_user.h"
+#include "core/web/http_user.h"
 #include "engine/threads/background.h"
 #include "store/audit/audit.h"
 

@@ -8,18 +8,18 @@
  * that names the server and the remedy; the next one makes a new connection.  What the server
  * refuses is told in words of its own (struct ftp_said).
  *
- * Bounded: an answer to a command (core/curl_line.h), the lines of a listing, the window of a file
- * that is read.
+ * Bounded: an answer to a command (core/line/curl_line.h), the lines of a listing, the window of a
+ * file that is read.
  *
  * Threads: one at a time.
  */
 #pragma once
 
 #include "base/buf.h"
-#include "core/curl_line.h"
 #include "core/ftp/ftp_list.h"
 #include "core/ftp/ftp_place.h"
-#include "core/line.h"
+#include "core/line/curl_line.h"
+#include "core/line/line.h"
 
 enum { FTP_LINE_COMMANDS = 8, FTP_LINE_SAID = 120 };
 

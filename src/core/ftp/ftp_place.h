@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/digest.h"
-#include "core/curl_line.h"
+#include "core/line/curl_line.h"
 #include "core/settings.h"
 
 enum { FTP_PLACE_URL = 8192, FTP_PLACE_PATH = 1024 };
@@ -23,7 +23,7 @@ struct ftp_place {
     /* The folder in commands: empty, or with a slash at its end; one that begins with a slash is
      * counted from the root of the server. */
     struct str path;
-    struct sha256 key; /* of everything that a login is made with (core/line.h) */
+    struct sha256 key; /* of everything that a login is made with (core/line/line.h) */
 };
 
 /* The keys of grammar_ftp and grammar_login, timeout, and connect_timeout if the settings have it.

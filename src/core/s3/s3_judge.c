@@ -1,8 +1,8 @@
 #include "core/s3/s3_judge.h"
 
 #include "base/auto.h"
-#include "core/answer_excerpt.h"
-#include "core/http_client.h"
+#include "core/web/answer_excerpt.h"
+#include "core/web/http_client.h"
 
 enum { SAID_MOST = 200 }; /* bytes of the service's own words in a message */
 

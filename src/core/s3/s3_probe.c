@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "core/probing_net.h"
+#include "core/probing/probing_net.h"
 #include "core/s3/s3_judge.h"
 #include "core/s3/s3_line.h"
 

@@ -1,4 +1,5 @@
-/* s3_probe.h - a probe of an S3 service (core/probing.h): name, connect, TLS, clock, login, bucket.
+/* s3_probe.h - a probe of an S3 service (core/probing/probing.h): name, connect, TLS, clock, login,
+ * bucket.
  *
  * It asks for an object that is not there; nothing is stored.  Whether an object could be stored is
  * not tried: one that is stored and deleted again may stay behind as a version.
@@ -7,7 +8,7 @@
  */
 #pragma once
 
-#include "core/probing.h"
+#include "core/probing/probing.h"
 #include "core/s3/s3_request.h"
 
 struct call;

@@ -1,8 +1,8 @@
 #include "core/s3/s3_request.h"
 
 #include "base/auto.h"
-#include "core/http_client.h"
 #include "core/s3/s3_text.h"
+#include "core/web/http_client.h"
 
 enum { TARGET_MOST = 16 << 10, AUTHORIZATION_MOST = 8 << 10, SECRET_MOST = 1024 };
 

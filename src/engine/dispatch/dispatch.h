@@ -12,8 +12,8 @@
  *
  * A send that blocks occupies a sender (run/sender.h); of these a system gets at most a quarter,
  * beside its concurrency.  An endpoint in whose calls too many senders are lost gets no more until
- * one of them has returned.  One that keeps its connections (core/line.h) has at most `connections`
- * deliveries in progress on this node, of all its systems together.
+ * one of them has returned.  One that keeps its connections (core/line/line.h) has at most
+ * `connections` deliveries in progress on this node, of all its systems together.
  *
  * The newest plan decides what an endpoint and a system may do.  Legs of a system that is not
  * idempotent begin only from the store, where an intent can be written (doubt.c).

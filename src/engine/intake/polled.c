@@ -11,7 +11,7 @@
 #include "core/call.h"
 #include "core/connector.h"
 #include "core/grammar.h"
-#include "core/line.h"
+#include "core/line/line.h"
 #include "engine/plan/folders.h"
 #include "engine/tally/mishaps.h"
 #include "engine/threads/lines.h"

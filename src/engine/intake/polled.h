@@ -26,7 +26,7 @@ void polled_read_times(const struct poller_options *o, const struct config *conf
                        const struct config_gateway *g, struct arena *a, int64_t *ret_every_us,
                        int64_t *ret_patience_us);
 
-/* With what the connections of a gateway are opened (core/line.h). */
+/* With what the connections of a gateway are opened (core/line/line.h). */
 struct polled_line {
     bool has;
     struct sha256 key;

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/thread.h"
-#include "core/line.h"
+#include "core/line/line.h"
 #include "engine/asking/calling.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"

@@ -1,4 +1,4 @@
-/* login.h - the token of a leg whose endpoint logs in with one (core/oauth2.h).
+/* login.h - the token of a leg whose endpoint logs in with one (core/web/oauth2.h).
  *
  * A leg that has its slot and no token waits for it with its slot; no thread does.  When the
  * receiver answers 401, the token is refused and the leg goes on with another one, once in an

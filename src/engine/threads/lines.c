@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/container_of.h"
-#include "core/line.h"
+#include "core/line/line.h"
 
 struct kept {
     struct kept *next;

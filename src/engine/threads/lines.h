@@ -1,4 +1,4 @@
-/* lines.h - keeps the open connections of connectors between their calls (core/line.h).
+/* lines.h - keeps the open connections of connectors between their calls (core/line/line.h).
  *
  * A line that nobody has used for LINES_IDLE_US is closed, and so is one whose settings are not
  * those of any connector of the newest configuration.  At most LINES_MOST wait here; one more

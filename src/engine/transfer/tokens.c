@@ -10,7 +10,7 @@
 #include "base/container_of.h"
 #include "base/log.h"
 #include "base/require.h"
-#include "core/oauth2.h"
+#include "core/web/oauth2.h"
 
 enum {
     TOKENS_MOST = 256, /* kept; of those that nobody uses now */

@@ -1,4 +1,5 @@
-/* tokens.h - tokens to log in with (core/oauth2.h), fetched once for all sends and kept in memory.
+/* tokens.h - tokens to log in with (core/web/oauth2.h), fetched once for all sends and kept in
+ * memory.
  *
  * A token belongs to the settings that it was got with: an endpoint that a new configuration leaves
  * as it is keeps its token, and endpoints with the same settings share one.

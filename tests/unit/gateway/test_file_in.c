@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "core/connector.h"
 #include "core/grammar.h"
-#include "core/sighting.h"
+#include "core/pickup/sighting.h"
 #include "fake_deposit.h"
 #include "folder.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "core/call.h"
-#include "core/line.h"
+#include "core/line/line.h"
 #include "test.h"
 
 struct server {
