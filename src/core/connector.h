@@ -223,7 +223,7 @@ struct endpoint_type {
     /* `waybill probe`: a call that may block and reports which steps of the way to the other side
      * work (core/probing/probing.h).  It sends no document, takes none and leaves nothing behind;
      * it has a `self` of its own, and opens its own connections.  core/probing/probing_net.h,
-     * probing_folder.h and probing_sftp.h have the steps that are common.  NULL: it cannot be
+     * probing_folder.h and sftp_probe.h have the steps that are common.  NULL: it cannot be
      * probed. */
     void (*probe)(void *self, struct call *c, struct probing *p);
 };
