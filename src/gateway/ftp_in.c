@@ -21,6 +21,7 @@
 #include "core/connector.h"
 #include "core/deposit.h"
 #include "core/ftp/ftp_line.h"
+#include "core/ftp/ftp_probe.h"
 #include "core/grammar.h"
 #include "core/pickup/pickup.h"
 
@@ -533,6 +534,13 @@ static void ftp_in_unmake(void *arg)
     pickup_done(&self->pickup);
 }
 
+static void ftp_in_probe(void *arg, struct call *c, struct probing *p)
+{
+    const struct ftp_in *self = arg;
+
+    (void)ftp_probe(&self->place, self->pickup.after != PICKUP_KEEP, self->moved, c, p);
+}
+
 const struct gateway_type gateway_ftp = {
     .kind = { .name = "ftp",
               .help = "files on an FTP server",
@@ -544,4 +552,5 @@ const struct gateway_type gateway_ftp = {
     .unmake = ftp_in_unmake,
     .keeps_time = true,
     .line = &ftp_line_type,
+    .probe = ftp_in_probe,
 };

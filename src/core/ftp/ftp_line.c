@@ -9,6 +9,7 @@
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "core/probing_net.h"
 
 enum {
     COMMAND_MOST = 2 * FTP_PLACE_PATH + 1600, /* a verb and a path */
@@ -416,6 +417,44 @@ static bool ftp_line_is_open(void *line)
 const struct line_type ftp_line_type = {
     .key = ftp_line_key, .open = ftp_line_make, .is_open = ftp_line_is_open, .close = ftp_line_close
 };
+
+/* ---- probes ---- */
+
+static bool ftp_line_log_in(struct ftp_line *l, struct call *call, struct probing *p,
+                            struct probing_net *net)
+{
+    struct err err = { 0 };
+    CURLcode rc;
+
+    probing_begin(p, "connect");
+    if (!ftp_line_set(l, &err) || !probing_net_watch(net, l->line.easy) ||
+        !set_request(l, LINE_TALK, ""))
+        return probing_fail(p, "connect", "correct `url` and `tls`", "%s",
+                            err.kind != ERR_NONE ? err.text : "libcurl does not take the settings");
+    l->line.call = call;
+    if (!curl_line_probe(&l->line, p, net, &rc))
+        return false;
+    note_request(l, LINE_TALK);
+    if (rc != CURLE_OK)
+        (void)ftp_line_fail(l, rc, &err);
+    else if (ftp_line_meet(l, &err))
+        return true;
+    return probing_fail(p, "folder", "look after the server", "%s", err.text);
+}
+
+bool ftp_line_probe(const struct ftp_place *place, struct call *call, struct probing *p,
+                    struct probing_net *net, struct ftp_line **ret)
+{
+    struct ftp_line *l = NEW(struct ftp_line);
+
+    l->place = place;
+    if (!ftp_line_log_in(l, call, p, net)) {
+        ftp_line_close(l);
+        return false;
+    }
+    *ret = l;
+    return true;
+}
 
 /* ---- listings ---- */
 

@@ -71,6 +71,14 @@ bool ftp_line_begin(struct ftp_line *l, const struct ftp_place *place, struct ca
 /* Before it is given back: what was lent for the call is forgotten. */
 void ftp_line_rest(struct ftp_line *l);
 
+struct probing;
+struct probing_net;
+
+/* A line of its own for a probe, which reports the steps up to the login; `net` outlives it. False:
+ * one of them has failed.  It is ended by ftp_line_type.close. */
+bool ftp_line_probe(const struct ftp_place *place, struct call *call, struct probing *p,
+                    struct probing_net *net, struct ftp_line **ret);
+
 /* Sends "VERB PATH", whatever the answer is. */
 bool ftp_line_ask(struct ftp_line *l, const char *verb, const char *path, struct ftp_said *ret,
                   struct err *err);
