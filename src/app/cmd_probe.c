@@ -62,6 +62,23 @@ static bool all_passed(const json_t *probe)
     return good;
 }
 
+/* Whether it went any step of the way: that the settings are complete says nothing of the rest.
+ * Accepting a folder goes none, and shows none. */
+static bool was_tried(const json_t *probe)
+{
+    const json_t *steps = json_object_get(probe, "steps");
+
+    for (size_t i = 0; i < json_array_size(steps); i++) {
+        const json_t *step = json_array_get(steps, i);
+        const char *name = member_text(step, "step"), *result = member_text(step, "result");
+
+        if (name != NULL && strcmp(name, "settings") != 0 && result != NULL &&
+            strcmp(result, "passed") == 0)
+            return true;
+    }
+    return json_array_size(steps) == 0;
+}
+
 /* "connect   FAILED    far, port 443: refused; check host and port, ..." */
 static void print_probe_step(const json_t *step)
 {
@@ -92,6 +109,8 @@ static void print_result(const json_t *probe)
                               "right, `waybill probe NAME --accept`");
     else if (!all_passed(probe))
         print_field("result", "it cannot be used as it is");
+    else if (!was_tried(probe))
+        print_field("result", "the way was NOT tried: nothing is known about it");
     else if (folders > 0)
         print_field("result", "the known folder is there");
     else if (kind != NULL && strcmp(kind, "file") == 0)
@@ -143,7 +162,7 @@ static int cmd_probe_run(const struct args *a)
             print_json(probe);
         else
             print_probe(probe);
-        good = good && is_known_one(probe) && all_passed(probe);
+        good = good && is_known_one(probe) && all_passed(probe) && was_tried(probe);
     }
     return good ? EXIT_DONE : EXIT_NO;
 }
@@ -171,7 +190,8 @@ const struct verb cmd_probe = {
              "that is not mounted, nothing is read or written there: the gateway fails, the\n"
              "endpoint's deliveries are held (`endpoint`), until the right folder is back or a\n"
              "person accepts the new one.  What a node knows is its own: ask each with --url.\n"
-             "The exit status is 1 when a step has failed, or the known folder is not there.\n",
+             "The exit status is 1 when a step has failed, when the way was not tried, because\n"
+             "this build has no probe for the kind, or when the known folder is not there.\n",
     .example = "waybill probe outbox\n"
                "waybill probe outbox --accept\n",
     .forms = (const struct arg_form[]){ { .usage = "GATEWAY|ENDPOINT [--accept]",

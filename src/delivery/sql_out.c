@@ -28,6 +28,7 @@
 #include "delivery/sql_items.h"
 #include "sql/sql_link.h"
 #include "sql/sql_names.h"
+#include "sql/sql_probe.h"
 
 enum {
     PAYLOAD_MOST = 64 << 20,
@@ -500,6 +501,34 @@ static void sql_out_ask(void *self, const struct sending *s, struct call *c, str
     sql_out_done(&j);
 }
 
+/* ---- probing ---- */
+
+static bool sql_out_probe_inbox(const struct sql_out *self, struct sql_probe *s)
+{
+    const struct sql_probe_text both[] = { { self->insert, 1 }, { self->select, 1 } };
+    struct sql_result ignored;
+    char remedy[PROBING_TEXT];
+
+    if (self->inbox.len == 0)
+        return true;
+    (void)snprintf(remedy, sizeof remedy, "it is made by: " INBOX_DDL, self->inbox.ptr);
+    return sql_probe_statements(s, "inbox", remedy, both, 2, &ignored);
+}
+
+static void sql_out_probe(void *arg, struct call *c, struct probing *p)
+{
+    const struct sql_out *self = arg;
+    const struct sql_probe_text statement = { self->statement.text, self->statement.count };
+    struct sql_result ignored;
+    struct sql_probe s;
+    bool ok = sql_probe_open(&self->place, self->timeout_us, c, p, &s) &&
+              sql_probe_statements(&s, "statement", "correct `statement`, or make what it names",
+                                   &statement, 1, &ignored) &&
+              sql_out_probe_inbox(self, &s) && sql_probe_rights(&s, true);
+
+    sql_probe_close(&s, ok);
+}
+
 /* ---- options ---- */
 
 static const struct option options[] = {
@@ -612,4 +641,5 @@ const struct endpoint_type endpoint_sql = {
     .keeps_time = true,
     .line = &sql_out_line,
     .ask = sql_out_ask,
+    .probe = sql_out_probe,
 };

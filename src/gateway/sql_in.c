@@ -20,6 +20,7 @@
 #include "sql/sql_names.h"
 #include "sql/sql_page.h"
 #include "sql/sql_place.h"
+#include "sql/sql_probe.h"
 #include "sql/sql_progress.h"
 #include "sql/sql_row.h"
 
@@ -519,6 +520,39 @@ static bool sql_in_make(const struct settings *s, void **ret_self, struct err *e
     return true;
 }
 
+/* ---- probing ---- */
+
+static bool probe_columns(const struct sql_in *in, const struct sql_result *result,
+                          struct probing *p)
+{
+    size_t at[SQL_CURSOR_COLUMNS] = { 0 };
+    struct err err = { 0 };
+
+    if (result->column_count == 0)
+        return probing_fail(p, "columns", "write a SELECT",
+                            "the query returns no rows by its kind");
+    if (!sql_row_check(result->columns, result->column_count, &err) ||
+        !sql_cursor_find(in->track.columns, in->track.count, result, at, &err))
+        return probing_fail(p, "columns", "correct `query` or `cursor`", "%s", err.text);
+    return probing_pass(p, "columns", "%zu%s", result->column_count,
+                        in->track.count > 0 ? ", with those of `cursor`" : "");
+}
+
+static void sql_in_probe(void *self, struct call *c, struct probing *p)
+{
+    const struct sql_in *in = self;
+    const struct sql_probe_text query = { in->query.text, in->query.count };
+    struct sql_result result = { 0 };
+    struct sql_probe s;
+    bool ok = sql_probe_open(&in->place, in->timeout_us, c, p, &s) &&
+              sql_probe_statements(&s, "query", "correct `query`, or make what it names", &query, 1,
+                                   &result) &&
+              ((s.untold != NULL && result.column_count == 0) || probe_columns(in, &result, p)) &&
+              sql_probe_rights(&s, false);
+
+    sql_probe_close(&s, ok);
+}
+
 static void sql_in_unmake(void *self)
 {
     (void)self; /* all of it is on the arena */
@@ -601,4 +635,5 @@ const struct gateway_type gateway_sql = {
     .look = sql_in_look,
     .unmake = sql_in_unmake,
     .keeps_time = true,
+    .probe = sql_in_probe,
 };

@@ -27,6 +27,7 @@ enum { SQL_STATE_SIZE = 6, SQL_TEXT_MOST = 320 };
 
 struct sql_failure {
     enum sql_fault kind;
+    bool ours;                  /* CONFIG: this node refuses to open it */
     bool hung;                  /* TIME, DOUBT: it was silent until its time was over */
     char state[SQL_STATE_SIZE]; /* SQLSTATE; "": none */
     int32_t native;             /* the database's own number; 0: none */

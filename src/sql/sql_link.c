@@ -21,7 +21,8 @@
 enum {
     LINK_ROOM = FRAME_WHOLE_MOST * 2,
     LOOK_MS = 200, /* how often it is asked whether somebody still waits */
-    LINK_ARENA = 4 << 20
+    LINK_ARENA = 4 << 20,
+    DATABASE_MOST = 80
 };
 
 struct sql_link {
@@ -39,6 +40,7 @@ struct sql_link {
     struct datum *row;
     size_t column_count;
     size_t at, len;
+    char database[DATABASE_MOST]; /* its name and version */
     char in[LINK_ROOM];
 };
 
@@ -320,6 +322,9 @@ static bool introduce(struct sql_link *l, const struct sql_place *place, struct 
     sql_wire_put_open(&l->out, &o);
     bool ok = send_out(l, f) && hear(l, SQL_WORD_OPENED, &frame, f);
 
+    if (ok && str_is_utf8(frame.body) && !str_has_control(frame.body))
+        (void)snprintf(l->database, sizeof l->database, "%.*s",
+                       STR_ARG(str_first(frame.body, sizeof l->database - 1)));
     explicit_bzero(l->out.ptr, l->out.len);
     return ok;
 }
@@ -327,8 +332,10 @@ static bool introduce(struct sql_link *l, const struct sql_place *place, struct 
 bool sql_link_open(const struct sql_place *place, struct call *c, int64_t until_us,
                    struct sql_link **ret, struct sql_failure *f)
 {
-    if (!check_egress(place, c != NULL ? c->egress : NULL, f) || !check_file(place, f))
+    if (!check_egress(place, c != NULL ? c->egress : NULL, f) || !check_file(place, f)) {
+        f->ours = f->kind == SQL_FAULT_CONFIG;
         return false;
+    }
     struct sql_link *l = xmalloc(sizeof *l);
     int64_t connect_until = clock_mono_us() + place->connect_us;
 
@@ -371,6 +378,11 @@ void sql_link_close(struct sql_link *l)
 bool sql_link_is_lost(const struct sql_link *l)
 {
     return l->death.kind != SQL_FAULT_NONE;
+}
+
+const char *sql_link_database(const struct sql_link *l)
+{
+    return l->database;
 }
 
 bool sql_link_is_open(struct sql_link *l)
@@ -438,8 +450,9 @@ static bool link_read_columns(struct sql_link *l, struct str body, struct sql_re
     return body.len == 0;
 }
 
-bool sql_link_run(struct sql_link *l, struct str statement, const struct datum *values,
-                  size_t count, struct sql_result *ret, struct sql_failure *f)
+static bool link_ask(struct sql_link *l, enum sql_word word, struct str statement,
+                     const struct datum *values, size_t count, struct sql_result *ret,
+                     struct sql_failure *f)
 {
     struct flushing to = { l, f };
     struct sql_wire_writer w = { .to = &l->out, .flush = flush_link, .arg = &to };
@@ -454,7 +467,7 @@ bool sql_link_run(struct sql_link *l, struct str statement, const struct datum *
         return sql_fail(f, SQL_FAULT_LIMIT,
                         "the values of a statement have more than %d MiB together",
                         SQL_VALUE_MOST >> 20);
-    sql_wire_begin(&w, SQL_WORD_RUN);
+    sql_wire_begin(&w, word);
     sql_wire_text(&w, statement);
     sql_wire_number(&w, count);
     for (size_t i = 0; i < count; i++)
@@ -463,8 +476,22 @@ bool sql_link_run(struct sql_link *l, struct str statement, const struct datum *
         return false;
     if (!link_read_columns(l, frame.body, ret))
         return link_broken(l, f);
-    l->rows = l->column_count > 0;
+    l->rows = word == SQL_WORD_RUN && l->column_count > 0;
     return true;
+}
+
+bool sql_link_run(struct sql_link *l, struct str statement, const struct datum *values,
+                  size_t count, struct sql_result *ret, struct sql_failure *f)
+{
+    return link_ask(l, SQL_WORD_RUN, statement, values, count, ret, f);
+}
+
+bool sql_link_describe(struct sql_link *l, struct str statement, size_t count,
+                       struct sql_result *ret, struct sql_failure *f)
+{
+    const struct datum values[SQL_PARAMETERS_MOST] = { 0 };
+
+    return link_ask(l, SQL_WORD_DESCRIBE, statement, values, count, ret, f);
 }
 
 static bool link_read_row(struct sql_link *l, struct str body, const struct datum **ret,
@@ -531,4 +558,14 @@ bool sql_link_rollback(struct sql_link *l, struct sql_failure *f)
 
     return !is_dead_link(l, f) && end_rows(l, f) && say(l, SQL_WORD_ROLLBACK, f) &&
            hear(l, SQL_WORD_DONE, &frame, f);
+}
+
+void sql_link_leave(struct sql_link *l)
+{
+    struct sql_failure f = { 0 };
+    struct frame frame;
+
+    if (!is_dead_link(l, &f) && end_rows(l, &f) && say(l, SQL_WORD_LEAVE, &f))
+        (void)link_take_frame(l, &frame, &f); /* until it has ended */
+    sql_link_close(l);
 }

@@ -86,6 +86,10 @@ void sql_link_set_pace(struct sql_link *l, struct call *c, int64_t until_us);
 /* `statement` has a `?` for each value (sql_names.h). */
 bool sql_link_run(struct sql_link *l, struct str statement, const struct datum *values,
                   size_t count, struct sql_result *ret, struct sql_failure *f);
+/* Prepares it and does not run it: the columns that its rows would have.  How much of it is checked
+ * is the driver's matter. */
+bool sql_link_describe(struct sql_link *l, struct str statement, size_t count,
+                       struct sql_result *ret, struct sql_failure *f);
 /* *ret NULL: there are no more rows.  The row is lent until the next call. */
 bool sql_link_next(struct sql_link *l, const struct datum **ret, struct sql_failure *f);
 
@@ -98,5 +102,10 @@ bool sql_link_rollback(struct sql_link *l, struct sql_failure *f);
  * connection shows at the next statement: LOST, and nothing happened. */
 bool sql_link_is_open(struct sql_link *l);
 bool sql_link_is_lost(const struct sql_link *l);
+/* Name and version of the database, as the driver tells them; lent. */
+const char *sql_link_database(const struct sql_link *l);
+/* Closes it as the driver does, so that neither a log of the server nor a file beside a database of
+ * SQLite shows it; may block until `until_us`. */
+void sql_link_leave(struct sql_link *l);
 /* Kills the process; what was not committed is rolled back by the server.  NULL is fine. */
 void sql_link_close(struct sql_link *l);

@@ -213,7 +213,7 @@ static bool send_result(struct serving *s, int64_t affected, struct sql_failure 
     return sql_wire_end(&w);
 }
 
-static void serve_run(struct serving *s, struct frame f)
+static void serve_run(struct serving *s, struct frame f, bool run)
 {
     struct sql_failure failure = { 0 };
     struct err err = { 0 };
@@ -229,7 +229,8 @@ static void serve_run(struct serving *s, struct frame f)
         varint_take_text(&rest, &statement) ? take_values(&rest, &s->arena, &count) : NULL;
 
     require(f.last && values != NULL); /* our own caller made it */
-    if (!odbc_run(&s->odbc, statement, values, count, &affected, &failure) ||
+    if (!(run ? odbc_run(&s->odbc, statement, values, count, &affected, &failure)
+              : odbc_prepare(&s->odbc, statement, count, &failure)) ||
         !send_result(s, affected, &failure))
         say_failure(s, &failure);
     if (s->run.len > KEPT_MOST)
@@ -295,7 +296,8 @@ _Noreturn static void serve_caller(struct serving *s)
         arena_reset(&s->arena);
         switch ((int)f.kind) {
         case SQL_WORD_RUN:
-            serve_run(s, f);
+        case SQL_WORD_DESCRIBE:
+            serve_run(s, f, (int)f.kind == SQL_WORD_RUN);
             break;
         case SQL_WORD_FETCH:
             serve_fetch(s);
@@ -304,6 +306,9 @@ _Noreturn static void serve_caller(struct serving *s)
         case SQL_WORD_ROLLBACK:
             serve_end(s, (int)f.kind == SQL_WORD_COMMIT);
             break;
+        case SQL_WORD_LEAVE:
+            odbc_disconnect(&s->odbc);
+            _exit(0);
         default:
             _exit(1);
         }
@@ -336,6 +341,6 @@ int sql_main(void)
         say_failure(&s, &failure);
         return 0;
     }
-    frame_put(&s.io.out, (enum frame_kind)SQL_WORD_OPENED, true, STR(""));
+    frame_put(&s.io.out, (enum frame_kind)SQL_WORD_OPENED, true, str_of(s.odbc.database));
     serve_caller(&s);
 }

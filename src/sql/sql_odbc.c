@@ -129,7 +129,7 @@ static bool set_zone(struct odbc *o, const char *database, struct sql_failure *f
 bool odbc_connect(struct odbc *o, struct str connect, long login_seconds, struct sql_failure *f)
 {
     AUTO_TEXT text = strndup(connect.ptr, connect.len);
-    char database[64] = "";
+    char database[32] = "", version[32] = "";
 
     if (text == NULL || !set_up(o, f))
         return false;
@@ -140,6 +140,8 @@ bool odbc_connect(struct odbc *o, struct str connect, long login_seconds, struct
         return odbc_say(o, SQL_HANDLE_DBC, o->dbc, true, f);
     explicit_bzero(text, connect.len);
     (void)o->call.SQLGetInfo(o->dbc, SQL_DBMS_NAME, database, sizeof database, NULL);
+    (void)o->call.SQLGetInfo(o->dbc, SQL_DBMS_VER, version, sizeof version, NULL);
+    (void)snprintf(o->database, sizeof o->database, "%.31s %.31s", database, version);
     o->describes = strcasestr(database, "postgres") != NULL;
     o->plain_times = strcasestr(database, "sqlite") != NULL;
     if (!SQL_SUCCEEDED(o->call.SQLSetConnectAttr(
@@ -147,6 +149,15 @@ bool odbc_connect(struct odbc *o, struct str connect, long login_seconds, struct
         !SQL_SUCCEEDED(o->call.SQLAllocHandle(SQL_HANDLE_STMT, o->dbc, &o->stmt)))
         return odbc_say(o, SQL_HANDLE_DBC, o->dbc, true, f);
     return set_zone(o, database, f);
+}
+
+void odbc_disconnect(struct odbc *o)
+{
+    struct sql_failure ignored = { 0 };
+
+    (void)odbc_end(o, false, &ignored);
+    (void)o->call.SQLFreeHandle(SQL_HANDLE_STMT, o->stmt);
+    (void)o->call.SQLDisconnect(o->dbc);
 }
 
 bool odbc_end(struct odbc *o, bool commit, struct sql_failure *f)
@@ -239,6 +250,19 @@ static enum datum_kind kind_of_column(SQLSMALLINT type)
     }
 }
 
+static bool count_columns(struct odbc *o, struct sql_failure *f)
+{
+    if (!SQL_SUCCEEDED(o->call.SQLNumResultCols(o->stmt, &o->columns)))
+        return say_statement(o, f);
+    return o->columns <= SQL_COLUMNS_MOST ||
+           sql_fail(f, SQL_FAULT_LIMIT, "the rows have more than %d columns", SQL_COLUMNS_MOST);
+}
+
+bool odbc_prepare(struct odbc *o, struct str statement, size_t count, struct sql_failure *f)
+{
+    return prepare(o, statement, count, f) && count_columns(o, f);
+}
+
 bool odbc_run(struct odbc *o, struct str statement, const struct datum *values, size_t count,
               int64_t *ret_affected, struct sql_failure *f)
 {
@@ -255,10 +279,8 @@ bool odbc_run(struct odbc *o, struct str statement, const struct datum *values, 
 
     if (!SQL_SUCCEEDED(done) && done != SQL_NO_DATA) /* NO_DATA: it changed no row */
         return say_statement(o, f);
-    if (!SQL_SUCCEEDED(o->call.SQLNumResultCols(o->stmt, &o->columns)))
-        return say_statement(o, f);
-    if (o->columns > SQL_COLUMNS_MOST)
-        return sql_fail(f, SQL_FAULT_LIMIT, "the rows have more than %d columns", SQL_COLUMNS_MOST);
+    if (!count_columns(o, f))
+        return false;
     if (!SQL_SUCCEEDED(o->call.SQLRowCount(o->stmt, &affected)))
         affected = -1;
     *ret_affected = done == SQL_NO_DATA ? 0 : affected;

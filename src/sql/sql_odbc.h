@@ -24,6 +24,7 @@
     X(SQLSetConnectAttr)  \
     X(SQLGetConnectAttr)  \
     X(SQLDriverConnect)   \
+    X(SQLDisconnect)      \
     X(SQLGetInfo)         \
     X(SQLEndTran)         \
     X(SQLPrepare)         \
@@ -45,6 +46,8 @@ struct odbc_functions {
 #undef ODBC_MEMBER
 };
 
+enum { ODBC_DATABASE_SIZE = 80 };
+
 struct odbc_column {
     SQLSMALLINT type; /* of SQL */
     enum datum_kind kind;
@@ -55,10 +58,11 @@ struct odbc {
     SQLHENV env;
     SQLHDBC dbc;
     SQLHSTMT stmt;
-    bool describes;      /* the driver knows the types of parameters */
-    bool plain_times;    /* SQLite's times are texts, which its driver cuts to milliseconds */
-    bool gone;           /* the connection is */
-    struct buf prepared; /* the statement that `stmt` has; empty: none */
+    bool describes;   /* the driver knows the types of parameters */
+    bool plain_times; /* SQLite's times are texts, which its driver cuts to milliseconds */
+    bool gone;        /* the connection is */
+    char database[ODBC_DATABASE_SIZE];         /* its name and version */
+    struct buf prepared;                       /* the statement that `stmt` has; empty: none */
     SQLSMALLINT expected[SQL_PARAMETERS_MOST]; /* the types of its parameters; 0: not known */
     SQLSMALLINT columns;
     struct odbc_column column[SQL_COLUMNS_MOST];
@@ -68,6 +72,11 @@ struct odbc {
 bool odbc_load(struct odbc *o, struct sql_failure *f);
 bool odbc_connect(struct odbc *o, struct str connect, long login_seconds, struct sql_failure *f);
 
+/* Ends the connection; what was not committed is rolled back. */
+void odbc_disconnect(struct odbc *o);
+
+/* Prepares a statement and does not run it: o->columns are those that its rows would have. */
+bool odbc_prepare(struct odbc *o, struct str statement, size_t count, struct sql_failure *f);
 /* The values stay where they are until the end of the call. */
 bool odbc_run(struct odbc *o, struct str statement, const struct datum *values, size_t count,
               int64_t *ret_affected, struct sql_failure *f);

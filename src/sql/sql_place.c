@@ -10,7 +10,7 @@ enum { PAIRS_MOST = 40, CONNECT_US = 10 * CLOCK_S };
 enum family { FAMILY_OTHER, FAMILY_POSTGRES, FAMILY_MARIADB, FAMILY_SQLITE };
 
 /* What a key means to us; the driver gets it unless it is ours alone. */
-enum meaning { PASSED, DRIVER, SERVER, PORT, DATABASE, SOCKET_PATH, CA, CA_OURS };
+enum meaning { PASSED, DRIVER, SERVER, PORT, DATABASE, SOCKET_PATH, CA, CA_OURS, TLS };
 
 /* The keys that are passed on.  Others can load libraries (LoadExt, PluginDir), write files or read
  * settings from elsewhere (DSN, FileDSN). */
@@ -28,17 +28,17 @@ static const struct {
     { "Username", PASSED },
     { "PWD", PASSED },
     { "Password", PASSED },
-    { "SSLmode", PASSED },
+    { "SSLmode", TLS },
     { "SSLrootcert", CA_OURS }, /* PostgreSQL's driver has no such key: see sql_main.c */
     { "SSLCA", CA },
-    { "SSLVerify", PASSED },
-    { "ForceTLS", PASSED },
+    { "SSLVerify", TLS },
+    { "ForceTLS", TLS },
     { "Socket", SOCKET_PATH },
     { "Charset", PASSED },
     { "TDS_Version", PASSED },
     { "ClientCharset", PASSED },
-    { "Encryption", PASSED },
-    { "Encrypt", PASSED },
+    { "Encryption", TLS },
+    { "Encrypt", TLS },
     { "TrustServerCertificate", PASSED },
     { "Timeout", PASSED },
     { "FKSupport", PASSED },
@@ -197,6 +197,19 @@ static enum family family_of(struct str driver)
     return FAMILY_OTHER;
 }
 
+/* The words of all drivers by which TLS is more than welcome. */
+static bool demands_tls(struct str value)
+{
+    static const char *const words[] = { "require", "required",  "verify-ca", "verify-full",
+                                         "strict",  "mandatory", "yes",       "true",
+                                         "on",      "1" };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (str_eq_nocase(value, str_of(words[i])))
+            return true;
+    return false;
+}
+
 static uint16_t usual_port(enum family f)
 {
     return f == FAMILY_POSTGRES ? 5432 : f == FAMILY_MARIADB ? 3306 : f == FAMILY_OTHER ? 1433 : 0;
@@ -233,6 +246,10 @@ static bool note_meaning(struct sql_place *p, enum meaning meaning, struct str v
             return err_set(err, ERR_CONFIG, 0,
                            "`dsn`: the file with the certificates has a path that begins with /");
         p->ca = arena_copy(a, value);
+        p->tls = p->tls || meaning == CA; /* PostgreSQL has SSLmode for that */
+        return true;
+    case TLS:
+        p->tls = p->tls || demands_tls(value);
         return true;
     case SOCKET_PATH:
     case PASSED:

@@ -26,6 +26,7 @@ struct sql_place {
     struct str server;  /* for people and for base/egress.h; empty: a file, or the driver's own */
     uint16_t port;      /* 0: the driver's usual one */
     struct str file;    /* the database is this file; empty: it is a server */
+    bool tls;           /* the connection is to have it */
     struct str ca;      /* a file with the certificates of authorities; empty: none */
     int64_t connect_us;
     struct sha256 key; /* of everything that a connection is opened with (core/line/line.h) */

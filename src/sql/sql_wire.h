@@ -8,9 +8,13 @@
  *   caller    RUN...                           process   RESULT... or FAILED
  *   caller    FETCH                            process   ROW...... then MORE or END, or FAILED
  *   caller    COMMIT or ROLLBACK               process   DONE or FAILED
+ *   caller    DESCRIBE...                      process   RESULT... or FAILED
+ *   caller    LEAVE                            process   ends the connection and itself
  *
  *   OPEN      struct sql_wire_open as texts, in its order
+ *   OPENED    name and version of the database, as a text
  *   RUN       the statement; varint number of values, each u8 kind and a text
+ *   DESCRIBE  as RUN; the statement is prepared and not run, of its values only the number counts
  *   RESULT    varint affected + 1; varint number of columns, each u8 kind and a name
  *   ROW       for each column u8 kind and a text
  *   FAILED    u8 fault, u8 whether the connection is gone, u32 native, state, text
@@ -37,10 +41,12 @@ enum sql_word {
     SQL_WORD_MORE,
     SQL_WORD_END,
     SQL_WORD_DONE,
-    SQL_WORD_FAILED
+    SQL_WORD_FAILED,
+    SQL_WORD_DESCRIBE,
+    SQL_WORD_LEAVE
 };
 
-_Static_assert((int)SQL_WORD_FAILED <= (int)FRAME_SQL_LAST, "frame.h has room for them");
+_Static_assert((int)SQL_WORD_LEAVE <= (int)FRAME_SQL_LAST, "frame.h has room for them");
 
 enum {
     SQL_WIRE_RUN_MOST = SQL_VALUE_MOST + (4 << 20),

@@ -176,6 +176,26 @@ TEST(sql_link_is_not_in_the_data_folder)
     sql_link_prepare("/nonexistent");
 }
 
+TEST(sql_link_describes_and_does_not_run)
+{
+    AUTO(folder_done) struct folder home = folder_make();
+    struct sql_link *l = opened(home.path);
+    const struct datum *row = NULL;
+    struct sql_result r;
+
+    CHECK(l != NULL && strstr(sql_link_database(l), "SQLite 3") != NULL);
+    CHECK(does(l, "create table t (i integer, n text)") && sql_link_commit(l, &f));
+    CHECK(sql_link_describe(l, STR("select n, i from t where i > ?"), 1, &r, &f));
+    CHECK(r.column_count == 2 && str_is(r.columns[0].name, "n"));
+    CHECK(sql_link_next(l, &row, &f) && row == NULL);
+    CHECK(sql_link_describe(l, STR("insert into t (i) values (?)"), 1, &r, &f) &&
+          r.column_count == 0);
+    CHECK(!sql_link_describe(l, STR("select x from t"), 0, &r, &f));
+    CHECK(f.kind == SQL_FAULT_STATEMENT && !sql_link_is_lost(l));
+    CHECK(tells(l, "select count(*) from t", "0"));
+    sql_link_close(l);
+}
+
 int main(int argc, char **argv)
 {
     if (cage_main_is(argc, argv))

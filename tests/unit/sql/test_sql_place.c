@@ -59,6 +59,19 @@ TEST(sql_place_keys_differ_by_all_that_a_connection_has)
     CHECK(memcmp(&p.key, &q.key, sizeof p.key) == 0);
 }
 
+TEST(sql_place_knows_who_wants_tls)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct sql_place p;
+
+    CHECK(parses("Driver=PostgreSQL Unicode;Server=db;SSLmode=verify-full", &a, &p) && p.tls);
+    CHECK(parses("Driver=PostgreSQL Unicode;Server=db;SSLmode=prefer", &a, &p) && !p.tls);
+    CHECK(parses("Driver=MariaDB Unicode;Server=db;ForceTLS=1", &a, &p) && p.tls);
+    CHECK(parses("Driver=MariaDB Unicode;Server=db;ForceTLS=0;SSLVerify=0", &a, &p) && !p.tls);
+    CHECK(parses("Driver=MariaDB Unicode;Server=db;SSLCA=/etc/ca.pem", &a, &p) && p.tls);
+    CHECK(parses("Driver=FreeTDS;Server=db;Encryption=require", &a, &p) && p.tls);
+}
+
 TEST(sql_place_names_no_library)
 {
     CHECK(refuses("Driver=/usr/lib/x.so", "never a path"));

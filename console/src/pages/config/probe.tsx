@@ -41,10 +41,13 @@ function Step({ step: s }: { step: ProbeStep }) {
 
 function Result({ probe: p }: { probe: Probe }) {
   const failed = p.steps.some((s) => s.result === "failed");
+  const tried = p.steps.some((s) => s.result === "passed" && s.step !== "settings");
   return (
     <>
-      <Say tone={failed ? "bad" : "good"}>
-        {failed ? `The ${p.role} ${p.name} cannot be used as it is.` : `No fault was found in the ${p.role} ${p.name}.`}
+      <Say tone={failed || !tried ? "bad" : "good"}>
+        {failed && `The ${p.role} ${p.name} cannot be used as it is.`}
+        {!failed && !tried && `The way of the ${p.role} ${p.name} was not tried: nothing is known about it.`}
+        {!failed && tried && `No fault was found in the ${p.role} ${p.name}.`}
       </Say>
       <table>
         <tbody>
