@@ -9,7 +9,7 @@
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/require.h"
-#include "core/probing_net.h"
+#include "core/probing/probing_net.h"
 
 enum {
     COMMAND_MOST = 2 * FTP_PLACE_PATH + 1600, /* a verb and a path */

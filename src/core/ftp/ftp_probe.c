@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "core/ftp/ftp_line.h"
-#include "core/probing_net.h"
+#include "core/probing/probing_net.h"
 
 enum {
     LISTED_MOST = 10000, /* lines of a listing that are read: enough to know that it can be */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
-#include "core/probing.h"
+#include "core/probing/probing.h"
 
 struct call;
 struct ftp_place;
