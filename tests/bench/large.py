@@ -62,23 +62,24 @@ def large(bench):
         kept=(findings.clean(), "; ".join(findings.problems[:2])))
 
 
-def upload(node, mebibytes, headers=""):
-    """Bytes made up as they go.  Gives the document's id and the digest sent."""
+def blocks(mebibytes, digest):
+    """Bytes made up as they go, which `digest` sees too."""
+    block = bytearray(os.urandom(MIB))
+    for number in range(mebibytes):
+        block[:8] = number.to_bytes(8, "big")
+        digest.update(block)
+        yield block
+
+
+def upload(node, mebibytes, headers="", port=None):
+    """Gives the document's id and the digest sent; `port`: that of a way to the node."""
     digest = hashlib.sha256()
-
-    def blocks():
-        block = bytearray(os.urandom(MIB))
-        for number in range(mebibytes):
-            block[:8] = number.to_bytes(8, "big")
-            digest.update(block)
-            yield block
-
-    return send_pieces(node, blocks(), headers), digest.hexdigest()
+    return send_pieces(node, blocks(mebibytes, digest), headers, port), digest.hexdigest()
 
 
-def send_pieces(node, pieces, headers=""):
+def send_pieces(node, pieces, headers="", port=None):
     """One chunked POST, with more headers as lines; gives the document's id."""
-    with socket.create_connection(("127.0.0.1", node.port), timeout=120) as wire:
+    with socket.create_connection(("127.0.0.1", port or node.port), timeout=120) as wire:
         wire.sendall((f"POST /in/{GATEWAY} HTTP/1.1\r\nHost: localhost\r\n"
                       f"Authorization: Bearer {node.key}\r\nTransfer-Encoding: chunked\r\n{headers}"
                       "Content-Type: application/octet-stream\r\n\r\n").encode())

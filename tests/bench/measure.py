@@ -70,6 +70,8 @@ class Bench:
         self.before = before        # an older program to compare with, see cage.py
         self.folder = root / f"build/bench/{os.getpid()}"
         self.folder.mkdir(parents=True)
+        self.mebibytes = None       # the size of large documents, if it is not the usual one
+        self.cases = ()             # which of large_peers.py
         self.failures = []
         self._cluster = None
         self._count = 0

@@ -4,7 +4,7 @@
     ftp_peer.py FOLDER       reads FOLDER/options.json once, FOLDER/script.json before each command
 
 Files are below FOLDER/root, what happens is a line of FOLDER/log.  options: port, tls (one file with certificate and
-key), implicit, perm, rate (bytes per second that it takes).  script: {command: answer}; "swallow" does the command and
+key), implicit, perm, rate (bytes per second that it takes, or gives).  script: {command: answer}; "swallow" does the command and
 never answers, "drop" closes the connection after it, "cut" closes the connection before it, "grow" does it and appends to
 the file, "replace" is "drop" and writes something else there; any other text is the answer, and nothing is done; "once
 TEXT" answers so only once.
@@ -77,7 +77,8 @@ def serve(folder):
     handler.authorizer = authorizer
     handler.auth_failed_timeout = 0
     if options.get("rate"):
-        handler.dtp_handler = type("Slow", (ThrottledDTPHandler,), {"read_limit": options["rate"]})
+        handler.dtp_handler = type("Slow", (ThrottledDTPHandler,), {"read_limit": options["rate"],
+                                                                     "write_limit": options["rate"]})
     if options.get("tls"):
         handler.dtp_handler = PatientData
         handler.certfile = options["tls"]

@@ -5,7 +5,7 @@
         p.cut_after = 1000           a connection ends when its client has sent so many bytes
         p.lose = lambda: seen()      asked before bytes of the server go on: true loses them and all that follow
         p.slam = True                ... and then the connection is closed instead of left open
-        p.rate = 20e6                bytes per second that go on from a client, at most
+        p.rate = 20e6                bytes per second that go on, at most, there and back together
         p.connections                how many were made
 """
 import select
@@ -65,14 +65,14 @@ class Proxy:
                 data = ready.recv(PIECE)
                 if not data:
                     return
+                if self.rate is not None:
+                    time.sleep(len(data) / self.rate)
                 if ready is client:
                     sent += len(data)
                     if self.cut_after is not None and sent > self.cut_after:
                         self.lost += 1
                         return
                     server.sendall(data)
-                    if self.rate is not None:
-                        time.sleep(len(data) / self.rate)
                     continue
                 if not losing and self.lose is not None and self.lose():
                     losing = True

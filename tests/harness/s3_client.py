@@ -3,6 +3,7 @@ import datetime
 import hashlib
 import hmac
 import http.client
+import os
 import time
 import urllib.parse
 import xml.etree.ElementTree
@@ -35,13 +36,13 @@ class S3Client:
             key = hmac.new(key, part.encode(), hashlib.sha256).digest()
         return f"AWS4-HMAC-SHA256 Credential={self.access_key}/{scope}, SignedHeaders={names}, Signature={key.hex()}"
 
-    def request(self, method, bucket, key="", query=None, body=b"", headers=None):
-        """(status, headers in lower case, body); S3Error for 3xx and above."""
+    def request(self, method, bucket, key="", query=None, body=b"", headers=None, digest=None):
+        """(status, headers in lower case, body); S3Error for 3xx and above.  An open file as body needs its digest."""
         path = "/" + bucket + ("/" + urllib.parse.quote(key, safe="/-_.~") if key else "")
         text = "&".join(f"{urllib.parse.quote(k, safe='-_.~')}={urllib.parse.quote(v, safe='-_.~')}"
                         for k, v in sorted((query or {}).items()))
         now = datetime.datetime.utcnow()
-        digest = hashlib.sha256(body).hexdigest()
+        digest = digest or hashlib.sha256(body).hexdigest()
         fields = {k.lower(): v for k, v in (headers or {}).items()}
         fields.update({"host": f"{self.host}:{self.port}", "x-amz-content-sha256": digest,
                        "x-amz-date": now.strftime("%Y%m%dT%H%M%SZ")})
@@ -75,6 +76,12 @@ class S3Client:
 
     def put(self, bucket, key, body, **headers):
         self.request("PUT", bucket, key, body=body, headers=headers)
+
+    def put_file(self, bucket, key, path, sha256):
+        """One request, which never has all of it in memory."""
+        with open(path, "rb") as file:
+            self.request("PUT", bucket, key, body=file, headers={"Content-Length": str(os.path.getsize(path))},
+                         digest=sha256)
 
     def get(self, bucket, key):
         return self.request("GET", bucket, key)[2]
