@@ -2,7 +2,7 @@
  *
  * Everything that the process says is checked (talk.h), and its time is measured here.
  *
- * Time        A document has `time_us` of processor time, and twice of it by the clock, for a
+ * Time        A document has `time_us` of processor time, and ten times of it by the clock, for a
  *             machine that is busy.  The time that the caller's own io takes does not count.
  *             Who has used an eighth of it goes on when nobody else has something to do, and serves
  *             nothing after that document; one that is suspected, after a 64th.

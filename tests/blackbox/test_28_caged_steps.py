@@ -1,4 +1,5 @@
 """Steps that run in processes of their own: chains of them, many results, and what happens while documents wait."""
+import contextlib
 import hashlib
 import os
 import pathlib

@@ -109,6 +109,7 @@ SQLRETURN SQLDriverConnect(SQLHDBC c, SQLHWND w, SQLCHAR *in, SQLSMALLINT inlen,
     (void)c, (void)w, (void)in, (void)inlen, (void)out, (void)room, (void)len, (void)how;
     switch (HOW) {
     case CRASH:
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer would first write a report of it */
         raise(SIGSEGV);
         break;
     case END:
