@@ -437,6 +437,7 @@ void http_answer_start(struct http_request *pub, int status, struct str fields,
     r->out_left = length;
     r->out_chunked = length < 0 && !r->parser.http_1_0 && !r->no_body;
     h.chunked = length < 0 && !r->parser.http_1_0 && status != 204;
+    r->complete = r->complete || r->parser.where == HTTP_AT_END; /* no more of it is waited for */
     send_head(r->conn, &h, STR(""));
     if (!r->conn->running)
         conn_settle(r->conn);

@@ -325,7 +325,7 @@ class Load:
     """Documents without end, for sftp and mllp in turn, until it is closed."""
 
     def __init__(self, node, begin):
-        self.node, self.docs, self.ended = node, [], threading.Event()
+        self.node, self.docs, self.looked_at, self.ended = node, [], 0, threading.Event()
         self.thread = threading.Thread(target=self.work, args=(begin,))
         self.thread.start()
 
@@ -337,9 +337,18 @@ class Load:
             n += 1
 
     def go_on(self, count=20):
-        """So many more are under way."""
+        """So many more are accepted, and then all of them have arrived."""
         until = len(self.docs) + count
         wait_until(lambda: len(self.docs) >= until or not self.thread.is_alive(), SECONDS, "more documents")
+        assert self.thread.is_alive(), "a document was not accepted"
+        self.arrived()
+
+    def arrived(self):
+        """What was accepted so far is delivered."""
+        until = len(self.docs)
+        for doc in self.docs[self.looked_at:until]:
+            self.node.await_state(doc, "delivered", look=look, seconds=SECONDS)
+        self.looked_at = until
 
     def __enter__(self):
         return self
@@ -355,16 +364,25 @@ def apply(node, text):
     assert applied.returncode == 0, applied.stdout + applied.stderr
 
 
-def test_an_apply_under_load_makes_no_connection_anew(make_node, servers):
-    """The logs of the servers tell; a new password closes the old connections."""
+@pytest.fixture(name="other")
+def other_fixture(servers):
+    """Another MLLP receiver; the password of the SFTP server is the old one again afterwards."""
+    other = Hl7()
+    yield other
+    other.close()
+    servers.sftp.set_password(sshd.PASSWORD)
+
+
+def test_an_apply_under_load_makes_no_connection_anew(make_node, servers, other):
+    """The servers count; a new password, or for want of one a new address, closes the old connections."""
     text = servers.config().replace("kind: sftp,", "kind: sftp, connections: 1,")
     node = make_node(config=text)
     logins, connections, ended = servers.sftp.logins(), servers.mllp.connections, servers.mllp.ends
     node.start()
     with Load(node, "load") as load:
         load.go_on()
-        for n in range(3):  # one route is another
-            apply(node, text.replace("name: soap-empty", f"name: soap-empty-{n}"))
+        for route in ("soap-empty", "sftp", "mllp"):  # one that nobody takes, and those of the load
+            apply(node, text.replace(f"name: {route},", f"name: another-{route},"))
             load.go_on()
         assert servers.sftp.logins() == logins + 1
         assert (servers.mllp.connections, servers.mllp.ends) == (connections + 1, ended)
@@ -376,7 +394,9 @@ def test_an_apply_under_load_makes_no_connection_anew(make_node, servers):
         wait_until(lambda: servers.sftp.logins() == logins + 2, SECONDS, "a login with the new password")
         wait_until(lambda: len(first - set(servers.sftp.processes())) >= 2, SECONDS, "the end of the old connection")
         assert (servers.mllp.connections, servers.mllp.ends) == (connections + 1, ended)
-    for doc in load.docs:
-        node.await_state(doc, "delivered", look=look, seconds=SECONDS)
+        apply(node, text.replace(sshd.PASSWORD, "another battery").replace(f":{servers.mllp.port}", f":{other.port}"))
+        wait_until(lambda: servers.mllp.ends == ended + 1, SECONDS, "the end of the old connection")
+        load.go_on()
+        assert (servers.mllp.connections, other.connections, other.ends) == (connections + 1, 1, 0)
+    load.arrived()
     assert servers.sftp.logins() == logins + 2
-    servers.sftp.set_password(sshd.PASSWORD)

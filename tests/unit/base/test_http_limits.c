@@ -143,6 +143,24 @@ TEST(a_request_in_hand_has_no_deadline)
     fx_stop(&f, 1000);
 }
 
+/* Of a request without a body, whose connection is kept: nothing of it is waited for. */
+TEST(an_answer_in_pieces_has_no_deadline)
+{
+    AUTO(fx_done) struct fx f = { 0 };
+    struct http_limits l = quick();
+
+    CHECK(fx_start(&f, 1, &l, NULL));
+    AUTO(client_done) struct client c = client_open(f.port);
+
+    CHECK(client_say(&c, "GET /decide HTTP/1.1\r\n" H "\r\n") && fx_await_parked());
+    fx_do(f.loops[0], FX_START);
+    clock_sleep_us(800000);
+    CHECK(fx_refused(&f, HTTP_REFUSED_SLOW_BODY) == 0 && atomic_load(&fx_gones) == 0);
+    fx_do(f.loops[0], FX_BYTES);
+    fx_stop(&f, 1000);
+    CHECK(atomic_load(&fx_live) == 0);
+}
+
 TEST(lingering_ends_by_time_and_by_bytes)
 {
     AUTO(fx_done) struct fx f = { 0 };
