@@ -61,10 +61,14 @@ def smoke(items):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Let fixtures know how the test itself ended."""
+    """Let fixtures know how the test itself ended; what one that passed leaves behind is removed at once, as all
+    of it may lie in memory."""
     report = (yield).get_result()
     if report.when == "call":
         item.called = report
+    folder = item.funcargs.get("tmp_path") if report.when == "teardown" and item.funcargs else None
+    if folder is not None and report.passed and getattr(item, "called", None) and item.called.passed:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def pytest_generate_tests(metafunc):
