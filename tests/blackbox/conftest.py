@@ -15,6 +15,7 @@
 import os
 import shutil
 import sys
+import threading
 
 import pytest
 
@@ -121,17 +122,19 @@ def make_node(request, tmp_path, store):
     """Make a Node that is not started yet; all are ended after the test."""
     config = request.node.get_closest_marker("config")
     options = request.node.get_closest_marker("node_options")
-    made = []
+    made, lock = [], threading.Lock()
 
     def make(**settings):
         assert BINARY.exists(), f"{BINARY} is not built"
         settings.setdefault("config", config.args[0] if config else CONFIG)
         settings.setdefault("options", options.args[0] if options else "")
         settings.setdefault("store", store)
-        folder = tmp_path / f"node{len(made)}"
-        folder.mkdir()
-        made.append(Node(folder, **settings))
-        return made[-1]
+        with lock:
+            folder = tmp_path / f"node{len(made)}"
+            folder.mkdir()
+            one = Node(folder, **settings)
+            made.append(one)
+        return one
 
     yield make
     wrong = []
