@@ -3,14 +3,18 @@
 Each system has its policy for a name and an http endpoint of the same name: /in/NAME takes
 documents, /b/known/KEY says whether one with that key came.
 """
+import concurrent.futures
 import contextlib
 import http.client
 import json
+import os
 import signal
 import socket
 import time
 
 import pytest
+
+from rig.receiver import Receiver
 
 POLICIES = ("resend", "hold", "probe", "assume")
 UNCLEAR = ("late/3", "cut_head", "half", "close", "reset", "status/500", "status/502", "status/504")
@@ -311,40 +315,69 @@ def crash(make_node, text, to, point, folder=None):
     raise AssertionError("it never answers in time")
 
 
+@pytest.fixture
+def make_store(request, store):
+    """One more of the same kind, and empty."""
+    server = request.getfixturevalue("postgres") if store else None
+    names = []
+
+    def make():
+        if server is None:
+            return None
+        name = f"node_{os.urandom(6).hex()}"
+        names.append(name)
+        server.create_database(name)
+        return server.url(name)
+
+    yield make
+    for name in names:
+        server.drop_database(name)
+
+
 @pytest.mark.stores("sqlite", "postgres")
 @pytest.mark.proves("DE10")
 @pytest.mark.parametrize("policy", ["hold", "probe", "assume"])
-def test_killed_on_the_way(make_node, receiver, policy):
-    killed_at(BEFORE_THE_ANSWER, make_node, receiver, policy)
+def test_killed_on_the_way(make_store, make_node, policy):
+    killed_at(BEFORE_THE_ANSWER, make_node, make_store, policy)
 
 
 @pytest.mark.stores("sqlite", "postgres")
 @pytest.mark.proves("DE9", "DE11", "DE15")
 @pytest.mark.parametrize("policy", ["hold", "probe", "assume"])
-def test_killed_behind_the_answer(make_node, receiver, policy):
-    killed_at(BEHIND_THE_ANSWER, make_node, receiver, policy)
+def test_killed_behind_the_answer(make_store, make_node, policy):
+    killed_at(BEHIND_THE_ANSWER, make_node, make_store, policy)
 
 
-def killed_at(points, make_node, receiver, policy):
-    for point, (arrived, known) in points.items():
-        node, doc = crash(make_node, config(receiver.url("")), policy, point)
-        assert sent(receiver, doc) == arrived, point
-        node.start()
-        if policy == "hold":
-            found = await_state(node, doc, "delivered" if known else "in_doubt")
-            assert sent(receiver, doc) == (1 if known else arrived), point
-            if not known:
-                assert "sent before a crash" in found["deliveries"][0]["message"]
-        elif policy == "probe":
-            await_state(node, doc, "delivered")
-            assert sent(receiver, doc) == 1, point
-            assert asked(receiver, doc) == ([] if known else ["GET"]), point
-        else:
-            found = await_state(node, doc, "delivered")
-            assert sent(receiver, doc) == (1 if known else arrived), point
-            assert ("unconfirmed" in said(found)) == (not known), point
-        assert node.cli("doctor").returncode == 0, point
-        node.stop()
+def killed_at(points, make_node, make_store, policy):
+    """All points at a time, each with a receiver and a store of its own: on PostgreSQL each waits for a lease to end."""
+    def kill_at(point):
+        with Receiver() as receiver:
+            killed_at_one(point, *points[point], receiver, policy, lambda **more: make_node(store=make_store(), **more))
+
+    with concurrent.futures.ThreadPoolExecutor(len(points)) as threads:
+        for done in [threads.submit(kill_at, point) for point in points]:
+            done.result()
+
+
+def killed_at_one(point, arrived, known, receiver, policy, make):
+    node, doc = crash(make, config(receiver.url("")), policy, point)
+    assert sent(receiver, doc) == arrived, point
+    node.start()
+    if policy == "hold":
+        found = await_state(node, doc, "delivered" if known else "in_doubt", seconds=60)
+        assert sent(receiver, doc) == (1 if known else arrived), point
+        if not known:
+            assert "sent before a crash" in found["deliveries"][0]["message"]
+    elif policy == "probe":
+        await_state(node, doc, "delivered", seconds=60)
+        assert sent(receiver, doc) == 1, point
+        assert asked(receiver, doc) == ([] if known else ["GET"]), point
+    else:
+        found = await_state(node, doc, "delivered", seconds=60)
+        assert sent(receiver, doc) == (1 if known else arrived), point
+        assert ("unconfirmed" in said(found)) == (not known), point
+    assert node.cli("doctor").returncode == 0, point
+    node.stop()
 
 
 @pytest.mark.proves("DE10")

@@ -50,7 +50,9 @@ SETTINGS = {
 UNSYNCED = {"fsync": "off", "max_wal_size": "256MB"}
 
 # One server for all suites of a run: whoever starts it names it to the others in SHARED.
-FOR_ALL = {**UNSYNCED, "max_connections": "400"}
+# Nobody kills it, so no page is ever half written; and as every new database is a checkpoint, each page
+# would be logged whole again and again.
+FOR_ALL = {**UNSYNCED, "max_connections": "400", "full_page_writes": "off"}
 SHARED = "WAYBILL_TEST_POSTGRES"
 
 
@@ -67,13 +69,24 @@ def bin_dir():
     return os.path.dirname(newest)
 
 
-def unsynced_folder():
-    """Where files go that need not outlive the machine: memory if there is plenty, else /tmp."""
+def unsynced_folder(of_nodes=False):
+    """Where files go that need not outlive the machine: memory if there is plenty, else /tmp.
+    `of_nodes`: those of whole nodes and of the servers beside them, which need what a disk has."""
     try:
         free = shutil.disk_usage(MEMORY).free
     except OSError:
         free = 0
-    return MEMORY if free > MEMORY_LEAST else "/tmp"
+    return MEMORY if free > MEMORY_LEAST and (not of_nodes or _is_like_a_disk(MEMORY)) else "/tmp"
+
+
+def _is_like_a_disk(folder):
+    """Programs there may be run (in containers often not), and files have attributes (in memory since Linux 6.6)."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as f:
+            os.setxattr(f.fileno(), "user.waybill", b"x")
+        return not os.statvfs(folder).f_flag & os.ST_NOEXEC
+    except OSError:
+        return False
 
 
 def free_port():

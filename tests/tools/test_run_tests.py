@@ -99,6 +99,18 @@ def test_pytest_that_cannot_start_has_failed(runner, tmp_path):
     assert (result.passed, result.failed) == (0, 1)
 
 
+def test_the_files_of_a_test_stay_only_if_it_failed(runner, tmp_path):
+    (tmp_path / "test_a.py").write_text("def test_good(tmp_path): (tmp_path / 'small').touch()\n")
+    assert runner.run_pytest("x", tmp_path, 60).passed == 1
+    assert not (tmp_path / "x.files").exists()
+    (tmp_path / "test_a.py").write_text("def test_bad(tmp_path): (tmp_path / 'small').touch(); assert False\n")
+    assert runner.run_pytest("x", tmp_path, 60).failed == 1
+    place = (tmp_path / "x.files").resolve()
+    assert list(place.rglob("small")) and place.parent in (pathlib.Path("/tmp"), pathlib.Path("/dev/shm"))
+    run_tests.remove_place("x")
+    assert not place.exists() and not (tmp_path / "x.files").is_symlink()
+
+
 WOBBLY = """\
 import pathlib
 import pytest
