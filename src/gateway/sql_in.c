@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "core/config_check.h"
 #include "core/connector.h"
 #include "core/deposit.h"
@@ -109,8 +110,10 @@ static bool look_commit(struct sql_look *l, struct err *err)
     size_t count = l->count;
 
     l->count = l->note_count = l->bytes = 0; /* the deposits end, whatever comes */
+    fault_point(SQL_TAKEN);
     if (!l->port->commit_state(l->deposit, &s, err))
         return false;
+    fault_point(SQL_STORED);
     l->taken += (int64_t)count;
     buf_clear(&l->stored);
     return buf_append(&l->stored, s.state, err);

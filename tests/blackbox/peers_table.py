@@ -90,8 +90,11 @@ TABLE = {
         "right": "tests/unit/sql/test_sql_failure.c::sql_failure_of_logins",
         "taken": SQL + "test_what_can_never_be_executed_is_rejected",
         "hostile": SQL + "test_a_document_becomes_a_row",
+        "sql.entered": SQL + "test_our_own_crash_loses_and_doubles_nothing",
         "sql.executed": SQL + "test_our_own_crash_loses_and_doubles_nothing",
         "sql.committed": SQL + "test_our_own_crash_loses_and_doubles_nothing",
+        "sql.taken": "tests/blackbox/test_45_sql_in.py::test_the_cursor_survives_restarts_and_kills",
+        "sql.stored": "tests/blackbox/test_45_sql_in.py::test_the_cursor_survives_restarts_and_kills",
     },
     "mllp": {
         "empty": HERE + "test_an_empty_document",

@@ -216,8 +216,12 @@ def test_the_cursor_survives_restarts_and_kills(make_node, db):
     node = make_node(config=HEAD + gateway(db) + gateway(db, "pairs", query, "cursor: [major, minor], rows: each"))
     node.start()
     done = 0
-    for end in ("restart", "kill", "kill", None):
+    for end in ("restart", "kill", "sql.taken", "sql.stored", None):
         first, done = done + 1, done + 100
+        if end and "." in end:  # it dies by itself, with rows to take
+            node.kill()
+            node.environment["WAYBILL_FAULT"] = f"{end}:kill:2"
+            node.launch()
         items(db, first, done)
         db.sql("insert into pair values " + ", ".join(f"({n // 10}, {n % 10}, {n})" for n in range(first, done + 1)))
         if end == "kill":
@@ -226,6 +230,10 @@ def test_the_cursor_survives_restarts_and_kills(make_node, db):
             node.start()
         elif end == "restart":
             node.restart()
+        elif end:
+            assert node.ended(SECONDS) == -9
+            del node.environment["WAYBILL_FAULT"]
+            node.start()
     everything = {n: 1 for n in range(1, done + 1)}
     came(node, everything)
     came(node, everything, "pairs")

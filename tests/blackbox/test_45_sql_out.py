@@ -304,7 +304,8 @@ def test_each_item_is_a_row(run, db):
 @pytest.mark.proves("DE9", "DE10", "DE11")
 @pytest.mark.parametrize("db, point", [("sqlite", "sql.executed:kill:2"), ("sqlite", "sql.committed:kill:2"),
                                        ("postgres", "sql.committed:kill:2"), ("mariadb", "sql.committed:kill:2"),
-                                       ("postgres", "send.answered:kill:1"), ("mariadb", "sql.executed:kill:2")],
+                                       ("postgres", "send.answered:kill:1"), ("mariadb", "sql.executed:kill:2"),
+                                       ("postgres", "sql.entered:kill:2")],
                          indirect=["db"])
 def test_our_own_crash_loses_and_doubles_nothing(run, db, point):
     node = run(["create table log (id varchar(60))", INBOX], statement="insert into log (id) values (:id)",

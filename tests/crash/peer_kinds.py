@@ -4,7 +4,7 @@ A kind has its servers, its endpoint or gateway in the configuration, its docume
 under `bad` names is what its guarantee excludes (docs/in-doubt.md): a file over SFTP and an object in a bucket stay
 where they were put, so they are there once; a mail and a message over MLLP may come twice, and never not at all.
 
-Another kind, such as SQL with its inbox (`not_once`), is another class in KINDS.
+Databases are in peer_sql.py.  Another kind is another class in KINDS (peer_scene.py).
 """
 
 import collections
@@ -34,6 +34,7 @@ RETRY = "retry: { first: 50ms, most: 300ms }, breaker: { failures: 100000, wait:
 BUCKET = "peers"
 SB, EB = b"\x0b", b"\x1c\r"
 ACK_SECONDS = 30
+MESSAGES = 8            # over MLLP for each kill
 
 
 def bytes_of(title, number):
@@ -54,8 +55,9 @@ def judge_things(expected, found, title):
 
 
 class Kind:
-    """A server that gets documents which come in over HTTP."""
+    """A server that gets documents which come in over HTTP, unless it says otherwise."""
     name, points, bad = "", (), ("lost",)
+    by_http = True
 
     def __init__(self, folder):
         self.folder = folder
@@ -73,6 +75,32 @@ class Kind:
 
     def gateway(self, scene):
         return ""
+
+    # What comes in through its own gateway: so many rounds of it, each when it is allowed.
+    def begin(self, scene, rounds):
+        pass
+
+    def allow(self, rounds):
+        pass
+
+    def left(self, api):  # pylint: disable=unused-argument
+        """How much of it is not acknowledged yet."""
+        return 0
+
+    def judge_store(self, scene, api):  # pylint: disable=unused-argument
+        """Counts of what came in, by what the store has."""
+        return {}
+
+    def wrong(self):
+        """What senders of its own were told and should not have been."""
+        return []
+
+    def acked(self):
+        """How many things came in through its own gateway."""
+        return 0
+
+    def end(self):
+        """The scene is over."""
 
     def close(self):
         pass
@@ -286,6 +314,7 @@ class Hl7Senders:
 class MllpIn(Kind):
     """The gateway.  It gets messages of its own senders: nothing comes over HTTP."""
     name, points, bad = "mllp", ("ack.send", "group.committed", "group.acked"), ("lost", "doubled")
+    by_http = False
 
     def __init__(self, folder):
         super().__init__(folder)
@@ -296,8 +325,20 @@ class MllpIn(Kind):
         return (f'  lab: {{ kind: mllp, listen: "127.0.0.1:{self.port}", '
                 'extract: { sender: "value:near", receiver: "value:near", type: "value:hl7" } }\n')
 
-    def begin(self, scene, count):
-        self.senders = Hl7Senders(self.port, count, lambda n: message(self.title(scene), n))
+    def begin(self, scene, rounds):
+        self.senders = Hl7Senders(self.port, rounds * MESSAGES, lambda n: message(self.title(scene), n))
+
+    def allow(self, rounds):
+        self.senders.allowed = rounds * MESSAGES
+
+    def left(self, api):
+        return self.senders.left()
+
+    def wrong(self):
+        return self.senders.wrong
+
+    def acked(self):
+        return sum(self.senders.acked)
 
     def judge_store(self, scene, api):
         """What the store has against what was acknowledged."""
@@ -311,7 +352,7 @@ class MllpIn(Kind):
     def line(self, counts):
         return f"mllp lost={counts['lost']} unacked_stored={counts['unacked_stored']}"
 
-    def close(self):
+    def end(self):
         if self.senders is not None:
             self.senders.close()
 
@@ -332,5 +373,3 @@ def payloads(api: Api, gateway):
         if (after := page["next"]) is None:
             return
 
-
-KINDS = (Sftp, S3, MllpIn, MllpOut, Smtp)

@@ -1,9 +1,12 @@
 """Other systems under kills of the node: what was acknowledged arrives there, whole, as often as its kind promises.
 
-Documents for every kind (peer_kinds.py) are under way beside each other, over HTTP and over MLLP.  The test binary
-is killed at the points of these kinds, at those that all deliveries pass, and at random moments, on each database.
-The servers live on.  At the end everything that was acknowledged is compared with what the servers have; a second
-copy counts where the kind promises that there is none.
+Documents for every kind (peer_kinds.py, peer_sql.py) are under way beside each other, over HTTP, over MLLP and from
+tables.  The test binary is killed at the points of these kinds, at those that all deliveries pass, and at random
+moments, on each database.  The servers live on.  At the end everything that was acknowledged is compared with what
+the servers have; a second copy counts where the kind promises that there is none.
+
+In the control a row of the inbox is left out of the transaction of its delivery, and the node dies between the two:
+`not_once` must count.
 
 proves: DE9 DE10 DE11
 """
@@ -12,17 +15,20 @@ import collections
 import shutil
 import signal
 
-from crash.peer_kinds import KINDS, RETRY, MllpIn
+from crash.peer_kinds import RETRY, S3, MllpIn, MllpOut, Sftp, Smtp
+from crash.peer_sql import Sql, SqlMaria
 from crash.senders import Senders, kill_at
 from rig.node import GATEWAY, Api, Node
 from rig.process import RigError, run, wait_for
 
+KINDS = (Sftp, S3, Sql, SqlMaria, MllpIn, MllpOut, Smtp)
+SAID_WITH = {"mllp_out": "mllp", "sql_maria": "sql"}    # one name for both in the line at the end
 SECONDS = 300
 POINT_SECONDS = 10      # a pass that has not come by then is not on the way
 FIRST_SECONDS = 60      # the first pass comes for sure: each kill has documents of each kind
 EVERY = ("send.begin", "send.answered", "settle.submit", "settle.done")
 EACH = 2                # documents of a kind for each kill
-MESSAGES = 8            # over MLLP for each kill
+INBOX_APART = {"WAYBILL_TEST_INBOX_APART": "1", "WAYBILL_FAULT": "sql.executed:kill:1"}
 
 CONFIG = """\
 systems: {{ near: {{}}{systems} }}
@@ -30,7 +36,7 @@ types: {{ "*": {{}} }}
 endpoints:
 {endpoints}
 routes:
-  - {{ name: hl7, when: {{ type: hl7 }}, do: [ {{ drop: "the test reads the store" }} ] }}
+  - {{ name: stored, when: {{ receiver: near }}, do: [ {{ drop: "the test reads the store" }} ] }}
 {routes}
 """
 EXTRACT = {"sender": '"value:near"', "receiver": '"header:X-To"', "type": '"value:document"'}
@@ -64,15 +70,14 @@ class Peers:
 class Field:
     """One node, what is sent through it, and what was found."""
 
-    def __init__(self, peers, scene, store, rounds):
+    def __init__(self, rig, kinds, scene, store, rounds):
         self.scene = scene
-        self.chance = peers.rig.chance(scene)
-        self.by_http = [k for k in peers.kinds if not isinstance(k, MllpIn)]
-        self.mllp = next(k for k in peers.kinds if isinstance(k, MllpIn))
-        self.kinds = peers.kinds
+        self.chance = rig.chance(scene)
+        self.by_http = [k for k in kinds if k.by_http]
+        self.kinds = kinds
         self.rounds = rounds
-        self.node = Node(peers.rig.debug, peers.rig.new_folder(scene), store=store, gateway={"extract": EXTRACT},
-                         more_gateways="".join(k.gateway(scene) for k in self.kinds), more=self._config())
+        self.node = Node(rig.debug, rig.new_folder(scene), store=store, gateway={"extract": EXTRACT},
+                         more_gateways="".join(k.gateway(scene) for k in kinds), more=self._config())
         self.senders = None
         self.counts = {}
         self.failures = []
@@ -96,19 +101,21 @@ class Field:
         self.node.key_add()
         self.node.kill()
         self.senders = Senders(self.node, self.rounds * EACH * len(self.by_http), self._request)
-        self.mllp.begin(self.scene, self.rounds * MESSAGES)
+        for kind in self.kinds:
+            kind.begin(self.scene, self.rounds)
 
     def allow(self, rounds):
         self.senders.allowed = rounds * EACH * len(self.by_http)
-        self.mllp.senders.allowed = rounds * MESSAGES
+        for kind in self.kinds:
+            kind.allow(rounds)
 
     def settle(self):
         """Until everything is acknowledged and nothing is under way."""
         self.allow(self.rounds)
         self.node.start()
-        wait_for("all documents to be acknowledged",
-                 lambda: self.senders.left() == 0 and self.mllp.senders.left() == 0, SECONDS, 0.1)
         api = Api(self.node, admin=True)
+        wait_for("all documents to be acknowledged",
+                 lambda: self.senders.left() == 0 and not any(k.left(api) for k in self.kinds), SECONDS, 0.1)
         ask = "{ " + " ".join(f'{s}: documents(filter: {{ state: "{s}" }}, first: 1) {{ items {{ id }} }}'
                               for s in ("received", "active", "held", "retrying", "in_doubt")) + " }"
         wait_for("the end of all documents", lambda: not any(
@@ -118,10 +125,10 @@ class Field:
     def judge(self):
         api = Api(self.node, admin=True)
         numbers = range(self.rounds * EACH)
-        for kind in self.by_http:
-            self.counts[kind] = kind.judge(self.scene, numbers)
-        self.counts[self.mllp] = self.mllp.judge_store(self.scene, api)
-        self.failures += [f"{self.scene}: {wrong}" for wrong in self.mllp.senders.wrong[:3]]
+        for kind in self.kinds:
+            self.counts[kind] = {**(kind.judge(self.scene, numbers) if kind.by_http else {}),
+                                 **kind.judge_store(self.scene, api)}
+            self.failures += [f"{self.scene}: {wrong}" for wrong in kind.wrong()[:3]]
         dead = api.graphql('{ documents(filter: { state: "dead" }, first: 3) { items { id error { message } } } }', {})
         self.failures += [f"{self.scene}: dead: {one}" for one in dead["documents"]["items"]]
         doctor = api.graphql("{ doctor { ok checks { name ok message } } }", {})["doctor"]
@@ -135,7 +142,8 @@ class Field:
     def close(self):
         if self.senders is not None:
             self.senders.close()
-        self.mllp.close()
+        for kind in self.kinds:
+            kind.end()
         self.node.kill()
         if not self.failures:
             shutil.rmtree(self.node.folder, ignore_errors=True)
@@ -156,21 +164,43 @@ def peers(rig, count):
             found = one(servers, database, [turn[(number * kills + k) % len(turn)] for k in range(kills)])
             for kind, counts in found.items():
                 total[kind].update(counts)
-        print(line(servers.kinds, total), flush=True)
+        control(rig, [kind for kind in servers.kinds if isinstance(kind, Sql)])
+        print(f"peers: {line(total)}", flush=True)
 
 
-def line(kinds, total):
-    """`mllp` counts both ways: what the gateway acknowledged and what the endpoint sent."""
-    by_name = {kind.name: (kind, total[kind]) for kind in kinds}
-    by_name["mllp"][1]["lost"] += by_name.pop("mllp_out")[1]["lost"]
-    return "peers: " + ", ".join(kind.line(counts) for kind, counts in by_name.values())
+def line(total):
+    """`mllp` counts both ways, what the gateway acknowledged and what the endpoint sent; `sql` both servers."""
+    by_name = {kind.name: (kind, collections.Counter(counts)) for kind, counts in total.items()}
+    for name in by_name.keys() & SAID_WITH.keys():
+        by_name[SAID_WITH[name]][1].update(by_name.pop(name)[1])
+    return ", ".join(kind.line(counts) for kind, counts in by_name.values())
+
+
+def control(rig, kinds):
+    """One delivery has its row in the inbox and takes no effect, whatever the chance."""
+    field = Field(rig, kinds, "control.inbox", None, 1)
+    struck = False
+    try:
+        field.begin()
+        field.allow(1)
+        struck = kill_at(field.node, INBOX_APART, FIRST_SECONDS)
+        field.settle()
+        field.judge()
+    except RigError as problem:
+        field.failures.append(f"{field.scene}: {problem}")
+    finally:
+        field.close()
+    print(f"control inbox: {line(field.counts)}", flush=True)
+    shutil.rmtree(field.node.folder, ignore_errors=True)
+    if not struck or not any(counts["not_once"] for counts in field.counts.values()):
+        rig.fail(f"control inbox: not_once is 0, and it must not be: the check is blind {field.failures[:1]}")
 
 
 def one(servers, database, points):
     """A kill at each of these; None: at any moment."""
     scene = f"{database}.peers"
     rig, tally = servers.rig, servers.rig.tally(scene)
-    field = Field(servers, scene, rig.new_database() if database == "postgres" else None, len(points) + 1)
+    field = Field(rig, servers.kinds, scene, rig.new_database() if database == "postgres" else None, len(points) + 1)
     try:
         field.begin()
         struck = kill_in_turn(field, points, tally)
@@ -184,8 +214,8 @@ def one(servers, database, points):
         field.failures.append(f"{scene}: {problem}; see {field.node.folder}")
     finally:
         field.close()
-    tally.acked += sum(a is not None for a in field.senders.acked) + sum(field.mllp.senders.acked)
-    tally.lost += sum(counts["lost"] for counts in field.counts.values())
+    tally.acked += sum(a is not None for a in field.senders.acked) + sum(kind.acked() for kind in field.kinds)
+    tally.lost += sum(counts.get("lost", 0) for counts in field.counts.values())
     tally.torn += sum(counts.get("torn", 0) for counts in field.counts.values())
     tally.doubled += sum(counts.get("doubled", 0) for counts in field.counts.values())
     tally.failures += field.failures

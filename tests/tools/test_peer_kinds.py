@@ -1,11 +1,15 @@
 """The judges of crash/peer_kinds.py: they must see what they are there to see."""
 import base64
+import hashlib
+import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from crash.peer_kinds import Hl7Senders, MllpIn, MllpOut, Smtp, bytes_of, judge_things, message, payloads  # noqa: E402
+from crash.peer_scene import line  # noqa: E402
+from crash.peer_sql import ROWS, Sql, SqlMaria  # noqa: E402
 
 TITLE = "a.sftp"
 EXPECTED = {f"{TITLE}-{n}": bytes_of(TITLE, n) for n in range(3)}
@@ -57,11 +61,11 @@ def test_a_message_that_did_not_arrive_is_counted(tmp_path):
 class Store:
     """An API with these documents."""
 
-    def __init__(self, *bodies):
-        self.bodies = bodies
+    def __init__(self, *bodies, gateway="lab"):
+        self.bodies, self.gateway = bodies, gateway
 
     def graphql(self, query, variables):
-        assert variables["gateway"] == "lab" and "next" in query
+        assert variables["gateway"] == self.gateway and "next" in query
         return {"documents": {"next": None, "items": [{"id": n} for n in range(len(self.bodies))]}}
 
     def request(self, method, path):
@@ -97,3 +101,45 @@ def test_an_acknowledgement_is_of_its_own_message():
     assert heard(ack("AE")) == (False, 0, 0)
     assert heard(ack("AR")) == (True, 1, 0)
     assert heard(ack(control="s.mllp-8")) == (True, 1, 0)
+
+
+def database(kind=Sql):
+    """One without a server: what it is told to do is kept in `said`, its answer is `rows`."""
+    made = kind.__new__(kind)
+    made.said, made.rows = [], []
+
+    def sql(text):
+        made.said.append(text)
+        return "\n".join("\t".join(row) for row in made.rows)
+
+    made.sql = sql
+    return made
+
+
+def test_a_document_is_in_the_table_once_with_its_own_bytes():
+    kind = database()
+    good = [(f"s.sql-{n}", hashlib.md5(bytes_of("s.sql", n)).hexdigest()) for n in range(3)]
+    for rows, bad in ((good, 0), (good[:2], 1), (good + good[:1], 1), ([(good[0][0], good[1][1])] + good[1:], 2),
+                      (good + [("s.sql-7", "of nobody")], 1), ([], 3)):
+        kind.rows = rows
+        assert kind.judge("s", range(3)) == {"not_once": bad}
+
+
+def test_a_row_is_one_document():
+    kind = database(SqlMaria)
+    kind.begin("s", 2)
+    kind.allow(1)
+    kind.allow(2)
+    kind.allow(2)
+    assert len(kind.said) == 2 and "'last'" not in kind.said[0] and kind.said[1].endswith(f"{2 * ROWS}, 'last')")
+    assert kind.acked() == 2 * ROWS
+    bodies = [json.dumps({"id": n}) for n in range(1, 2 * ROWS + 1)]
+    for found, bad in ((bodies, 0), (bodies[1:], 1), (bodies + bodies[:2], 2), (bodies + ['{"id": 0}'], 1)):
+        assert kind.judge_store("s", Store(*found, gateway="sql_maria_rows")) == {"rows_not_once": bad}
+
+
+def test_the_line_says_both_databases_and_both_ways_together():
+    kinds = [kind.__new__(kind) for kind in (Sql, SqlMaria, MllpIn, MllpOut)]
+    counts = ({"not_once": 1, "rows_not_once": 2}, {"not_once": 4, "rows_not_once": 8},
+              {"lost": 1, "unacked_stored": 3}, {"lost": 2})
+    assert line(dict(zip(kinds, counts))) == "sql not_once=15, mllp lost=3 unacked_stored=3"
