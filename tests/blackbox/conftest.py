@@ -10,11 +10,14 @@
     @pytest.mark.stores("sqlite", "postgres")   run the test on each of them
     @pytest.mark.config("gateways: ...")        all but `node:`, instead of running_node.CONFIG
     @pytest.mark.node_options("area: dmz")      more lines for `node:`
+    @pytest.mark.on_disk                        its files never lie in memory
     @pytest.mark.smoke                          with --smoke this one runs, not the first of its file
 """
 import os
+import pathlib
 import shutil
 import sys
+import tempfile
 import threading
 
 import pytest
@@ -39,6 +42,7 @@ def pytest_configure(config):
     for line in ("stores(*names): the stores to run on: sqlite, postgres",
                  "config(text): the configuration without its node part",
                  "node_options(text): more lines for the node part",
+                 "on_disk: tmp_path lies on a disk, also when other tests have their files in memory",
                  "smoke: what --smoke runs of this file instead of its first test"):
         config.addinivalue_line("markers", line)
 
@@ -102,6 +106,16 @@ def own_postgres():
     """A server for the tests of one file, which may stop it: such a file overrides `postgres` with it."""
     with harness.Cluster(settings=harness.UNSYNCED) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def tmp_path(request, tmp_path):  # pylint: disable=redefined-outer-name
+    """Where the run has its files, which may be memory, unless the test is marked `on_disk`."""
+    if request.node.get_closest_marker("on_disk") is None:
+        return tmp_path
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="waybill-", dir="/tmp"))
+    (tmp_path / "on_disk").symlink_to(folder)
+    return folder
 
 
 @pytest.fixture

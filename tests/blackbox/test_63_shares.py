@@ -6,6 +6,7 @@ import pytest
 
 from wire import wait_until
 
+pytestmark = pytest.mark.on_disk  # a folder is known by its inode, which counts for less in memory
 BOTH = pytest.mark.stores("sqlite", "postgres")
 TMPFS = 0x01021994
 
