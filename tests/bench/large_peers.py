@@ -337,9 +337,11 @@ class Field:
             path.rename(self.folder(kind, slow) / title)
         began = time.monotonic()
         self.fetched.append((case, title))
-        [document] = wait_for(f"{title} to come", lambda: self.taken(case, title), SECONDS, 0.1)
+        documents = wait_for(f"{title} to come", lambda: self.taken(case, title), SECONDS, 0.1)
+        if len(documents) > 1:
+            raise RigError(f"{title} came {len(documents)} times")
         wait_for(f"{title} to be removed", lambda: not self._waiting(kind, slow), SECONDS, 0.1)
-        return {"document": document, "sent": sent, "tries": 1 + self._failures(case) - failed,
+        return {"document": documents[0], "sent": sent, "tries": 1 + self._failures(case) - failed,
                 "seconds": time.monotonic() - began}
 
     def taken(self, case, title):
@@ -359,6 +361,6 @@ class Field:
     def _failures(self, case):
         """Looks of a gateway that failed or hung."""
         with open(self.node.log, encoding="utf-8") as log:
-            events = [json.loads(line) for line in log if '"gateway.' in line and line.startswith("{")]
+            events = [json.loads(line) for line in log if '"gateway.' in line and line.endswith("}\n")]
         return sum(one.get("gateway") == case and one.get("event") in ("gateway.fail", "gateway.hang", "gateway.refuse")
                    for one in events)
