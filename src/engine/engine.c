@@ -317,7 +317,7 @@ static void make_legs(struct engine *e)
     e->spool = spool_new(e->store, SPOOL_THREADS);
     e->pool = pool_new(POOL_THREADS);
     e->senders = crew_new("sender", SENDERS, SENDERS_LOST_MOST);
-    e->looks = crew_new("look", POLLS_MOST, LOOKS_LOST_MOST);
+    e->looks = crew_new("look", LOOKS_MOST, LOOKS_LOST_MOST);
     e->probes = probes_new(&(struct probes_options){
         .store = e->store, .connectors = e->connectors, .node = e->node, .egress = e->egress });
     e->govern = govern_new();

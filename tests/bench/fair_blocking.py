@@ -101,6 +101,7 @@ def offer(bench, port, rate, seconds, what="--orders"):
         timeout=seconds + 60, env={**os.environ, "WAYBILL_KEY": "none"}))
     taken = sum(n for status, n in seen["status"].items() if status.startswith("2"))
     if taken < seen["sent"] or seen["unsent"] > 0:
+        seen.pop("latency")
         raise RigError(f"not all could be offered: {seen}")
 
 

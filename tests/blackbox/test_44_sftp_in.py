@@ -26,7 +26,7 @@ gateways:
 {gateways}  near: {{ kind: file, path: ./near, every: 100ms, min_age: 0s, after: delete,
           extract: {{ sender: "value:acme", receiver: "value:archive", type: "value:order" }} }}
 endpoints:
-  out: {{ kind: file, system: archive, path: ./outbox, name: "{name}" }}
+  out: {{ kind: file, system: archive, path: ./outbox, name: "{name}", timeout: 10m }}
 routes:
   - {{ name: all, when: {{ type: order }}, do: [ {{ deliver: out }} ] }}
 """
@@ -455,6 +455,7 @@ def test_an_apply_keeps_the_connection_unless_it_changes_it(run, server):
     wait_for(node, "no connection", lambda: len(server.processes()) < connected)
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(not os.environ.get("WAYBILL_LONG"), reason="takes minutes: WAYBILL_LONG=1")
 def test_a_hundred_thousand_names_and_a_gibibyte_take_bounded_memory(run, server):
     node = run(gateway(server).replace("128 MiB", "2 GiB"))
@@ -480,12 +481,12 @@ def test_a_hundred_thousand_names_and_a_gibibyte_take_bounded_memory(run, server
         os.chown(server.inbox / "gib.part", sshd.UID, sshd.UID)
         (server.inbox / "gib.part").rename(server.inbox / "gib")
         began = time.monotonic()
-        wait_for(node, "document", lambda: (node.folder / "outbox" / "gib").exists(), 600)
+        wait_for(node, "document", lambda: (node.folder / "outbox" / "gib").exists(), 800)
         print("1 GiB in and out:", time.monotonic() - began, "s, MiB:", before, most[0])
         for n in range(100_000):
             (server.inbox / f"{n:06}.part").touch()
         put(server.inbox, "last")
-        wait_for(node, "document", lambda: (node.folder / "outbox" / "last").exists(), 600)
+        wait_for(node, "document", lambda: (node.folder / "outbox" / "last").exists(), 800)
     finally:
         ending.set()
         watcher.join()

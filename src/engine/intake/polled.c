@@ -22,8 +22,9 @@
 enum { TRY_PATIENCE_US = 2 * CLOCK_S, ARENA_MOST = 1 << 20, DOUBLINGS_MOST = 8 };
 
 #define BACK_OFF_MOST (INT64_C(300) * CLOCK_S)
-#define PATIENCE_US   (INT64_C(30) * CLOCK_S) /* of a kind without `timeout` */
-#define SPARE_US      (INT64_C(5) * CLOCK_S)  /* for one that keeps the time itself */
+#define STEP_US       (INT64_C(3600) * CLOCK_S) /* tolerated step of the wall clock */
+#define PATIENCE_US   (INT64_C(30) * CLOCK_S)   /* of a kind without `timeout` */
+#define SPARE_US      (INT64_C(5) * CLOCK_S)    /* for one that keeps the time itself */
 
 const struct gateway_type *polled_type(const struct poller_options *o, const char *kind)
 {
@@ -118,6 +119,17 @@ int64_t polled_back_off_us(int64_t every_us, int64_t failures)
     if (most < every_us)
         most = every_us;
     return every_us + (int64_t)(chance_u64() % (uint64_t)most) / 2;
+}
+
+bool polled_period_is_over(struct polled_period *p, int64_t longer_than_us)
+{
+    int64_t now_us = clock_mono_us(), wall_us = clock_wall_us(), long_us = now_us - p->since_us;
+    bool goes_on = p->since_us != 0 && wall_us - p->since_wall_us < long_us + STEP_US;
+
+    if (goes_on && long_us <= longer_than_us)
+        return false;
+    *p = (struct polled_period){ .since_us = now_us, .since_wall_us = wall_us };
+    return goes_on;
 }
 
 /* ---- what is told ---- */

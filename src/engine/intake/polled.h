@@ -40,6 +40,15 @@ void polled_line_change(struct lines *l, const struct polled_line *before,
 /* How long to wait after so many polls in a row that failed. */
 int64_t polled_back_off_us(int64_t every_us, int64_t failures);
 
+/* A time in which polls have gone well.  since_us = 0 begins it anew. */
+struct polled_period {
+    int64_t since_us, since_wall_us; /* the same moment by both clocks */
+};
+
+/* After a poll that went well: true if the period was longer than this; the next one begins then. A
+ * wall clock that ran ahead of the other begins it anew. */
+bool polled_period_is_over(struct polled_period *p, int64_t longer_than_us);
+
 /* Tells all nodes that polls of the gateway fail on this one, and that they go well again.  A store
  * that fails does not matter here: it is told elsewhere.  `word` 0: it has no name id yet. */
 void polled_tell_trouble(const struct poller_options *o, int64_t word, const char *why);

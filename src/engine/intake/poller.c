@@ -7,10 +7,10 @@
  *
  * Method.  One duty per gateway.  The poller's thread only keeps the time: it gives a due duty the
  * new configuration if there is one, and submits its post, the gateway as that configuration has
- * it, to the crew of looks, at most POLLS_MOST at once.  There the post takes or renews the
- * gateway's turn (store/govern/ledger.h: a row with a node and an end) and calls the connector,
- * which stores what it finds through core/deposit.h.  A failed poll is repeated with exponential
- * back-off and jitter.
+ * it, to the crew of looks: POLLS_MOST at once, not counting those that wait in silence, perhaps
+ * for a server that hangs.  There the post takes or renews the gateway's turn
+ * (store/govern/ledger.h: a row with a node and an end) and calls the connector, which stores what
+ * it finds through core/deposit.h.  A failed poll is repeated with exponential back-off and jitter.
  *
  * A poll that hangs is given up (threads/crew.h): its post is left to the lost thread, the duty has
  * failed, and the next poll gets a new post.  While LOOKS_LOST_MOST polls of a gateway hang, none
@@ -30,7 +30,7 @@
  * FORGET_EVERY_US; then it asks the ledger again, which renews a note that is older than a day.  So
  * after such a period the note of each source that still lies there is a day and some hours old at
  * most, and a limit of a week is safe.  A wall clock that is set forward, or a machine that slept,
- * would age all notes at once: if wall time runs ahead of monotonic time by more than STEP_US the
+ * would age all notes at once: if wall time runs ahead of monotonic time by an hour the
  * period starts again.  A poll that was cut short (full, or the node is busy) neither sweeps nor
  * restarts the period.
  *
@@ -72,14 +72,14 @@
 #include "store/store.h"
 
 enum {
-    FAILURES_TOLD = 3,  /* failures in a row before poller_troubles() reports */
-    WAIT_US = CLOCK_S,  /* the wait while the node is busy or closed */
-    LOOKS_LOST_MOST = 2 /* polls of one gateway that hang before no more begin */
+    FAILURES_TOLD = 3,         /* failures in a row before poller_troubles() reports */
+    WAIT_US = CLOCK_S,         /* the wait while the node is busy or closed */
+    STILL_US = 500 * CLOCK_MS, /* a poll without a sign of life for so long waits for others */
+    LOOKS_LOST_MOST = 2        /* polls of one gateway that hang before no more begin */
 };
 
 #define LEASE_US        (INT64_C(60) * CLOCK_S)
 #define FORGET_EVERY_US (2 * DEPOSIT_KNOWN_US)
-#define STEP_US         (INT64_C(3600) * CLOCK_S) /* tolerated step of the clock */
 #define FORGET_AFTER_US (INT64_C(7) * 86400 * CLOCK_S)
 #define ARENA_MOST      ((size_t)1 << 20)
 
@@ -100,8 +100,7 @@ struct post {
     struct arena arena;
     int64_t every_us, held_us; /* held_us: when the turn was renewed, monotonic */
     struct depositor depositor;
-    int64_t whole_since_us; /* since when no poll failed or was skipped, monotonic; 0: none */
-    int64_t whole_wall_us;  /* the same moment by the wall clock */
+    struct polled_period whole; /* in which no poll failed or was skipped */
     struct polled_complaints complaints;
 
     enum look_result result; /* of the poll that has just ended */
@@ -355,23 +354,15 @@ static void note_success(struct post *o)
                   kv_int("failures", failures));
 }
 
-/* After a poll that saw every source: sweeps the ledger when the period of (4) is over.  A wall
- * clock that ran ahead restarts the period. */
+/* After a poll that saw every source: sweeps the ledger when the period of (4) is over. */
 static void forget_vanished(struct post *o)
 {
     const struct poller_options *options = &o->duty->poller->o;
     int64_t every_us = options->forget_every_us > 0 ? options->forget_every_us : FORGET_EVERY_US;
-    int64_t now_us = clock_mono_us(), wall_us = clock_wall_us();
-    int64_t whole_us = now_us - o->whole_since_us;
-    bool goes_on = o->whole_since_us != 0 && wall_us - o->whole_wall_us < whole_us + STEP_US;
     struct err err = { 0 };
 
-    if (goes_on && whole_us <= every_us)
-        return;
-    o->whole_since_us = now_us;
-    o->whole_wall_us = wall_us;
-    if (goes_on &&
-        !ledger_sweep(options->store, o->depositor.word, wall_us - FORGET_AFTER_US, &err))
+    if (polled_period_is_over(&o->whole, every_us) &&
+        !ledger_sweep(options->store, o->depositor.word, clock_wall_us() - FORGET_AFTER_US, &err))
         log_event(LOG_WARN, "keeper.fail", kv_z("duty", "ledger"), kv_z("why", err.text));
 }
 
@@ -484,14 +475,14 @@ static int64_t post_outcome(struct post *o)
 {
     switch (o->result) {
     case LOOK_SKIPPED:
-        o->whole_since_us = 0;
+        o->whole.since_us = 0;
         return o->wait_us;
     case LOOK_ELSEWHERE: /* another node polls and reports */
-        o->whole_since_us = 0;
+        o->whole.since_us = 0;
         (void)forget_failures(o);
         return o->every_us;
     case LOOK_FAILED:
-        o->whole_since_us = 0;
+        o->whole.since_us = 0;
         return note_failure(o);
     case LOOK_REFUSED:
         note_success(o);
@@ -502,7 +493,7 @@ static int64_t post_outcome(struct post *o)
     if (o->taken == 0 && is_hung(o->duty)) {
         /* It saw nothing while an earlier look hangs, perhaps because that one holds the folder's
          * lock: no sign that the gateway works. */
-        o->whole_since_us = 0;
+        o->whole.since_us = 0;
         return o->every_us;
     }
     note_success(o);
@@ -614,23 +605,41 @@ static void adopt(struct duty *d)
         d->post = poller_post_new(d);
 }
 
-/* With the mutex held: submits due duties; returns when the next one is due. */
+/* With the mutex held: how many polls are at work. */
+static size_t polls_at_work(struct poller *p, int64_t now)
+{
+    size_t n = 0;
+
+    for (struct duty *d = p->duties; d != NULL; d = d->next)
+        n += d->busy && now - atomic_load(&d->post->call.call.alive_us) < STILL_US;
+    return n;
+}
+
+/* With the mutex held: submits due duties; returns when to come again. */
 static int64_t poller_begin_due(struct poller *p)
 {
     int64_t now = clock_mono_us(), next = now + CLOCK_S;
+    size_t at_work = polls_at_work(p, now);
 
     for (struct duty *d = p->duties; d != NULL; d = d->next) {
+        size_t most = d->failures > 0 ? FAILING_MOST : LOOKS_MOST;
+        int64_t due_us = d->due_us;
+
         if (d->busy || (d->gone ? d->released : d->lost >= LOOKS_LOST_MOST))
             continue;
-        if (d->due_us <= now && p->busy < POLLS_MOST) {
+        if (due_us <= now && at_work < POLLS_MOST && p->busy < most) {
             adopt(d);
             d->busy = true;
             p->busy++;
+            at_work++;
             d->post->gone = d->gone;
+            call_alive(&d->post->call.call);
             crew_submit(p->o.looks, &d->post->call);
-        } else if (d->due_us > now && d->due_us < next) {
-            next = d->due_us;
+            continue;
         }
+        if (due_us <= now) /* nobody tells that a poll has become silent */
+            due_us = now + STILL_US / 2;
+        next = due_us < next ? due_us : next;
     }
     return next;
 }

@@ -15,7 +15,9 @@
  * Results are visible as metrics per gateway, as a log line when failures begin and end, and in
  * poller_troubles().  What a gateway refuses is logged once per name.
  *
- * Bounded: POLLS_MOST polls at the same time.
+ * Bounded: POLLS_MOST polls that do something at the same time, LOOKS_MOST with those that wait in
+ * silence for an answer.  Of these FAILING_MOST are of gateways whose last poll failed: a server
+ * that hangs leaves places to others, however many gateways ask it.
  *
  * Threads: a thread of its own keeps the time; poller_use() and the rest from any thread that may
  * block.
@@ -37,11 +39,11 @@ struct poller;
 struct road;
 struct store;
 
-enum { POLLS_MOST = 8 };
+enum { POLLS_MOST = 8, LOOKS_MOST = 64, FAILING_MOST = LOOKS_MOST / 2 };
 
 struct poller_options {
     struct store *store;
-    struct crew *looks; /* threads of polls, which may hang; at least POLLS_MOST */
+    struct crew *looks; /* threads of polls, which may hang; at least LOOKS_MOST */
     struct road *road;  /* NULL: documents wait in the store */
     const struct connectors *connectors;
     enum config_area area;       /* of this node */

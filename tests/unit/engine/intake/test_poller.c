@@ -24,12 +24,15 @@ static const char with_gateway[] = "systems: { shop: {} }\n"
 static const char without_gateway[] = "systems: { shop: {} }\n"
                                       "gateways: { web: { kind: http } }\n";
 
-/* ---- a connector that hangs where it is told, in its first instance ---- */
+enum { MANY = POLLS_MOST + 4 };
+
+/* ---- a connector that hangs where it is told, in its first instances ---- */
 
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool in_make, in_look; /* where the first one waits */
+    int wait_most;         /* ... and how many wait in their looks */
     bool open;
     int made, inside;
     int looks[MADE_MOST]; /* by instance */
@@ -69,7 +72,7 @@ static bool look_gateway(void *self, const struct deposit_port *port, void *arg,
     (void)port, (void)arg, (void)err;
     (void)pthread_mutex_lock(&gate.mutex);
     gate.looks[(char *)self - selfs]++;
-    if (self == &selfs[0] && gate.in_look)
+    if (((char *)self - selfs) < gate.wait_most && gate.in_look)
         wait_at_gate();
     (void)pthread_mutex_unlock(&gate.mutex);
     *ret_taken = 0;
@@ -84,6 +87,7 @@ static void gate_set(bool open, bool in_make, bool in_look)
         memset(gate.looks, 0, sizeof gate.looks);
         gate.in_make = in_make;
         gate.in_look = in_look;
+        gate.wait_most = 1;
     }
     gate.open = open;
     (void)pthread_cond_broadcast(&gate.changed);
@@ -139,14 +143,14 @@ static void use(struct setting *s, const char *text, int64_t version)
     config_unref(c);
 }
 
-static void setting_open(struct setting *s)
+static void setting_open_with(struct setting *s, const char *config)
 {
     static const struct service_type *const services[] = { NULL };
     static const struct endpoint_type *const endpoints[] = { NULL };
     struct err err = { 0 };
 
     *s = (struct setting){ .folder = folder_make(),
-                           .looks = crew_new("look", POLLS_MOST, 8),
+                           .looks = crew_new("look", LOOKS_MOST, 8),
                            .type = *connector_gateway(&registry, STR("file")) };
     s->type.make = make_gateway;
     s->type.unmake = unmake_gateway;
@@ -157,8 +161,13 @@ static void setting_open(struct setting *s)
                        &s->store, &err));
     s->poller = poller_new(&(struct poller_options){
         .store = s->store, .looks = s->looks, .connectors = &s->connectors });
-    use(s, with_gateway, 1);
+    use(s, config, 1);
     poller_run(s->poller);
+}
+
+static void setting_open(struct setting *s)
+{
+    setting_open_with(s, with_gateway);
 }
 
 static void setting_close(struct setting *s)
@@ -269,6 +278,54 @@ TEST(a_gateway_that_comes_back_while_it_hangs_is_polled)
     CHECK(looks_reach(made, 1));
     gate_set(true, false, false);
     CHECK(lost_reaches(&s, 0));
+    setting_close(&s);
+}
+
+/* With the gateway `name`, and MANY others whose looks may take a minute each. */
+static void use_many(struct setting *s, const char *name, int64_t version)
+{
+    struct buf text = BUF_INIT(1 << 16);
+
+    buf_puts(&text, "systems: { shop: {} }\ngateways:\n");
+    for (int i = 0; i < MANY; i++)
+        buf_printf(&text,
+                   "  slow%d: { kind: file, path: /x%d, every: 10ms, min_age: 0s, after: delete, "
+                   "timeout: 60s }\n",
+                   i, i);
+    if (name != NULL)
+        buf_printf(&text,
+                   "  %s: { kind: file, path: /y, every: 10ms, min_age: 0s, after: delete }\n",
+                   name);
+    use(s, text.ptr, version);
+    buf_done(&text);
+}
+
+static int inside_now(void)
+{
+    (void)pthread_mutex_lock(&gate.mutex);
+    int n = gate.inside;
+
+    (void)pthread_mutex_unlock(&gate.mutex);
+    return n;
+}
+
+/* proves: QC7 */
+TEST(looks_that_wait_take_no_place_from_others)
+{
+    struct setting s;
+
+    setting_open_with(&s, without_gateway);
+    gate_set(false, false, true);
+    gate.wait_most = MANY; /* nothing looks yet */
+    use_many(&s, NULL, 2);
+    for (int64_t until = clock_mono_us() + SECONDS * CLOCK_S;
+         inside_now() < MANY && clock_mono_us() < until;)
+        clock_sleep_us(1000);
+    CHECK(inside_now() == MANY); /* more than work at once, and none is given up */
+    use_many(&s, "well", 3);
+    CHECK(looks_reach(MANY, 3));
+    CHECK(inside_now() == MANY && lost_reaches(&s, 0));
+    gate_set(true, false, false);
     setting_close(&s);
 }
 
