@@ -36,7 +36,7 @@ ORDER = [
     ["store/payload"],
     ["store/road"],
     ["store/batch"],
-    ["store/search", "store/govern", "store/people"],
+    ["store/search", "store/govern", "store/people", "store/job"],
     ["store/manual", "store/retention"],
     ["store/watch"],
     ["store/backup"],

@@ -19,6 +19,9 @@ KEPT = {
     "api_may": "the same",
     **{f"embed_{name}_{what}": "a label of embed.c in assembler; a local one is lost by link-time optimization"
        for name in ("schema", "prelude") for what in ("bytes", "size")},
+    **{name: "the record of a job and its token, for the thread that will run jobs; tests run them today"
+       for name in ("job_claim", "job_end_verb", "job_follow", "job_give_back", "job_operate",
+                    "job_outcomes", "job_queue", "job_stops")},
     "main": "the program begins there",
     "queue_is_stuck": "a rule about time, which its tests make",
     "router_find_counted": "tells how many tables a search has looked into: tests and the benchmark keep it bounded",

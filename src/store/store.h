@@ -18,7 +18,7 @@
  *   people/caller.h       keys of senders           audit/audit.h         the audit log
  *   people/admin_key.h    keys of machines          backup/backup.h       online backup
  *   retention/retain.h    deleting what expired     watch/check.h         consistency checks
- *   watch/alert.h         alerts
+ *   watch/alert.h         alerts                    job/job.h             recurring work
  */
 #pragma once
 

@@ -26,7 +26,8 @@ enum name_kind {
     NAME_ROUTE = 5,
     NAME_QUEUE = 6, /* "SYSTEM/ENDPOINT", both as name ids (settle.h) */
     NAME_BATCH = 7,
-    NAME_SET = 8 /* of records (road/set_record.h) */
+    NAME_SET = 8, /* of records (road/set_record.h) */
+    NAME_AREA = 9 /* where jobs run (job/job.h) */
 };
 
 /* The id of a name; a new name is added to the store. */

@@ -157,15 +157,29 @@ static void close_hole(struct claims *c, size_t hole)
     c->marks[hole].claim = 0;
 }
 
+static void claims_clear(struct claims *c, const struct mark *m)
+{
+    c->count--;
+    close_hole(c, (size_t)(m - c->marks));
+}
+
 void claims_drop(struct claims *c, const struct task *t)
 {
     (void)pthread_mutex_lock(&c->mutex);
-    struct mark *m = claims_find(c, t->id);
+    const struct mark *m = claims_find(c, t->id);
 
-    if (t->claim != 0 && m->claim == t->claim) {
-        c->count--;
-        close_hole(c, (size_t)(m - c->marks));
-    }
+    if (t->claim != 0 && m->claim == t->claim)
+        claims_clear(c, m);
+    (void)pthread_mutex_unlock(&c->mutex);
+}
+
+void claims_end(struct claims *c, int64_t id)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    const struct mark *m = claims_find(c, id);
+
+    if (m->claim != 0)
+        claims_clear(c, m);
     (void)pthread_mutex_unlock(&c->mutex);
 }
 
@@ -198,7 +212,8 @@ size_t claims_late(struct claims *c, int64_t now_us, struct claims_late *ret, si
     for (size_t from = 0; from < SLOTS; from += PIECE) {
         (void)pthread_mutex_lock(&c->mutex);
         for (size_t i = from; c->count > 0 && i < from + PIECE; i++)
-            if (c->marks[i].claim != 0 && c->marks[i].until_us < now_us)
+            if (c->marks[i].claim != 0 && c->marks[i].queue > QUEUE_JOBS &&
+                c->marks[i].until_us < now_us)
                 late_note(&c->marks[i], now_us - c->marks[i].until_us, ret, most, &count);
         (void)pthread_mutex_unlock(&c->mutex);
     }

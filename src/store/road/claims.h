@@ -34,8 +34,11 @@ bool claims_have(struct claims *c, const struct task *t); /* (id, claim) still h
 void claims_drop(struct claims *c,
                  const struct task *t); /* no effect if (id, claim) does not hold */
 
-/* Claims that are older than their lease_us, by queue; returns how many queues, up to `most`.  A
- * claim that moves within the table during the call may be missed or counted twice. */
+void claims_end(struct claims *c, int64_t id); /* whoever has claimed it: the claim is lost */
+
+/* Claims that are older than their lease_us, by queue, without those of jobs; returns how many
+ * queues, up to `most`.  A claim that moves within the table during the call may be missed or
+ * counted twice. */
 struct claims_late {
     int64_t queue, count;
     int64_t over_us; /* of the oldest */

@@ -99,13 +99,18 @@ struct claim_op {
     size_t count;
 };
 
+void task_claim_undo(struct store *s, const struct task *tasks, size_t count)
+{
+    for (size_t i = 0; i < count && s->claims != NULL; i++) {
+        claims_drop(s->claims, &tasks[i]);
+        claims_put_at(s->claims, tasks[i].queue, task_place_of(&tasks[i]));
+    }
+}
+
 /* A failed group is run again: release what the failed run has marked. */
 static void unclaim(struct store *s, struct claim_op *o)
 {
-    for (size_t i = 0; i < o->count && s->claims != NULL; i++) {
-        claims_drop(s->claims, &o->tasks[i]);
-        claims_put_at(s->claims, o->queue, task_place_of(&o->tasks[i]));
-    }
+    task_claim_undo(s, o->tasks, o->count);
     o->count = 0;
 }
 
@@ -146,12 +151,8 @@ static int task_by_place(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static bool task_claim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool task_claim_some(struct writer *w, struct claim_op *o, struct err *err)
 {
-    struct claim_op *o = container_of(ops[0], struct claim_op, op);
-
-    require(count == 1);
-    unclaim(w->store, o);
     if (w->db->kind == DB_SQLITE)
         return claim_in_memory(w, o, err);
     if (!read_tasks(w->db, SQL_TASK_CLAIM,
@@ -163,6 +164,15 @@ static bool task_claim_run(struct writer *w, struct store_op **ops, size_t count
         lease_note(w, &o->tasks[i]);
     qsort(o->tasks, o->count, sizeof *o->tasks, task_by_place); /* RETURNING has no order */
     return true;
+}
+
+static bool task_claim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct claim_op *o = container_of(ops[0], struct claim_op, op);
+
+    require(count == 1);
+    unclaim(w->store, o);
+    return task_claim_some(w, o, err);
 }
 
 static const struct store_verb claim_verb = { .name = "claim", .run = task_claim_run };
@@ -181,6 +191,18 @@ bool task_claim(struct store *s, int64_t queue, size_t limit, int64_t lease_us,
     }
     *ret_count = o.count;
     return true;
+}
+
+bool task_claim_in(struct writer *w, int64_t queue, size_t limit, int64_t lease_us,
+                   struct task *ret_tasks, size_t *ret_count, struct err *err)
+{
+    struct claim_op o = {
+        .queue = queue, .limit = limit, .lease_us = lease_us, .tasks = ret_tasks
+    };
+    bool ok = task_claim_some(w, &o, err);
+
+    *ret_count = o.count; /* also when it failed: to be undone */
+    return ok;
 }
 
 bool task_is_held(struct writer *w, const struct task *t, bool *ret, struct err *err)
@@ -348,6 +370,8 @@ static bool crashed_run(struct writer *w, struct store_op **ops, size_t count, s
     if (o->poison && t.kind == TASK_RUN &&
         !db_run(w->db, SQL_ORDER_CLOSE_DOC, DB_ARGS(db_int(t.id)), NULL, err))
         return false;
+    if (o->poison && t.kind == TASK_JOB) /* a suspended job has no task */
+        return db_run(w->db, SQL_JOB_POISON, DB_ARGS(db_int(t.id), db_text(why)), NULL, err);
     if (o->poison)
         return task_put_dead(w->db, &t, STR("poison"), why, err);
     return task_put_ready(w->db, &t, err);

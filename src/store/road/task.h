@@ -24,7 +24,7 @@ struct store;
 struct writer;
 
 struct task {
-    int64_t id;    /* the num of its document (TASK_RUN) or delivery (TASK_DELIVER) */
+    int64_t id; /* the num of its document (TASK_RUN), delivery (TASK_DELIVER) or job (TASK_JOB) */
     int64_t claim; /* the token */
     int64_t queue, prio, rank, kind;
     int64_t attempts; /* including this one */
@@ -33,6 +33,10 @@ struct task {
 };
 
 enum { TASK_CLAIM_MOST = 500, TASK_CRASHES_MOST = 3 };
+
+/* The token of a job (store/job/job.h).  The queues of jobs are below 0: that of jobs for any area,
+ * and one for each area. */
+enum { TASK_JOB = 3, QUEUE_JOBS = -1 };
 
 int64_t task_lease_us(void); /* how long a node should need for a claimed task */
 
@@ -52,7 +56,7 @@ bool task_wake(struct store *s, int64_t now_us, size_t limit, int64_t *ret_moved
                int64_t *ret_next_us, struct err *err);
 
 /* The process crashed while the code of this task ran alone (recorder.h).  Counts the crash; after
- * TASK_CRASHES_MOST the task is dead with code `poison`. */
+ * TASK_CRASHES_MOST the task is dead with code `poison`, or its job is suspended. */
 bool task_crashed(struct store *s, const struct task *t, bool *ret_poison, struct err *err);
 
 struct task_queue {
@@ -67,6 +71,12 @@ bool task_unrouted(struct store *s, int64_t gateway, int64_t *ret, struct err *e
 /* Counts what waits for a person: dead tasks, and batches that could not be built; *ret_oldest_us
  * is 0 if there are none. */
 bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, struct err *err);
+
+/* For verbs of the store, in an open transaction: as task_claim().  A verb whose group failed, or
+ * that is run again, first undoes what it claimed: on SQLite the marks outlive the transaction. */
+bool task_claim_in(struct writer *w, int64_t queue, size_t limit, int64_t lease_us,
+                   struct task *ret_tasks, size_t *ret_count, struct err *err);
+void task_claim_undo(struct store *s, const struct task *tasks, size_t count);
 
 /* For verbs of the store, in an open transaction: whether a claim holds.  It then holds until the
  * commit. */

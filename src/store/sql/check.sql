@@ -68,7 +68,8 @@ WHERE v.num > $1 AND v.num <= $2 AND 1 = CASE
 -- out: @carried@
 -- Ready tasks behind a place, and whether what they carry on is there and waits for it.
 SELECT queue, prio, rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
-    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1 ELSE 0 END
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1
+    WHEN kind = 3 AND EXISTS (SELECT 1 FROM job j WHERE j.num = @KEY(t.id)@ AND j.queue = t.queue AND j.due_us = t.rank) THEN 1 ELSE 0 END
 FROM task_ready t WHERE (queue, prio, rank, id) > ($1, $2, $3, $4)
 ORDER BY queue, prio, rank, id LIMIT $5;
 
@@ -76,7 +77,8 @@ ORDER BY queue, prio, rank, id LIMIT $5;
 -- in:  $1 due int, $2 id int, $3 limit int
 -- out: @carried@
 SELECT 0 AS queue, 0 AS prio, due_us AS rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
-    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1 ELSE 0 END
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1
+    WHEN kind = 3 AND EXISTS (SELECT 1 FROM job j WHERE j.num = @KEY(t.id)@ AND j.queue = t.queue AND j.due_us = t.due_us) THEN 1 ELSE 0 END
 FROM task_later t WHERE (due_us, id) > ($1, $2) ORDER BY due_us, id LIMIT $3;
 
 -- name: task_dead_page
@@ -90,7 +92,8 @@ FROM task_dead t WHERE id > $1 ORDER BY id LIMIT $2;
 -- in:  $1 id int, $2 limit int
 -- out: @carried@
 SELECT 0 AS queue, 0 AS prio, 0 AS rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
-    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1 ELSE 0 END
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1
+    WHEN kind = 3 AND EXISTS (SELECT 1 FROM job j WHERE j.num = @KEY(t.id)@) THEN 1 ELSE 0 END
 FROM task_lease t WHERE id > $1 ORDER BY id LIMIT $2;
 
 -- name: config_blob_page

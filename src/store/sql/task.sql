@@ -106,7 +106,7 @@ LIMIT $1 FOR UPDATE OF l SKIP LOCKED;
 -- out: queue, node_id, total, over_us, doc
 -- Leases that live nodes hold past their deadline (store/road/overdue.h).
 SELECT queue, node_id, count(*), @NOW_US@ - min(until_us), coalesce((SELECT v.doc FROM delivery v WHERE v.num = min(l.id)), min(l.id))
-FROM task_lease l WHERE until_us < @NOW_US@ AND EXISTS (SELECT 1 FROM node n WHERE n.node_id = l.node_id AND n.state = 0)
+FROM task_lease l WHERE until_us < @NOW_US@ AND queue > 0 AND EXISTS (SELECT 1 FROM node n WHERE n.node_id = l.node_id AND n.state = 0)
 GROUP BY queue, node_id ORDER BY min(until_us) LIMIT $1;
 
 -- name: task_document
@@ -126,10 +126,10 @@ SELECT queue, prio, rank, id, kind, attempts, rescues + 1, crashes FROM gone;
 -- name: task_queues
 -- in:  $1 limit int
 -- out: queue, waiting, oldest_us
--- How many wait, since when the first of those that could go.
+-- How many wait, since when the first of those that could go.  Jobs, whose queues are below 0, are no backlog.
 SELECT queue, CAST(sum(n) AS BIGINT), min(since) FROM (
-    SELECT queue, count(*) AS n, min(rank) AS since FROM task_ready GROUP BY queue
-    UNION ALL SELECT queue, count(*), min(CASE WHEN due_us < @NOW_US@ THEN due_us END) FROM task_later GROUP BY queue
+    SELECT queue, count(*) AS n, min(rank) AS since FROM task_ready WHERE queue > 0 GROUP BY queue
+    UNION ALL SELECT queue, count(*), min(CASE WHEN due_us < @NOW_US@ THEN due_us END) FROM task_later WHERE queue > 0 GROUP BY queue
     UNION ALL SELECT queue, count(*), NULL FROM delivery WHERE turn > 0 AND turn = 1 GROUP BY queue) AS q
 GROUP BY queue ORDER BY queue LIMIT $1;
 

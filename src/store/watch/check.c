@@ -7,6 +7,7 @@
 #include "base/require.h"
 #include "core/timeline.h"
 #include "store/audit/audit.h"
+#include "store/job/job.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
@@ -23,6 +24,7 @@ enum {
     COUNT_SLICE = 20000,
     SCAN_STEP = DOCUMENTS_PAGE_MOST,
     AWAITED_PAGE = 200,
+    JOBS_PAGE = 200,
     ARENA_MOST = 64 << 20
 };
 
@@ -521,6 +523,30 @@ static bool check_records(struct store *s, struct check_result *r, struct err *e
     return true;
 }
 
+/* Every job that should run has its token, and its state is the last of those that are kept. */
+static bool check_jobs(struct store *s, struct check_result *r, struct err *err)
+{
+    static _Thread_local struct job_record jobs[JOBS_PAGE];
+    int64_t above = 0;
+    size_t n = 0;
+
+    do { /* every record can be read */
+        AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+
+        if (!job_list(s, above, JOBS_PAGE, &arena, jobs, &n, err))
+            return false;
+        above = n > 0 ? jobs[n - 1].num : above;
+    } while (n == JOBS_PAGE);
+    if (!check_slices(s, SQL_JOB_SLICE, SQL_JOB_WRONG, r, err))
+        return false;
+    if (r->bad > 0)
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld jobs will never run, because their token is lost, or have lost their "
+                       "last state: compare with a backup",
+                       (long long)r->bad);
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*run)(struct store *s, struct check_result *r, struct err *err);
@@ -537,6 +563,7 @@ static const struct {
     { .name = "counts", .run = check_counts },
     { .name = "version-files", .run = check_version_files },
     { .name = "records", .run = check_records },
+    { .name = "jobs", .run = check_jobs },
     { .name = "audit-chain", .run = check_audit },
 };
 

@@ -1,0 +1,27 @@
+/* job_claim.h - claim the tokens of jobs that are due, each with its record.
+ *
+ * Any number of nodes race; the database decides (task_claim()).  A node claims from the queue of
+ * its area and from that for any area.  The token of a job that was stopped meanwhile is removed
+ * instead (invariant (3) of job.h).  A restored store gives none before it is released
+ * (store/backup/restore.h).
+ *
+ * Threads: any that may block.
+ */
+#pragma once
+
+#include "store/job/job.h"
+#include "store/road/task.h"
+
+enum { JOB_CLAIM_MOST = 100 };
+
+struct job_claim {
+    struct task task; /* the claim; `rank` is when it was due */
+    struct job_record record;
+    struct str state; /* number record.state_number */
+};
+
+/* Up to `limit` in all, from the first queue first: who calls in turn changes their order.  Records
+ * and states are in the arena. */
+bool job_claim(struct store *s, const int64_t *queues, size_t queue_count, size_t limit,
+               int64_t lease_us, struct arena *a, struct job_claim *ret, size_t *ret_count,
+               struct err *err);

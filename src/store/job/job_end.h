@@ -1,0 +1,64 @@
+/* job_end.h - the end of a run: result, state, next time and token, in one commit.
+ *
+ * It matches the claim: with a claim that was lost (its node was declared dead, somebody cancelled
+ * the run) nothing changes, and the result says so.  The next time was computed from settings; if
+ * the record has others by now, nothing changes either and the claim stays: the caller computes
+ * again, with the version that has them.  A job that was stopped or left the configuration while
+ * it ran gets its result, and no token.
+ *
+ * A state replaces the one that the run has read.  If there is another one by now (a person has
+ * reset it), the new one is not stored and `stale` says so; everything else is.
+ *
+ * Ends are queued like settlements: all that wait are one group.
+ *
+ * Threads: submit from any; done() on a writer thread.
+ */
+#pragma once
+
+#include "store/job/job.h"
+#include "store/kernel/writer.h"
+#include "store/road/task.h"
+
+enum job_end_result {
+    JOB_END_WRITTEN,
+    JOB_END_LOST,    /* the claim is not ours any more: nothing was changed */
+    JOB_END_SETTINGS /* the record has other settings: nothing was changed, the claim is ours */
+};
+
+struct job_end_op {
+    struct store_op op; /* verb = &job_end_verb */
+    struct task task;   /* the claim */
+    struct sha256 digest;
+    int64_t queue; /* job_queue() of the area in these settings */
+
+    enum job_outcome outcome;
+    struct str message; /* up to JOB_TEXT_MOST */
+    int64_t began_us, ended_us;
+
+    bool has_state;
+    struct str state;     /* up to JOB_STATE_MOST */
+    int64_t state_number; /* of the state that the run has read */
+
+    struct job_plan plan; /* unused for a run that was asked for: the schedule stays as it is */
+    bool suspend;
+    struct str why; /* it is suspended, or at its end */
+
+    /* the answer, when op.ok */
+    enum job_end_result result;
+    bool stale; /* the state was not stored */
+    enum job_stop stop;
+    int64_t due_us; /* of the token; 0: there is none */
+
+    /* the writer's own */
+    struct job_record record;
+    struct job_plan written;
+    bool found, ours;
+};
+
+extern const struct store_verb job_end_verb;
+
+/* The claim was not used (no slot is free, this node does not know the settings yet, the schedule
+ * has another time by now): the token is due again at due_us; no run is counted.  plan: NULL: as it
+ * was.  *ret_ours false: the claim was lost. */
+bool job_give_back(struct store *s, const struct task *t, int64_t due_us,
+                   const struct job_plan *plan, bool *ret_ours, struct err *err);

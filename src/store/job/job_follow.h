@@ -1,0 +1,37 @@
+/* job_follow.h - the jobs follow a version of the configuration.
+ *
+ * In one commit, by whichever node is first: new jobs get a record and a token; changed ones get
+ * their new settings and times and keep state, results and stops (one that was at its end goes
+ * again); those that the version does not have lose their token and stay in the list as gone, for
+ * JOB_GONE_DAYS, and go on where they were if they come back by then.  A run that is claimed is not
+ * disturbed: its end finds the new settings (job_end.h).
+ *
+ * Threads: any that may block.
+ */
+#pragma once
+
+#include "store/job/job.h"
+
+struct job_wanted {
+    struct str name, kind, area;
+    int64_t queue;        /* job_queue() of the area */
+    struct sha256 digest; /* of its settings; the same digest: unchanged */
+    struct job_plan plan;
+    int64_t turn; /* of the record that the plan was computed from; 0: from none */
+};
+
+struct job_follow {
+    int64_t version;
+    struct job_wanted *jobs; /* names differ; up to JOBS_MOST */
+    size_t count;
+    /* The record is not the one that the plan was computed from: computes it again.  Called on the
+     * writer's thread, inside the transaction. */
+    void (*again)(void *arg, struct job_wanted *wanted, const struct job_record *now);
+    void *arg;
+
+    /* the answer */
+    bool first; /* false: this version or a newer one is followed already, and nothing was done */
+    int64_t came, changed, left;
+};
+
+bool job_follow(struct store *s, struct job_follow *f, struct err *err);

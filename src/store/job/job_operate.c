@@ -1,0 +1,192 @@
+#include "store/job/job_operate.h"
+
+#include "base/container_of.h"
+#include "base/require.h"
+#include "store/db/rows.h"
+#include "store/job/job_token.h"
+#include "store/kernel/store_state.h"
+#include "store/road/accept.h"
+#include "store/road/claims.h"
+
+struct job_operate_op {
+    struct store_op op;
+    const struct job_order *order;
+    enum job_answer answer;
+    int64_t seized; /* the job whose claim was taken away; 0: none */
+
+    struct job_record r;
+    struct job_plan plan; /* to be written */
+    struct job_place place;
+    int64_t now_us;
+};
+
+static bool job_write(struct writer *w, const struct job_operate_op *o, struct err *err)
+{
+    const struct job_record *r = &o->r;
+    struct db_value v[9 + JOB_PLAN] = { db_int(r->num),      db_int(o->place.due_us),
+                                        db_int(r->asked_us), db_int(r->stop),
+                                        db_int(r->stop_us),  db_int(r->stop_until_us),
+                                        db_text(r->stop_by), db_text(r->stop_why),
+                                        db_int(r->resets) };
+
+    job_plan_values(v + 9, &o->plan);
+    return db_run(w->db, SQL_JOB_SET, (struct db_args){ v, 9 + JOB_PLAN }, NULL, err);
+}
+
+static bool job_refuse(struct job_operate_op *o, enum job_answer answer)
+{
+    o->answer = answer;
+    o->op.nothing = true;
+    return true;
+}
+
+/* Pause and suspend.  The token of a run that somebody asked for goes, too. */
+static bool job_do_stop(struct writer *w, struct job_operate_op *o, struct err *err)
+{
+    enum job_stop stop = o->order->act == JOB_PAUSE ? JOB_PAUSED : JOB_SUSPENDED;
+    enum job_token token;
+
+    if (o->r.stop == JOB_AT_END || (o->r.stop == JOB_SUSPENDED && stop == JOB_PAUSED))
+        return job_refuse(o, JOB_IS_STOPPED);
+    if (!job_token_take(w, &o->place, &token, err))
+        return false;
+    if (token != JOB_TOKEN_HELD)
+        o->r.asked_us = 0;
+    o->r.stop = stop;
+    o->r.stop_us = o->now_us;
+    o->r.stop_until_us = stop == JOB_PAUSED ? o->order->until_us : 0;
+    o->r.stop_by = job_cut(o->order->by);
+    o->r.stop_why = job_cut(o->order->why);
+    return job_write(w, o, err);
+}
+
+/* Puts the token, if the job goes, where the schedule says. */
+static bool job_schedule(struct writer *w, struct job_operate_op *o, struct err *err)
+{
+    o->r.asked_us = 0;
+    if (o->r.stop == JOB_GOES && o->plan.next.due_us == 0)
+        o->r.stop = JOB_AT_END;
+    if (o->r.stop != JOB_GOES || o->r.gone_us != 0)
+        return job_write(w, o, err);
+    o->place.due_us = o->plan.next.due_us;
+    return job_write(w, o, err) && job_token_put(w, &o->place, o->now_us, err);
+}
+
+static bool job_do_resume(struct writer *w, struct job_operate_op *o, struct err *err)
+{
+    enum job_token token;
+
+    if (o->r.stop != JOB_PAUSED && o->r.stop != JOB_SUSPENDED)
+        return job_refuse(o, JOB_NOT_STOPPED);
+    if (!job_token_take(w, &o->place, &token, err))
+        return false;
+    o->r.stop = JOB_GOES;
+    o->r.stop_us = o->now_us;
+    o->r.stop_until_us = 0;
+    o->r.stop_by = o->r.stop_why = STR("");
+    o->r.resets = 0;
+    o->plan = o->order->plan;
+    /* One that still runs gets its token at its end. */
+    return token == JOB_TOKEN_HELD ? job_write(w, o, err) : job_schedule(w, o, err);
+}
+
+static bool job_do_run(struct writer *w, struct job_operate_op *o, struct err *err)
+{
+    enum job_token token;
+
+    if (!job_token_take(w, &o->place, &token, err))
+        return false;
+    if (token == JOB_TOKEN_HELD)
+        return job_refuse(o, JOB_IS_RUNNING);
+    o->r.asked_us = o->now_us;
+    o->place.due_us = o->now_us;
+    return job_write(w, o, err) && job_token_put(w, &o->place, o->now_us, err);
+}
+
+static bool job_do_cancel(struct writer *w, struct job_operate_op *o, struct err *err)
+{
+    bool held;
+
+    if (!job_token_held(w, o->r.num, &held, err))
+        return false;
+    if (!held)
+        return job_refuse(o, JOB_NOT_RUNNING);
+    o->seized = o->r.num;
+    if (o->r.asked_us == 0)
+        o->plan = o->order->plan;
+    return job_token_seize(w, &o->place, err) && job_schedule(w, o, err) &&
+           db_run(w->db, SQL_JOB_CANCELLED,
+                  DB_ARGS(db_int(o->r.num), db_text(job_cut(o->order->why))), NULL, err);
+}
+
+static bool job_do_reset(struct writer *w, struct job_operate_op *o, struct err *err)
+{
+    int64_t n = 0;
+
+    if (!db_run(w->db, SQL_JOB_RESET, DB_ARGS(db_int(o->r.num), db_int(o->order->state_number)), &n,
+                err))
+        return false;
+    if (n == 0)
+        return job_refuse(o, JOB_NOT_KEPT);
+    return db_run(w->db, SQL_JOB_STATE_COPY, DB_ARGS(db_int(o->r.num)), NULL, err) &&
+           db_run(w->db, SQL_JOB_STATE_TRIM,
+                  DB_ARGS(db_int(o->r.num), db_int(o->r.state_number + 1 - JOB_STATES_KEPT)), NULL,
+                  err);
+}
+
+static bool (*const job_acts[])(struct writer *w, struct job_operate_op *o, struct err *err) = {
+    [JOB_PAUSE] = job_do_stop, [JOB_SUSPEND] = job_do_stop,  [JOB_RESUME] = job_do_resume,
+    [JOB_RUN] = job_do_run,    [JOB_CANCEL] = job_do_cancel, [JOB_RESET] = job_do_reset
+};
+
+static bool job_operate_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct job_operate_op *o = container_of(ops[0], struct job_operate_op, op);
+    bool found;
+
+    require(count == 1);
+    o->answer = JOB_OK;
+    o->seized = 0;
+    if (!rows_one(w->db, SQL_JOB_LOCK, DB_NO_SLOT, DB_ARGS(db_text(o->order->name)), job_read,
+                  w->arena, &o->r, &found, err) ||
+        !db_one_int(w->db, SQL_RATE_NOW, DB_NO_ARGS, 0, &o->now_us, err))
+        return false;
+    if (!found)
+        return job_refuse(o, JOB_UNKNOWN);
+    /* A run of a job that is gone can be cancelled, and its state reset for when it comes back. */
+    if (o->r.gone_us != 0 && o->order->act != JOB_CANCEL && o->order->act != JOB_RESET)
+        return job_refuse(o, JOB_IS_GONE);
+    o->place = (struct job_place){ o->r.num, o->r.queue, o->r.due_us };
+    o->plan = job_plan_of(&o->r);
+    return job_acts[o->order->act](w, o, err);
+}
+
+/* SQLite: the claim goes after the commit.  The new token may have been passed while it stood. */
+static void job_operate_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    const struct job_operate_op *o = container_of(ops[0], struct job_operate_op, op);
+    struct claims *claims = w->store->claims;
+
+    (void)count;
+    if (claims == NULL || o->seized == 0)
+        return;
+    claims_end(claims, o->seized);
+    claims_put_at(claims, o->place.queue,
+                  (struct claim_place){ PRIO_NORMAL, o->place.due_us, o->place.num });
+}
+
+static const struct store_verb job_operate_verb = { .name = "operate job",
+                                                    .run = job_operate_run,
+                                                    .committed = job_operate_committed };
+
+bool job_operate(struct store *s, const struct job_order *order, enum job_answer *ret,
+                 struct err *err)
+{
+    struct job_operate_op o = { .order = order };
+
+    require(order->act < sizeof job_acts / sizeof job_acts[0]);
+    if (!writers_call(s->writers, &job_operate_verb, &o.op, err))
+        return false;
+    *ret = o.answer;
+    return true;
+}

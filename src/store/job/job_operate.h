@@ -1,0 +1,42 @@
+/* job_operate.h - what people do to a job: pause, resume, suspend, run now, cancel, reset.
+ *
+ * Each is one commit, with a line of the audit log for whom it is done.
+ *
+ *   pause     no run begins until it is resumed; one that runs goes on to its end
+ *   suspend   the same, because of a problem
+ *   resume    of both: the next run is as planned
+ *   run       one run at once, also while it is paused; the schedule is not moved
+ *   cancel    the claim of the run that is there is taken away, so that its end changes nothing;
+ *             the next run is as planned
+ *   reset     the state that had this number becomes the newest one, under a number of its own
+ *
+ * Threads: any that may block.
+ */
+#pragma once
+
+#include "store/job/job.h"
+
+enum job_act { JOB_PAUSE, JOB_SUSPEND, JOB_RESUME, JOB_RUN, JOB_CANCEL, JOB_RESET };
+
+enum job_answer {
+    JOB_OK,
+    JOB_UNKNOWN,     /* no such job */
+    JOB_IS_GONE,     /* no configuration has it any more */
+    JOB_IS_RUNNING,  /* run: it runs already */
+    JOB_NOT_RUNNING, /* cancel: it does not run */
+    JOB_IS_STOPPED,  /* pause, suspend: it is suspended or at its end already */
+    JOB_NOT_STOPPED, /* resume: it is neither paused nor suspended */
+    JOB_NOT_KEPT     /* reset: no state with this number is kept */
+};
+
+struct job_order {
+    enum job_act act;
+    struct str name;
+    struct str by, why;   /* pause, suspend; cancel: why */
+    int64_t until_us;     /* pause; 0: until somebody resumes it */
+    struct job_plan plan; /* resume, cancel */
+    int64_t state_number; /* reset: to this one */
+};
+
+bool job_operate(struct store *s, const struct job_order *order, enum job_answer *ret,
+                 struct err *err);

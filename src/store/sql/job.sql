@@ -1,0 +1,234 @@
+-- Recurring work (store/job/job.h).  A task of kind 3 is the token of the job with its id; its priority is 4.
+
+-- columns job: num, name, kind, area, queue, digest, version, turn, due_us, next_us, nominal_us, asked_us, stop,
+--      stop_us, stop_until_us, stop_by, stop_why, gone_us, state_number, runs, settled_us, paused_us, last_end_us, served,
+--      failures, idle, more, tries, tried_us, first_us, left_out, resets, outcome, message, node_id, began_us, ended_us, ok_us
+
+-- name: job_page
+-- in:  $1 above int, $2 limit int
+-- out: @job@, holder
+-- The node that has claimed it (PostgreSQL) is its holder.
+SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) AS holder
+FROM job j WHERE j.num > $1 ORDER BY j.num LIMIT $2;
+
+-- name: job_lock
+-- in:  $1 name text
+-- out: @job@
+-- The record is locked before its token, by everyone who changes both.
+SELECT @job@ FROM job WHERE name = $1 @FOR_UPDATE@;
+
+-- name: job_lock_all
+-- in:  $1 above int, $2 limit int
+-- out: @job@
+SELECT @job@ FROM job WHERE num > $1 ORDER BY num LIMIT $2 @FOR_UPDATE@;
+
+-- name: job_claimed
+-- in:  $1 num int
+-- batch
+-- out: which, @job@, state
+SELECT 1, @job@, state FROM job WHERE num = $1;
+
+-- name: job_claimed
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+SELECT u.at, @j.job@, j.state FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at)
+JOIN job j ON j.num = @KEY(u.num)@;
+
+-- name: job_lock_some
+-- in:  $1 num int
+-- batch
+-- out: which, @job@
+SELECT 1, @job@ FROM job WHERE num = $1;
+
+-- name: job_lock_some
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+SELECT u.at, @j.job@ FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at)
+JOIN job j ON j.num = @KEY(u.num)@ ORDER BY u.at FOR UPDATE OF j;
+
+-- name: job_later_take
+-- in:  $1 due int, $2 id int
+DELETE FROM task_later WHERE due_us = $1 AND id = $2;
+
+-- name: job_ready_take
+-- in:  $1 queue int, $2 due int, $3 id int
+DELETE FROM task_ready WHERE queue = $1 AND prio = 4 AND rank = $2 AND id = $3;
+
+-- name: job_is_leased
+-- in:  $1 id int
+SELECT count(*) FROM task_lease WHERE id = $1;
+
+-- name: job_lease_end
+-- only: postgresql
+-- in:  $1 id int
+DELETE FROM task_lease WHERE id = $1;
+
+-- name: job_lease_move
+-- only: postgresql
+-- in:  $1 id int, $2 queue int
+-- A rescue puts it into its new queue.
+UPDATE task_lease SET queue = $2 WHERE id = $1;
+
+-- name: job_ready_move
+-- only: sqlite
+-- in:  $1 id int, $2 due int, $3 was int, $4 queue int
+UPDATE task_ready SET queue = $4 WHERE queue = $3 AND prio = 4 AND rank = $2 AND id = $1;
+
+-- name: job_follow
+-- in:  $1 version int
+-- Nothing when another node was first, or follows a newer version.
+UPDATE mark SET value = $1 WHERE name = 'jobs' AND value < $1;
+
+-- name: job_add
+-- in:  $1 num int, $2 name text, $3 kind text, $4 area text, $5 queue int, $6 digest bytes, $7 version int, $8 due int, $9 stop int,
+--      $10 next int, $11 nominal int, $12 settled int, $13 paused int, $14 last_end int, $15 served int, $16 failures int,
+--      $17 idle int, $18 more int, $19 tries int, $20 tried int, $21 first int, $22 left_out int
+-- batch
+INSERT INTO job(num, name, kind, area, queue, digest, version, turn, due_us, stop, next_us, nominal_us, settled_us, paused_us, last_end_us, served, failures, idle, more, tries, tried_us, first_us, left_out)
+VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22);
+
+-- name: job_change
+-- in:  $1 num int, $2 kind text, $3 area text, $4 queue int, $5 digest bytes, $6 version int, $7 due int, $8 stop int,
+--      $9 next int, $10 nominal int, $11 settled int, $12 paused int, $13 last_end int, $14 served int, $15 failures int,
+--      $16 idle int, $17 more int, $18 tries int, $19 tried int, $20 first int, $21 left_out int
+-- New settings.  What was asked for before it left the configuration is over.
+UPDATE job SET kind = $2, area = $3, queue = $4, digest = $5, version = $6, due_us = $7, stop = $8,
+    next_us = $9, nominal_us = $10, settled_us = $11, paused_us = $12, last_end_us = $13, served = $14,
+    failures = $15, idle = $16, more = $17, tries = $18, tried_us = $19, first_us = $20, left_out = left_out + $21,
+    asked_us = CASE WHEN gone_us = 0 THEN asked_us ELSE 0 END, gone_us = 0, turn = turn + 1 WHERE num = $1;
+
+-- name: job_leave
+-- in:  $1 num int, $2 version int
+UPDATE job SET gone_us = @NOW_US@, version = $2, asked_us = 0, turn = turn + 1 WHERE num = $1;
+
+-- name: job_forget
+-- in:  $1 before int, $2 limit int
+-- out: num
+-- Jobs that left the configuration long ago and do not run.
+SELECT num FROM job j WHERE gone_us > 0 AND gone_us < $1
+    AND (SELECT l.id FROM task_lease l WHERE l.id = @KEY(j.num)@) IS NULL ORDER BY num LIMIT $2;
+
+-- name: job_drop
+-- in:  $1 num int
+DELETE FROM job WHERE num = $1;
+
+-- name: job_drop_states
+-- in:  $1 num int
+DELETE FROM job_state WHERE job = $1;
+
+-- name: job_drop_runs
+-- in:  $1 num int
+DELETE FROM job_run WHERE job = $1;
+
+-- name: job_end
+-- in:  $1 num int, $2 queue int, $3 due int, $4 stop int, $5 why text, $6 has_state int, $7 state text, $8 outcome int,
+--      $9 message text, $10 node int, $11 began int, $12 ended int,
+--      $13 next int, $14 nominal int, $15 settled int, $16 paused int, $17 last_end int, $18 served int, $19 failures int,
+--      $20 idle int, $21 more int, $22 tries int, $23 tried int, $24 first int, $25 left_out int
+-- batch
+-- The end of a run.  A new state comes with has_state 1.
+UPDATE job SET queue = $2, due_us = $3, asked_us = 0, turn = turn + 1,
+    stop_us = CASE WHEN stop = $4 THEN stop_us ELSE $12 END,
+    stop_until_us = CASE WHEN stop = $4 THEN stop_until_us ELSE 0 END,
+    stop_by = CASE WHEN stop = $4 THEN stop_by ELSE '' END, stop_why = CASE WHEN stop = $4 THEN stop_why ELSE $5 END,
+    stop = $4, state = CASE WHEN $6 = 1 THEN $7 ELSE state END, state_number = state_number + $6, runs = runs + 1,
+    resets = 0, outcome = $8, message = $9, node_id = $10, began_us = $11, ended_us = $12,
+    ok_us = CASE WHEN $8 = 1 THEN $12 ELSE ok_us END,
+    next_us = $13, nominal_us = $14, settled_us = $15, paused_us = $16, last_end_us = $17, served = $18,
+    failures = $19, idle = $20, more = $21, tries = $22, tried_us = $23, first_us = $24, left_out = left_out + $25
+WHERE num = $1;
+
+-- name: job_end
+-- for: postgresql
+-- in:  $1 num int, $2 queue int, $3 due int, $4 stop int, $5 why text, $6 has_state int, $7 state text, $8 outcome int,
+--      $9 message text, $10 node int, $11 began int, $12 ended int,
+--      $13 next int, $14 nominal int, $15 settled int, $16 paused int, $17 last_end int, $18 served int, $19 failures int,
+--      $20 idle int, $21 more int, $22 tries int, $23 tried int, $24 first int, $25 left_out int
+-- batch
+UPDATE job SET queue = c2, due_us = c3, asked_us = 0, turn = turn + 1,
+    stop_us = CASE WHEN stop = c4 THEN stop_us ELSE c12 END,
+    stop_until_us = CASE WHEN stop = c4 THEN stop_until_us ELSE 0 END,
+    stop_by = CASE WHEN stop = c4 THEN stop_by ELSE '' END, stop_why = CASE WHEN stop = c4 THEN stop_why ELSE c5 END,
+    stop = c4, state = CASE WHEN c6 = 1 THEN c7 ELSE state END, state_number = state_number + c6, runs = runs + 1,
+    resets = 0, outcome = c8, message = c9, node_id = c10, began_us = c11, ended_us = c12,
+    ok_us = CASE WHEN c8 = 1 THEN c12 ELSE ok_us END,
+    next_us = c13, nominal_us = c14, settled_us = c15, paused_us = c16, last_end_us = c17, served = c18,
+    failures = c19, idle = c20, more = c21, tries = c22, tried_us = c23, first_us = c24, left_out = left_out + c25
+FROM @ROWS@ WHERE num = @KEY(c1)@;
+
+-- name: job_put_back
+-- in:  $1 num int, $2 due int,
+--      $3 next int, $4 nominal int, $5 settled int, $6 paused int, $7 last_end int, $8 served int, $9 failures int,
+--      $10 idle int, $11 more int, $12 tries int, $13 tried int, $14 first int, $15 left_out int
+-- A claim that was not used: the token waits until then.
+UPDATE job SET due_us = $2, turn = turn + 1,
+    next_us = $3, nominal_us = $4, settled_us = $5, paused_us = $6, last_end_us = $7, served = $8,
+    failures = $9, idle = $10, more = $11, tries = $12, tried_us = $13, first_us = $14, left_out = left_out + $15
+WHERE num = $1;
+
+-- name: job_state_put
+-- in:  $1 job int, $2 number int, $3 state text
+-- batch
+INSERT INTO job_state(job, number, at_us, state) VALUES ($1, $2, @NOW_US@, $3);
+
+-- name: job_state_trim
+-- in:  $1 job int, $2 number int
+-- batch
+-- Those before the last ones are not kept.
+DELETE FROM job_state WHERE job = $1 AND number <= $2;
+
+-- name: job_state_trim
+-- for: postgresql
+-- in:  $1 job int, $2 number int
+-- batch
+DELETE FROM job_state s USING @ROWS@ WHERE s.job = @KEY(u.c1)@ AND s.number <= u.c2;
+
+-- name: job_set
+-- in:  $1 num int, $2 due int, $3 asked int, $4 stop int, $5 stop_us int, $6 until int, $7 by text, $8 why text, $9 resets int,
+--      $10 next int, $11 nominal int, $12 settled int, $13 paused int, $14 last_end int, $15 served int, $16 failures int,
+--      $17 idle int, $18 more int, $19 tries int, $20 tried int, $21 first int, $22 left_out int
+UPDATE job SET due_us = $2, asked_us = $3, stop = $4, stop_us = $5, stop_until_us = $6, stop_by = $7, stop_why = $8, resets = $9,
+    next_us = $10, nominal_us = $11, settled_us = $12, paused_us = $13, last_end_us = $14, served = $15,
+    failures = $16, idle = $17, more = $18, tries = $19, tried_us = $20, first_us = $21, left_out = left_out + $22,
+    turn = turn + 1 WHERE num = $1;
+
+-- name: job_cancelled
+-- in:  $1 num int, $2 message text
+UPDATE job SET outcome = 3, message = $2, ended_us = @NOW_US@ WHERE num = $1;
+
+-- name: job_reset
+-- in:  $1 num int, $2 number int
+-- The state that had this number, under the next one; nothing if it is not kept.
+UPDATE job SET state = s.state, state_number = job.state_number + 1, turn = turn + 1
+FROM job_state s WHERE job.num = $1 AND s.job = $1 AND s.number = $2;
+
+-- name: job_state_copy
+-- in:  $1 job int
+-- The state that the record has now, among the last ones.
+INSERT INTO job_state(job, number, at_us, state) SELECT num, state_number, @NOW_US@, state FROM job WHERE num = $1;
+
+-- name: job_poison
+-- in:  $1 num int, $2 why text
+UPDATE job SET stop = 2, stop_us = @NOW_US@, stop_until_us = 0, stop_by = '', stop_why = $2, asked_us = 0, turn = turn + 1
+WHERE num = $1;
+
+-- name: job_slice
+-- in:  $1 above int, $2 most int
+-- out: @slice@
+SELECT @slice@ FROM (SELECT num FROM job WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
+
+-- name: job_wrong
+-- in:  $1 above int, $2 upto int
+-- Jobs that should run and have no token, and jobs whose state is not the last of those that are kept.
+SELECT count(*) FROM job j WHERE j.num > $1 AND j.num <= $2 AND 1 = CASE
+    WHEN j.state_number > 0 AND (SELECT max(s.number) FROM job_state s WHERE s.job = @KEY(j.num)@) <> j.state_number THEN 1
+    WHEN j.state_number > 0 AND (SELECT s.number FROM job_state s WHERE s.job = @KEY(j.num)@ AND s.number = j.state_number) IS NULL THEN 1
+    WHEN j.gone_us <> 0 THEN 0
+    WHEN j.stop <> 0 AND j.asked_us = 0 THEN 0
+    WHEN EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = @KEY(j.due_us)@ AND t.id = j.num) THEN 0
+    WHEN EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = @KEY(j.queue)@ AND t.prio = 4
+        AND t.rank = j.due_us AND t.id = j.num) THEN 0
+    WHEN EXISTS (SELECT 1 FROM task_lease t WHERE t.id = @KEY(j.num)@) THEN 0
+    ELSE 1 END;

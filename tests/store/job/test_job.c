@@ -1,0 +1,439 @@
+/* Jobs: the record, its token, and who may move them. */
+#include "store/job/job.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "job_scene.h"
+#include "store/road/rescue.h"
+
+enum { TEXTS = 4 << 20 };
+
+/* ---- the token ---- */
+
+TEST(a_job_waits_runs_and_waits_again)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() + DAY_US;
+    struct job_wanted j = wanted("a", "1", due);
+    struct job_claim c, none;
+
+    CHECK(s != NULL && follow(s, 1, &j, 1) && followed.came == 1);
+    CHECK(places(s).later == 1 && tokens(s) == 1 && take(s, 1, &none) == 0);
+    CHECK(wake(s, due - 1) == 0 && wake(s, due) == 1 && places(s).ready == 1);
+    CHECK(take(s, 1, &c) == 1 && take(s, 1, &none) == 0);
+    CHECK(c.task.kind == TASK_JOB && c.task.id == c.record.num && c.task.rank == due);
+    CHECK(str_is(c.record.name, "a") && str_is(c.record.kind, "note") && c.state.len == 0);
+    CHECK(c.record.next.nominal_us == due && c.record.runs == 0 && show(s, "a").running);
+
+    struct job_end_op o = end_of(&c, "one", due + DAY_US);
+
+    CHECK(end(s, &o) && o.due_us == due + DAY_US && !o.stale && places(s).later == 1);
+    struct job_record r = show(s, "a");
+
+    CHECK(r.runs == 1 && r.outcome == JOB_DONE && str_is(r.message, "well done") && !r.running);
+    CHECK(r.state_number == 1 && r.past.settled_us == due && r.next.due_us == due + DAY_US);
+    CHECK(r.ok_us == o.ended_us && r.node == store_node(s) && wrongs(s) == 0);
+
+    /* Due at once: it is ready without being woken. */
+    CHECK(wake(s, due + DAY_US) == 1 && take(s, 1, &c) == 1 && str_is(c.state, "one"));
+    o = end_of(&c, NULL, clock_wall_us() - 1);
+    CHECK(end(s, &o) && places(s).ready == 1 && take(s, 1, &c) == 1 && str_is(c.state, "one"));
+    /* The last one. */
+    o = end_of(&c, NULL, 0);
+    CHECK(end(s, &o) && o.stop == JOB_AT_END && tokens(s) == 0 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* proves: SC3 SC4 */
+TEST(a_lost_claim_changes_nothing)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c, later;
+    int64_t due = clock_wall_us() - 1;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    struct job_end_op o = end_of(&c, "late", due);
+
+    CHECK(act(s, JOB_CANCEL, due, 0) == JOB_OK);
+    CHECK(!end(s, &o) && o.result == JOB_END_LOST);
+    CHECK(take(s, 1, &later) == 1 && later.task.claim != c.task.claim);
+    CHECK(!end(s, &o) && o.result == JOB_END_LOST);
+    struct job_record r = show(s, "a");
+
+    CHECK(r.runs == 0 && r.state_number == 0 && r.outcome == JOB_CANCELLED && tokens(s) == 1);
+    struct job_end_op again_ = end_of(&later, "in time", due), twice = again_;
+
+    CHECK(end(s, &again_));
+    CHECK(!end(s, &twice) && twice.result == JOB_END_LOST);
+    CHECK(strcmp(state_of(&h), "in time") == 0 && show(s, "a").runs == 1);
+    CHECK(tokens(s) == 1 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* proves: SC4 QC1 */
+TEST(postgres_the_claim_of_a_dead_node_is_rescued)
+{
+    struct home h = fresh_home(), other = home_beside(&h);
+    struct store *a = open_store(&h), *b = open_store(&other);
+    struct err err = { 0 };
+    struct job_claim c, again_;
+    int64_t moved;
+
+    CHECK(b != NULL && one_job(a) && take(a, 1, &c) == 1 && take(b, 1, &again_) == 0);
+    CHECK(tell(&h, "UPDATE node SET alive_until_us = 0 WHERE node_id = (SELECT min(node_id) FROM "
+                   "task_lease)"));
+    CHECK(rescue_dead_nodes(b, &moved, &err) && moved == 1 && wrongs(b) == 0);
+    CHECK(take(b, 1, &again_) == 1 && again_.task.id == c.task.id && again_.task.rescues == 1);
+    struct job_end_op late = end_of(&c, "dead", 1), o = end_of(&again_, "alive", 1);
+
+    CHECK(!writers_call(store_writers(a), &job_end_verb, &late.op, &err)); /* the fence */
+    CHECK(end(b, &o) && strcmp(state_of(&h), "alive") == 0 && tokens(b) == 1);
+    store_close(a);
+    store_close(b);
+}
+
+/* On SQLite claims end with the process. */
+TEST(a_restart_frees_what_was_claimed)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1 && take(s, 1, &c) == 0);
+    store_close(s);
+    s = open_store(&h);
+    CHECK(s != NULL && wrongs(s) == 0 && take(s, 1, &c) == 1);
+    store_close(s);
+}
+
+enum { RACERS = 4, RACED = 40, RACES = 25 };
+
+struct racer {
+    struct store *s;
+    pthread_t thread;
+    int64_t runs;
+    bool ok;
+};
+
+static atomic_int running_now[RACED];
+static atomic_llong raced;
+
+/* Each run adds one to the state, which is a number. */
+static void *race(void *arg)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(TEXTS);
+    struct racer *r = arg;
+    int64_t queue = QUEUE_JOBS;
+
+    for (r->ok = true; r->ok && raced < (int64_t)RACED * RACES;) {
+        struct job_claim claims[5];
+        struct err err = { 0 };
+        size_t n = 0;
+
+        arena_reset(&a);
+        r->ok = job_claim(r->s, &queue, 1, 5, LEASE_US, &a, claims, &n, &err);
+        for (size_t i = 0; r->ok && i < n; i++) {
+            int64_t which = 0, count = 0;
+            char text[32];
+
+            r->ok = str_to_i64(claims[i].record.name, &which) &&
+                    atomic_fetch_add(&running_now[which], 1) == 0 &&
+                    (claims[i].state.len == 0 || str_to_i64(claims[i].state, &count));
+            (void)snprintf(text, sizeof text, "%lld", (long long)count + 1);
+            struct job_end_op o = end_of(&claims[i], text, clock_wall_us() - 1);
+
+            atomic_fetch_sub(&running_now[which], 1);
+            r->ok = r->ok && end(r->s, &o) && !o.stale;
+            r->runs++;
+            atomic_fetch_add(&raced, 1);
+        }
+        if (err.kind != ERR_NONE)
+            printf("# race: %s\n", err.text);
+    }
+    return NULL;
+}
+
+/* proves: SC3 SC10 */
+TEST(of_many_claimers_one_has_the_token)
+{
+    struct home h = fresh_home(), other = on_postgres() ? home_beside(&h) : h;
+    struct store *s = open_store(&h), *b = on_postgres() ? open_store(&other) : s;
+    static struct job_wanted jobs[RACED];
+    static char names[RACED][8];
+    struct racer racers[RACERS];
+    int64_t runs = 0;
+    bool ok = true;
+
+    for (int i = 0; i < RACED; i++) {
+        (void)snprintf(names[i], sizeof names[i], "%d", i);
+        jobs[i] = wanted(names[i], "1", clock_wall_us() - 1);
+    }
+    CHECK(s != NULL && b != NULL && follow(s, 1, jobs, RACED) && followed.came == RACED);
+    for (int i = 0; i < RACERS; i++) {
+        racers[i] = (struct racer){ .s = i % 2 == 0 ? s : b };
+        CHECK(pthread_create(&racers[i].thread, NULL, race, &racers[i]) == 0);
+    }
+    for (int i = 0; i < RACERS; i++) {
+        (void)pthread_join(racers[i].thread, NULL);
+        ok = ok && racers[i].ok;
+        runs += racers[i].runs;
+    }
+    CHECK(ok && ask(&h, "SELECT CAST(sum(runs) AS BIGINT) FROM job") == runs);
+    CHECK(ask(&h, "SELECT count(*) FROM job WHERE state <> CAST(runs AS TEXT) OR state_number <> "
+                  "runs") == 0);
+    CHECK(tokens(s) == RACED && wrongs(s) == 0);
+    if (b != s)
+        store_close(b);
+    store_close(s);
+}
+
+/* The end is in one commit: what cannot be written whole leaves the claim. */
+TEST(an_end_that_fails_changes_nothing)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct err err = { 0 };
+    struct job_claim c;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    struct job_end_op o = end_of(&c, "x", clock_wall_us());
+
+    CHECK(tell(&h, "ALTER TABLE job_state RENAME TO job_state_away"));
+    CHECK(!writers_call(store_writers(s), &job_end_verb, &o.op, &err));
+    CHECK(tell(&h, "ALTER TABLE job_state_away RENAME TO job_state"));
+    CHECK(show(s, "a").runs == 0 && show(s, "a").running && tokens(s) == 1);
+    o = end_of(&c, "x", clock_wall_us());
+    CHECK(end(s, &o) && show(s, "a").runs == 1 && wrongs(s) == 0);
+    store_close(s);
+}
+
+TEST(what_is_given_back_is_no_run)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct err err = { 0 };
+    struct job_claim c, again_;
+    int64_t due = clock_wall_us() + DAY_US;
+    bool ours = false;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    CHECK(job_give_back(s, &c.task, due, NULL, &ours, &err) && ours && places(s).later == 1);
+    CHECK(show(s, "a").runs == 0 && show(s, "a").due_us == due && wrongs(s) == 0);
+    CHECK(show(s, "a").next.nominal_us == c.record.next.nominal_us);
+    CHECK(job_give_back(s, &c.task, 1, NULL, &ours, &err) && !ours && places(s).later == 1);
+    CHECK(wake(s, due) == 1 && take(s, 1, &again_) == 1);
+    /* Stopped meanwhile: it is removed. */
+    CHECK(act(s, JOB_PAUSE, 0, 0) == JOB_OK && show(s, "a").running);
+    CHECK(job_give_back(s, &again_.task, 1, NULL, &ours, &err) && ours && tokens(s) == 0);
+    store_close(s);
+}
+
+/* ---- the configuration ---- */
+
+TEST(jobs_follow_the_configuration)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t now = clock_wall_us(), due = now + DAY_US;
+    struct job_wanted jobs[] = { wanted("a", "1", now - 1), wanted("b", "1", due),
+                                 wanted("c", "1", due) };
+    struct job_claim c;
+
+    CHECK(s != NULL && follow(s, 4, jobs, 3) && followed.came == 3 && tokens(s) == 3);
+    CHECK(take(s, 1, &c) == 1);
+    struct job_end_op o = end_of(&c, "how far", due);
+
+    CHECK(end(s, &o));
+    CHECK(!follow(s, 4, jobs, 2) && !follow(s, 3, jobs, 0) && tokens(s) == 3); /* not the first */
+
+    /* a has other settings, b is as it was, c left, d came. */
+    int64_t turn = show(s, "a").turn;
+
+    jobs[0] = wanted("a", "2", due + 5);
+    jobs[0].turn = turn;
+    jobs[2] = wanted("d", "1", due);
+    agains = 0;
+    CHECK(follow(s, 5, jobs, 3) && followed.came == 1 && followed.changed == 1 &&
+          followed.left == 1 && agains == 0);
+    struct job_record a = show(s, "a"), gone = show(s, "c");
+
+    CHECK(a.due_us == due + 5 && a.state_number == 1 && a.runs == 1 && a.version == 5);
+    CHECK(strcmp(state_of(&h), "how far") == 0 && show(s, "b").version == 4);
+    CHECK(gone.gone_us >= now && tokens(s) == 3 && wrongs(s) == 0);
+
+    /* a came to an end between the look and the commit: its time is computed again. */
+    jobs[0] = wanted("a", "3", due + 6);
+    jobs[0].turn = turn;
+    CHECK(follow(s, 6, jobs, 3) && agains == 1 && show(s, "a").due_us == due + 6);
+
+    /* c comes back, and goes on where it was. */
+    jobs[1] = wanted("c", "1", due);
+    CHECK(follow(s, 7, jobs, 3) && show(s, "c").num == gone.num && show(s, "c").gone_us == 0);
+    CHECK(show(s, "b").gone_us != 0 && tokens(s) == 3 && wrongs(s) == 0);
+
+    /* b is forgotten after a while. */
+    CHECK(tell(&h, "UPDATE job SET gone_us = 5 WHERE name = 'b'"));
+    CHECK(follow(s, 8, jobs, 3) && show(s, "b").num == 0);
+    CHECK(ask(&h, "SELECT count(*) FROM job") == 3 && tokens(s) == 3 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* proves: SC3 */
+TEST(a_version_that_comes_while_a_job_runs)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct err err = { 0 };
+    int64_t due = clock_wall_us() + DAY_US, queue = 0;
+    struct job_wanted j = wanted("a", "2", due);
+    struct job_claim c;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1 && job_queue(s, STR("dmz"), &queue, &err));
+    CHECK(queue < QUEUE_JOBS);
+    j.area = STR("dmz");
+    j.queue = queue;
+    CHECK(follow(s, 2, &j, 1) && followed.changed == 1 && tokens(s) == 1 && wrongs(s) == 0);
+    /* Its next time was computed from the old settings. */
+    struct job_end_op o = end_of(&c, "x", due);
+
+    CHECK(!end(s, &o) && o.result == JOB_END_SETTINGS && show(s, "a").running);
+    o = end_of(&c, "x", clock_wall_us() - 1);
+    o.digest = j.digest;
+    o.queue = queue;
+    CHECK(end(s, &o) && show(s, "a").runs == 1 && wrongs(s) == 0);
+    /* Nodes of other areas do not get it. */
+    CHECK(take(s, 1, &c) == 0);
+    size_t n = 0;
+    int64_t queues[] = { QUEUE_JOBS, queue };
+
+    CHECK(job_claim(s, queues, 2, 5, LEASE_US, &texts, &c, &n, &err) && n == 1);
+    /* It leaves while it runs: its result is there, and no token. */
+    CHECK(follow(s, 3, NULL, 0) && followed.left == 1 && show(s, "a").running);
+    o = end_of(&c, "y", due);
+    o.digest = digest_of(STR("whatever"));
+    CHECK(end(s, &o) && o.due_us == 0 && show(s, "a").runs == 2);
+    CHECK(strcmp(state_of(&h), "y") == 0 && tokens(s) == 0 && wrongs(s) == 0);
+    store_close(s);
+}
+
+struct follower {
+    struct store *s;
+    pthread_t thread;
+    struct job_follow f;
+    bool ok;
+};
+
+static void *follow_too(void *arg)
+{
+    struct follower *f = arg;
+    struct err err = { 0 };
+
+    f->ok = job_follow(f->s, &f->f, &err);
+    return NULL;
+}
+
+TEST(of_two_nodes_one_is_the_first_to_follow)
+{
+    enum { JOBS = 50, VERSIONS = 8 };
+    struct home h = fresh_home(), other = on_postgres() ? home_beside(&h) : h;
+    struct store *s = open_store(&h), *b = on_postgres() ? open_store(&other) : s;
+    static struct job_wanted jobs[2][JOBS];
+    static char names[JOBS][8];
+
+    CHECK(s != NULL && b != NULL);
+    for (int v = 1; v <= VERSIONS; v++) {
+        struct follower two[2];
+        char settings[8];
+        int came = 0, firsts = 0;
+
+        (void)snprintf(settings, sizeof settings, "%d", v);
+        for (int k = 0; k < 2; k++) {
+            for (int i = 0; i < JOBS; i++) {
+                (void)snprintf(names[i], sizeof names[i], "%d", i);
+                jobs[k][i] = wanted(names[i], settings, clock_wall_us() + DAY_US);
+            }
+            two[k] = (struct follower){
+                .s = k == 0 ? s : b,
+                .f = { .version = v, .jobs = jobs[k], .count = JOBS, .again = again }
+            };
+            CHECK(pthread_create(&two[k].thread, NULL, follow_too, &two[k]) == 0);
+        }
+        for (int k = 0; k < 2; k++) {
+            (void)pthread_join(two[k].thread, NULL);
+            CHECK(two[k].ok);
+            firsts += two[k].f.first;
+            came += (int)two[k].f.came;
+        }
+        CHECK(firsts == 1 && came == (v == 1 ? JOBS : 0));
+    }
+    CHECK(ask(&h, "SELECT count(*) FROM job") == JOBS && tokens(s) == JOBS && wrongs(s) == 0);
+    if (b != s)
+        store_close(b);
+    store_close(s);
+}
+
+/* ---- states ---- */
+
+static int64_t kept(const struct home *h, const char *what)
+{
+    char sql[100];
+
+    (void)snprintf(sql, sizeof sql, "SELECT %s FROM job_state", what);
+    return ask(h, sql);
+}
+
+/* proves: SC9 */
+TEST(an_earlier_state_is_restored)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_end_op o;
+    struct job_claim c;
+    char text[16];
+
+    CHECK(one_job(s));
+    for (int i = 1; i <= 25; i++) {
+        (void)snprintf(text, sizeof text, "s%d", i);
+        CHECK(take(s, 1, &c) == 1);
+        o = end_of(&c, text, clock_wall_us() - 1);
+        CHECK(end(s, &o));
+    }
+    CHECK(kept(&h, "count(*)") == JOB_STATES_KEPT && kept(&h, "min(number)") == 6 &&
+          kept(&h, "max(number)") == 25);
+    CHECK(act(s, JOB_RESET, 0, 5) == JOB_NOT_KEPT && act(s, JOB_RESET, 0, 26) == JOB_NOT_KEPT);
+    CHECK(show(s, "a").state_number == 25 && strcmp(state_of(&h), "s25") == 0);
+    CHECK(act(s, JOB_RESET, 0, 7) == JOB_OK && strcmp(state_of(&h), "s7") == 0);
+    CHECK(show(s, "a").state_number == 26 && kept(&h, "count(*)") == JOB_STATES_KEPT);
+    CHECK(kept(&h, "max(number)") == 26 && kept(&h, "min(number)") == 7 && wrongs(s) == 0);
+
+    /* While it runs: what the run brings is of the state before. */
+    CHECK(take(s, 1, &c) == 1 && str_is(c.state, "s7"));
+    CHECK(act(s, JOB_RESET, 0, 10) == JOB_OK);
+    o = end_of(&c, "s8", clock_wall_us() - 1);
+    CHECK(end(s, &o) && o.stale && strcmp(state_of(&h), "s10") == 0);
+    CHECK(show(s, "a").runs == 26 && show(s, "a").state_number == 27 && tokens(s) == 1);
+    CHECK(take(s, 1, &c) == 1 && str_is(c.state, "s10") && wrongs(s) == 0);
+    store_close(s);
+}
+
+TEST(a_state_may_be_large)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    static char large[JOB_STATE_MOST + 1];
+    struct job_claim c;
+
+    memset(large, 'x', JOB_STATE_MOST);
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    struct job_end_op o = end_of(&c, large, clock_wall_us() - 1);
+
+    CHECK(end(s, &o) && take(s, 1, &c) == 1 && c.state.len == JOB_STATE_MOST);
+    CHECK(str_eq(c.state, str_of(large)));
+    store_close(s);
+}
+
+STORE_TEST_MAIN
