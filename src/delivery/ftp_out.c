@@ -8,28 +8,45 @@
  *
  * Until the rename was sent nothing can be seen of a document; without an answer to it, it is in
  * doubt.
+ *
+ * One login serves many documents (core/line.h).  A login that was kept goes back to where it began
+ * before it is used, so that the folder is the one that has the name now, and a server that is gone
+ * is noticed before anything is sent.
  */
 #include <curl/curl.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/fault.h"
 #include "base/safe_path.h"
 #include "core/connector.h"
 #include "core/ftp/ftp_place.h"
 #include "core/grammar.h"
+#include "core/line/line.h"
 #include "core/probing/probing_net.h"
 #include "core/template.h"
 
 #define PARCEL_PART ".part"
 
-enum { ASKS_NAME = 350 };
+enum { ASKS_NAME = 350, ENDS_SERVICE = 421 };
 
 struct ftp_out {
-    struct ftp_place place;
+    struct ftp_place place; /* first: what its lines are opened with */
     const struct template *name;
     bool replace; /* a file that has the name */
+};
+
+struct parcel;
+
+/* A login, kept from one document to the next. */
+struct ftp_out_line {
+    struct curl_line curl;
+    struct parcel *parcel; /* the one under way */
+    bool newest;           /* TLS 1.3: for one file only */
 };
 
 /* One document being delivered. */
@@ -37,7 +54,10 @@ struct parcel {
     const struct ftp_out *self;
     const struct sending *sending;
     struct call *call;
-    struct curl_line line;
+    int64_t until_us;          /* all of it ends by then, monotonic; 0: silence counts instead */
+    struct ftp_out_line *held; /* NULL: no line was taken */
+    struct curl_line *line;    /* that of `held` */
+    bool broken;               /* it is not in the state in which the next document expects it */
     char name[SAFE_NAME_MOST + 1], temp[SAFE_NAME_MOST + 1];
     struct str piece;     /* of the document, not sent yet */
     int64_t came;         /* bytes of the document so far */
@@ -50,22 +70,16 @@ struct parcel {
     struct verdict *verdict;
 };
 
-static void parcel_done(struct parcel *p)
-{
-    curl_line_close(&p->line);
-    digest_drop(&p->theirs);
-}
-
 /* ---- verdicts ---- */
 
 static bool ftp_out_say(struct parcel *p, enum verdict_kind kind, const char *what)
 {
     struct verdict *v = p->verdict;
 
-    v->status = p->line.code >= 400 ? p->line.code : 0;
+    v->status = p->line->code >= 400 ? p->line->code : 0;
     if (v->status != 0)
         (void)verdict_say(v, kind, "%s: %s; it said %lld %.*s", p->self->place.options.host.ptr,
-                          what, (long long)v->status, STR_ARG(buf_view(&p->line.answer)));
+                          what, (long long)v->status, STR_ARG(buf_view(&p->line->answer)));
     else
         (void)verdict_say(v, kind, "%s: %s", p->self->place.options.host.ptr, what);
     return false;
@@ -82,16 +96,16 @@ static bool ftp_out_fail(struct parcel *p, CURLcode rc)
                           "%s", p->err.text);
         return false;
     }
-    if (rc == CURLE_ABORTED_BY_CALLBACK && p->line.barred == NULL)
+    if (rc == CURLE_ABORTED_BY_CALLBACK && p->line->barred == NULL)
         return ftp_out_say(p, VERDICT_RETRY, "the node is stopping, and the file has no name yet");
     if (rc == CURLE_LOGIN_DENIED)
-        kind = p->line.code >= 400 && p->line.code < 500 ? VERDICT_RETRY : VERDICT_CREDENTIAL;
-    return ftp_out_say(p, kind, curl_line_why(&p->line, rc, why));
+        kind = p->line->code >= 400 && p->line->code < 500 ? VERDICT_RETRY : VERDICT_CREDENTIAL;
+    return ftp_out_say(p, kind, curl_line_why(p->line, rc, why));
 }
 
 static bool say_name_taken(struct parcel *p)
 {
-    p->line.code = 0;
+    p->line->code = 0;
     (void)verdict_say(p->verdict, VERDICT_RETRY, "%s is there already and is not replaced",
                       p->name);
     return false;
@@ -130,7 +144,7 @@ static bool ftp_out_next(struct parcel *p, size_t room, struct str *ret)
 
 static size_t ftp_out_on_read(char *to, size_t size, size_t count, void *arg)
 {
-    struct parcel *p = arg;
+    struct parcel *p = ((struct ftp_out_line *)arg)->parcel;
     struct str piece;
 
     if (!ftp_out_next(p, size * count, &piece))
@@ -142,7 +156,7 @@ static size_t ftp_out_on_read(char *to, size_t size, size_t count, void *arg)
 
 static size_t ftp_out_on_write(char *bytes, size_t size, size_t count, void *arg)
 {
-    struct parcel *p = arg;
+    struct parcel *p = ((struct ftp_out_line *)arg)->parcel;
 
     if (!p->comparing) /* libcurl tells what it knows of a file as if it were HTTP */
         return size * count;
@@ -157,11 +171,11 @@ static size_t ftp_out_on_write(char *bytes, size_t size, size_t count, void *arg
 static bool ftp_out_set_url(struct parcel *p, const char *name)
 {
     AUTO(buf_done) struct buf url = BUF_INIT(FTP_PLACE_URL);
-    char *escaped = curl_easy_escape(p->line.easy, name, (int)strlen(name));
+    char *escaped = curl_easy_escape(p->line->easy, name, (int)strlen(name));
     struct err err = { 0 };
     bool ok = escaped != NULL && buf_append(&url, p->self->place.url, &err) &&
               buf_append(&url, name[0] != '\0' ? str_of(escaped) : STR(""), &err) &&
-              curl_easy_setopt(p->line.easy, CURLOPT_URL, url.ptr) == CURLE_OK;
+              curl_easy_setopt(p->line->easy, CURLOPT_URL, url.ptr) == CURLE_OK;
 
     curl_free(escaped);
     return ok;
@@ -169,9 +183,27 @@ static bool ftp_out_set_url(struct parcel *p, const char *name)
 
 enum ftp_verb { FTP_LOOK, FTP_PUT, FTP_GET };
 
+/* A line speaks TLS 1.2.  With 1.3 libcurl 7.88 resumes a session once, and learns of the next one
+ * only by reading, which it does not when it sends a file: a server that wants the session of the
+ * login again (require_ssl_reuse) would refuse the second file.  A server that has nothing but 1.3
+ * gets it, and a login for each document. */
+static CURLcode ftp_out_request(struct parcel *p)
+{
+    CURLcode rc = curl_line_perform(p->line);
+
+    if (rc == CURLE_SSL_CONNECT_ERROR && !p->held->newest && !p->line->began) {
+        p->held->newest = true;
+        if (curl_easy_setopt(p->line->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) ==
+            CURLE_OK)
+            rc = curl_line_perform(p->line);
+    }
+    p->broken = p->broken || (rc != CURLE_OK && rc != CURLE_REMOTE_FILE_NOT_FOUND);
+    return rc;
+}
+
 static CURLcode ftp_out_perform(struct parcel *p, enum ftp_verb verb, const char *name)
 {
-    CURL *e = p->line.easy;
+    CURL *e = p->line->easy;
     long put = verb == FTP_PUT;
 
     if (!ftp_out_set_url(p, name) || curl_easy_setopt(e, CURLOPT_UPLOAD, put) != CURLE_OK ||
@@ -179,7 +211,7 @@ static CURLcode ftp_out_perform(struct parcel *p, enum ftp_verb verb, const char
         curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE,
                          put ? (curl_off_t)p->sending->size : (curl_off_t)-1) != CURLE_OK)
         return CURLE_FAILED_INIT;
-    return curl_line_perform(&p->line);
+    return ftp_out_request(p);
 }
 
 /* *ret -1: there is no such file, or the server does not tell. */
@@ -194,7 +226,7 @@ static bool ftp_out_size(struct parcel *p, const char *name, bool *ret_there, in
         return true;
     if (rc != CURLE_OK)
         return ftp_out_fail(p, rc);
-    if (curl_easy_getinfo(p->line.easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &size) == CURLE_OK)
+    if (curl_easy_getinfo(p->line->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &size) == CURLE_OK)
         *ret = size;
     return true;
 }
@@ -283,7 +315,7 @@ static bool ftp_out_stage(struct parcel *p)
 
 static void ftp_out_on_answer(void *arg, int64_t code)
 {
-    struct parcel *p = arg;
+    struct parcel *p = ((struct ftp_out_line *)arg)->parcel;
 
     p->asked = p->asked || code == ASKS_NAME;
 }
@@ -291,15 +323,15 @@ static void ftp_out_on_answer(void *arg, int64_t code)
 /* Paths of these commands count from the folder into which libcurl has changed. */
 static CURLcode ftp_out_tell(struct parcel *p, struct curl_slist *commands)
 {
-    CURL *e = p->line.easy;
+    CURL *e = p->line->easy;
 
     if (curl_easy_setopt(e, CURLOPT_POSTQUOTE, commands) != CURLE_OK)
         return CURLE_FAILED_INIT;
     p->asked = false;
-    p->line.answered = ftp_out_on_answer;
+    p->line->answered = ftp_out_on_answer;
     CURLcode rc = ftp_out_perform(p, FTP_LOOK, "");
 
-    p->line.answered = NULL;
+    p->line->answered = NULL;
     (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, NULL); /* the list is ours */
     return rc;
 }
@@ -319,21 +351,19 @@ static bool ftp_out_rename(struct parcel *p)
     CURLcode rc = ftp_out_tell(p, &second);
 
     /* Some servers rename over nothing: there the old file goes first. */
-    if (rc == CURLE_QUOTE_ERROR && p->other && p->asked && p->line.code >= 500)
+    if (rc == CURLE_QUOTE_ERROR && p->other && p->asked && p->line->code >= 500)
         rc = ftp_out_tell(p, &first);
     if (rc == CURLE_OK) {
         fault_point(FTP_NAMED);
         return true;
     }
-    if (p->asked && (p->line.code < 400 || p->line.code >= 600))
+    if (p->asked && (p->line->code < 400 || p->line->code >= 600))
         return ftp_out_say(p, VERDICT_DOUBT,
                            "the file was to get its name, and no answer came: whether it has it is "
                            "not known");
-    (void)curl_line_why(&p->line, rc, why);
+    (void)curl_line_why(p->line, rc, why);
     return rc == CURLE_QUOTE_ERROR ? ftp_out_say(p, VERDICT_UNREACHED, why) : ftp_out_fail(p, rc);
 }
-
-/* ---- the endpoint ---- */
 
 static bool ftp_out_name(struct parcel *p, struct err *err)
 {
@@ -351,26 +381,145 @@ static bool ftp_out_name(struct parcel *p, struct err *err)
     return safe_name(str_of(p->temp), err);
 }
 
-static bool ftp_out_set(struct parcel *p)
+static bool ftp_out_set(struct ftp_out_line *l)
 {
-    CURL *e = p->line.easy;
+    CURL *e = l->curl.easy;
 
     return curl_easy_setopt(e, CURLOPT_READFUNCTION, ftp_out_on_read) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_READDATA, p) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_READDATA, l) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, ftp_out_on_write) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_WRITEDATA, p) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_FTP_SKIP_PASV_IP, 1L) == CURLE_OK;
+           curl_easy_setopt(e, CURLOPT_WRITEDATA, l) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_FTP_SKIP_PASV_IP, 1L) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_SSLVERSION,
+                            (long)CURL_SSLVERSION_TLSv1_2 | CURL_SSLVERSION_MAX_TLSv1_2) ==
+               CURLE_OK;
 }
 
-static bool ftp_out_open(struct parcel *p, struct err *err)
+/* ---- lines ---- */
+
+static const struct sha256 *ftp_out_key(const void *self)
 {
-    p->line.arg = p;
-    if (!curl_line_open(&p->line, &p->self->place.options, p->call, p->sending->bytes.ptr == NULL,
-                        err))
-        return false;
-    return ftp_out_set(p) ||
-           err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a file");
+    return &((const struct ftp_out *)self)->place.key;
 }
+
+static void ftp_out_hang_up(void *line)
+{
+    struct ftp_out_line *l = line;
+
+    curl_line_close(&l->curl);
+    free(l);
+}
+
+static struct ftp_out_line *ftp_out_line_new(void)
+{
+    struct ftp_out_line *l = NEW(struct ftp_out_line);
+
+    l->curl.pieces = true;
+    l->curl.arg = l;
+    return l;
+}
+
+/* The server is met by the first request. */
+static bool ftp_out_open(void *self, struct call *c, void **ret_line, struct err *err)
+{
+    struct ftp_out_line *l = ftp_out_line_new();
+
+    if (!curl_line_open(&l->curl, &((struct ftp_out *)self)->place.options, c, false, err) ||
+        !ftp_out_set(l)) {
+        ftp_out_hang_up(l);
+        return err->kind != ERR_NONE
+                   ? false
+                   : err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a file");
+    }
+    *ret_line = l;
+    return true;
+}
+
+static bool ftp_out_is_open(void *line)
+{
+    return curl_line_is_quiet(&((struct ftp_out_line *)line)->curl);
+}
+
+static const struct line_type ftp_out_lines = {
+    .key = ftp_out_key, .open = ftp_out_open, .is_open = ftp_out_is_open, .close = ftp_out_hang_up
+};
+
+static void ftp_out_hold(struct parcel *p, struct ftp_out_line *l)
+{
+    p->held = l;
+    p->line = &l->curl;
+    p->broken = false;
+    l->parcel = p;
+    l->curl.options = &p->self->place.options;
+    l->curl.call = p->call;
+    l->curl.until_us = p->until_us;
+}
+
+static void ftp_out_drop(struct parcel *p)
+{
+    struct ftp_out_line *l = p->held;
+
+    if (l == NULL)
+        return;
+    l->parcel = NULL;
+    l->curl.call = NULL;
+    p->held = NULL;
+    p->line = NULL;
+    line_give(p->call, &ftp_out_lines, p->self, l, !p->broken && !l->newest);
+}
+
+static void parcel_done(struct parcel *p)
+{
+    ftp_out_drop(p);
+    digest_drop(&p->theirs);
+}
+
+/* Before a login that was kept is used: out of the folder, which libcurl enters anew then. */
+static CURLcode ftp_out_go_back(struct parcel *p)
+{
+    struct curl_slist noop = { .data = (char[]){ "*NOOP" } }; /* a star: whatever the answer is */
+    CURL *e = p->line->easy;
+
+    if (curl_easy_setopt(e, CURLOPT_URL, p->self->place.server.ptr) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_UPLOAD, 0L) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_NOBODY, 1L) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_FTP_FILEMETHOD, (long)CURLFTPMETHOD_NOCWD) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_POSTQUOTE, &noop) != CURLE_OK)
+        return CURLE_FAILED_INIT;
+    CURLcode rc = ftp_out_request(p);
+
+    (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, NULL); /* the list is ours */
+    (void)curl_easy_setopt(e, CURLOPT_FTP_FILEMETHOD, (long)CURLFTPMETHOD_MULTICWD);
+    /* libcurl calls this a time-out, or takes it for an answer */
+    return p->line->code == ENDS_SERVICE ? CURLE_RECV_ERROR : rc;
+}
+
+/* A login that was kept and is gone by now is no failure: nothing was sent over it. */
+static bool ftp_out_reach(struct parcel *p)
+{
+    p->until_us =
+        p->sending->bytes.ptr == NULL ? 0 : clock_mono_us() + p->self->place.options.timeout_us;
+    for (;;) {
+        struct err err = { 0 };
+        CURLcode rc;
+        bool kept;
+        void *line;
+
+        if (!line_take(p->call, &ftp_out_lines, (void *)(uintptr_t)p->self, &line, &kept, &err)) {
+            (void)verdict_say(p->verdict, VERDICT_RETRY, "%s", err.text);
+            return false;
+        }
+        ftp_out_hold(p, line);
+        if (!kept || (rc = ftp_out_go_back(p)) == CURLE_OK)
+            return true;
+        p->broken = true;
+        if (rc == CURLE_OPERATION_TIMEDOUT || call_is_over(p->call))
+            return ftp_out_fail(p, rc);
+        ftp_out_drop(p);
+    }
+}
+
+/* ---- the endpoint ---- */
 
 static bool ftp_out_begin(struct parcel *p)
 {
@@ -383,11 +532,7 @@ static bool ftp_out_begin(struct parcel *p)
         (void)verdict_say(v, VERDICT_FAILED, "%s", err.text);
         return false;
     }
-    if (!ftp_out_open(p, &err)) {
-        (void)verdict_say(v, VERDICT_RETRY, "%s", err.text);
-        return false;
-    }
-    return true;
+    return ftp_out_reach(p);
 }
 
 static void ftp_send(void *self, const struct sending *s, struct call *c, struct verdict *ret)
@@ -468,39 +613,73 @@ static bool ftp_out_fail_step(struct parcel *p, const char *step, const char *re
 {
     char why[CURL_LINE_WHY];
 
-    (void)curl_line_why(&p->line, rc, why);
-    if (p->line.code < 400)
+    (void)curl_line_why(p->line, rc, why);
+    if (p->line->code < 400)
         return probing_fail(probing, step, remedy, "%s", why);
     return probing_fail(probing, step, remedy, "%s; it said: %lld %.*s", why,
-                        (long long)p->line.code, STR_ARG(buf_view(&p->line.answer)));
+                        (long long)p->line->code, STR_ARG(buf_view(&p->line->answer)));
 }
 
 /* A file of our own is sent, renamed and removed. */
-static bool ftp_out_probe_rights(struct parcel *p, struct probing *probing)
+static CURLcode ftp_out_try_file(struct parcel *p, const char *name, const char *other)
 {
-    char name[PROBING_NAME], other[PROBING_NAME];
     char from[PROBING_NAME + 8], to[PROBING_NAME + 8], drop[PROBING_NAME + 8];
     struct curl_slist third = { .data = drop };
     struct curl_slist second = { .data = to, .next = &third };
     struct curl_slist first = { .data = from, .next = &second };
-    CURL *e = p->line.easy;
 
-    (void)probing_name(PARCEL_PART, name);
     (void)snprintf(from, sizeof from, "RNFR %s", name);
-    (void)snprintf(to, sizeof to, "RNTO %s", probing_name(PARCEL_PART, other));
+    (void)snprintf(to, sizeof to, "RNTO %s", other);
     (void)snprintf(drop, sizeof drop, "DELE %s", other);
-    probing_begin(probing, "rights");
     ftp_out_begin_reading(p);
     CURLcode rc = ftp_out_perform(p, FTP_LOOK, name); /* as a delivery begins */
 
     if (rc == CURLE_OK || rc == CURLE_REMOTE_FILE_NOT_FOUND) {
-        (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, &first);
+        (void)curl_easy_setopt(p->line->easy, CURLOPT_POSTQUOTE, &first);
         rc = ftp_out_perform(p, FTP_PUT, name);
     }
-    (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, NULL); /* the lists are ours */
+    (void)curl_easy_setopt(p->line->easy, CURLOPT_POSTQUOTE, NULL); /* the lists are ours */
+    return rc;
+}
+
+/* Whichever name it has by now. */
+static void ftp_out_remove_tried(struct parcel *p, const char *const names[static 2])
+{
+    char drop[PROBING_NAME + 8];
+    struct curl_slist list = { .data = drop };
+
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(drop, sizeof drop, "DELE %s", names[i]);
+        (void)curl_easy_setopt(p->line->easy, CURLOPT_POSTQUOTE, &list);
+        (void)ftp_out_perform(p, FTP_LOOK, "");
+        (void)curl_easy_setopt(p->line->easy, CURLOPT_POSTQUOTE, NULL);
+    }
+}
+
+static bool is_broken_off(const struct parcel *p, CURLcode rc)
+{
+    return p->line->code < 400 && p->line->barred == NULL &&
+           (rc == CURLE_SEND_ERROR || rc == CURLE_RECV_ERROR || rc == CURLE_SSL_CONNECT_ERROR ||
+            rc == CURLE_GOT_NOTHING || rc == CURLE_PARTIAL_FILE);
+}
+
+static bool ftp_out_probe_rights(struct parcel *p, struct probing *probing)
+{
+    char name[PROBING_NAME], other[PROBING_NAME];
+    const char *const names[] = { probing_name(PARCEL_PART, name),
+                                  probing_name(PARCEL_PART, other) };
+
+    probing_begin(probing, "rights");
+    CURLcode rc = ftp_out_try_file(p, name, other);
+
+    /* A connection that broke says nothing of rights, unless it does so again. */
+    if (is_broken_off(p, rc)) {
+        ftp_out_remove_tried(p, names);
+        rc = ftp_out_try_file(p, name, other);
+    }
     if (rc == CURLE_OK)
         return probing_pass(probing, "rights", "files can be sent, renamed and removed there");
-    bool refused = p->line.code >= 400;
+    bool refused = p->line->code >= 400;
 
     (void)ftp_out_fail_step(p, "rights",
                             refused ? "give the user the right on the server; check its space and "
@@ -508,12 +687,7 @@ static bool ftp_out_probe_rights(struct parcel *p, struct probing *probing)
                                     : "check the ports for data connections of the server, and the "
                                       "firewalls between",
                             rc, probing);
-    for (int i = 0; i < 2; i++) { /* whichever name it has by now */
-        (void)snprintf(drop, sizeof drop, "DELE %s", i == 0 ? name : other);
-        (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, &third);
-        (void)ftp_out_perform(p, FTP_LOOK, "");
-        (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, NULL);
-    }
+    ftp_out_remove_tried(p, names);
     return false;
 }
 
@@ -525,16 +699,20 @@ static void ftp_probe(void *self, struct call *c, struct probing *probing)
     struct probing_net net;
     CURLcode rc;
 
-    p.line.arg = &p;
-    if (!curl_line_probe_open(&p.line, &p.self->place.options, c, probing, &net))
+    ftp_out_hold(&p, ftp_out_line_new());
+    p.broken = true; /* it is not kept */
+    if (!curl_line_probe_open(p.line, &p.self->place.options, c, probing, &net))
         return;
-    if (!ftp_out_set(&p) || !ftp_out_set_url(&p, "") ||
-        curl_easy_setopt(p.line.easy, CURLOPT_NOBODY, 1L) != CURLE_OK) {
+    p.held->newest = true; /* it sends one file */
+    if (!ftp_out_set(p.held) || !ftp_out_set_url(&p, "") ||
+        curl_easy_setopt(p.line->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) !=
+            CURLE_OK ||
+        curl_easy_setopt(p.line->easy, CURLOPT_NOBODY, 1L) != CURLE_OK) {
         (void)probing_fail(probing, "connect", "correct `url`",
                            "libcurl does not take the settings");
         return;
     }
-    if (!curl_line_probe(&p.line, probing, &net, &rc))
+    if (!curl_line_probe(p.line, probing, &net, &rc))
         return;
     if (rc != CURLE_OK) {
         (void)ftp_out_fail_step(&p, "folder",
@@ -559,4 +737,5 @@ const struct endpoint_type endpoint_ftp = {
     .ask = ftp_ask,
     .probe = ftp_probe,
     .keeps_time = true,
+    .line = &ftp_out_lines,
 };

@@ -6,17 +6,24 @@
  * until then was not sent.  After it the answer decides, and without an answer it is in doubt.  The
  * Message-ID is the delivery's id, the same in every attempt and for every recipient, so that a
  * mail that comes twice can be told.
+ *
+ * One connection serves many mails (core/line.h).  One that was kept is asked for RSET before it is
+ * used, so that a server that is gone is noticed before anything is sent.
  */
 #include <curl/curl.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/fault.h"
 #include "base/safe_path.h"
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "core/line/curl_line.h"
+#include "core/line/line.h"
 #include "core/mail/mail_message.h"
 #include "core/mail/mail_recipients.h"
 #include "core/probing/probing_net.h"
@@ -45,6 +52,7 @@ enum smtp_outcome {
 
 struct smtp_out {
     struct curl_line_options options;
+    struct sha256 key; /* of everything that a line is opened with */
     struct str token;
     const struct template *from, *subject, *text, *name; /* text: NULL: none */
     const struct template **to;
@@ -52,12 +60,25 @@ struct smtp_out {
     unsigned char outcomes[FAILURE_MOST - FAILURE_LEAST + 1]; /* enum smtp_outcome */
 };
 
+struct letter;
+
+/* A connection, kept from one mail to the next. */
+struct smtp_line {
+    struct curl_line curl;
+    struct letter *letter; /* the one under way */
+    bool has_login;        /* it is needed ... */
+    bool logged_in;        /* ... and was taken */
+};
+
 /* One attempt. */
 struct letter {
     const struct smtp_out *self;
     const struct sending *sending;
     struct call *call;
-    struct curl_line line;
+    int64_t until_us;       /* all of it ends by then, monotonic; 0: silence counts instead */
+    struct smtp_line *held; /* NULL: no line was taken */
+    struct curl_line *line; /* that of `held` */
+    bool broken;            /* it is not in the state in which the next mail expects it */
     struct mail mail;
     struct mail_address to[MAIL_TO_MOST];
     struct mail_recipient recipients[MAIL_TO_MOST];
@@ -72,18 +93,10 @@ struct letter {
     bool all;         /* `out` has the end of the mail */
     struct err err;   /* why there is no more */
 
-    /* What the server answered. */
-    bool logged_in, no_login;
+    bool no_login; /* the server offers none, and it is needed */
 
     struct mail_seen seen;
 };
-
-static void letter_done(struct letter *l)
-{
-    curl_line_close(&l->line);
-    buf_done(&l->head);
-    buf_done(&l->out);
-}
 
 /* ---- the mail ---- */
 
@@ -205,7 +218,7 @@ static bool read_on(struct letter *l)
 /* The last bytes are given away alone: once they are, libcurl ends the mail with its dot. */
 static size_t smtp_out_on_read(char *to, size_t size, size_t count, void *arg)
 {
-    struct letter *l = arg;
+    struct letter *l = ((struct smtp_line *)arg)->letter;
     size_t room = size * count, n;
 
     while (l->at == l->out.len && !l->all)
@@ -217,14 +230,14 @@ static size_t smtp_out_on_read(char *to, size_t size, size_t count, void *arg)
     n = n < room ? n : room;
     memcpy(to, l->out.ptr + l->at, n);
     l->at += n;
-    if (l->all && l->at == l->out.len && !l->line.ended) {
+    if (l->all && l->at == l->out.len && !l->line->ended) {
         fault_point(MAIL_ENDING);
         if (!call_commit(l->call)) {
             (void)err_set(&l->err, ERR_TRANSIENT, 0, "it was given up, because it hung");
             return CURL_READFUNC_ABORT;
         }
-        l->line.ended = true;
-        curl_line_forget(&l->line);
+        l->line->ended = true;
+        curl_line_forget(l->line);
     }
     return n;
 }
@@ -233,26 +246,27 @@ static size_t smtp_out_on_read(char *to, size_t size, size_t count, void *arg)
 
 static void smtp_out_on_answer(void *arg, int64_t code)
 {
-    struct letter *l = arg;
+    struct smtp_line *h = arg;
 
-    l->logged_in = l->logged_in || code == LOGGED_IN;
+    h->logged_in = h->logged_in || code == LOGGED_IN;
 }
 
 static void smtp_out_on_open(void *arg)
 {
-    struct letter *l = arg;
+    struct smtp_line *h = arg;
 
-    l->logged_in = false;
+    h->logged_in = false;
 }
 
 /* libcurl goes on without a login when the server offers none. */
 static const char *smtp_out_on_ready(void *arg)
 {
-    struct letter *l = arg;
+    struct smtp_line *h = arg;
 
-    l->no_login = l->self->options.has_login && !l->logged_in;
-    curl_line_forget(&l->line);
-    return l->no_login ? "it offers no login, and `user` is set: check the port in `url`" : NULL;
+    h->letter->no_login = h->has_login && !h->logged_in;
+    curl_line_forget(&h->curl);
+    return h->letter->no_login ? "it offers no login, and `user` is set: check the port in `url`"
+                               : NULL;
 }
 
 /* ---- one recipient ---- */
@@ -265,11 +279,11 @@ static bool is_about_login(int64_t code)
 static void say_reply(const struct letter *l, const struct mail_recipient *r, struct verdict *v,
                       enum verdict_kind kind)
 {
-    v->status = l->line.code;
+    v->status = l->line->code;
     (void)verdict_say(v, kind, "%.*s: %s answered %lld %.*s%s", STR_ARG(r->address),
-                      l->self->options.host.ptr, (long long)l->line.code,
-                      STR_ARG(buf_view(&l->line.answer)),
-                      l->line.code == 552 || l->line.code == 523
+                      l->self->options.host.ptr, (long long)l->line->code,
+                      STR_ARG(buf_view(&l->line->answer)),
+                      l->line->code == 552 || l->line->code == 523
                           ? "; it takes no mail of this size: compress or split the document"
                           : "");
 }
@@ -294,18 +308,18 @@ static enum verdict_kind kind_of_reply(const struct smtp_out *self, int64_t code
  * on to the next recipient. */
 static bool judge_mail_reply(struct letter *l, struct mail_recipient *r)
 {
-    enum verdict_kind kind = kind_of_reply(l->self, l->line.code);
+    enum verdict_kind kind = kind_of_reply(l->self, l->line->code);
 
-    r->status = l->line.code;
+    r->status = l->line->code;
     if (kind == VERDICT_CREDENTIAL || kind == VERDICT_RETRY) {
         say_reply(l, r, &l->seen.again, kind);
-        return kind == VERDICT_RETRY && l->line.code != CLOSES;
+        return kind == VERDICT_RETRY && l->line->code != CLOSES;
     }
     r->fate = kind == VERDICT_DELIVERED  ? MAIL_ACCEPTED
               : kind == VERDICT_REJECTED ? MAIL_REFUSED
                                          : MAIL_IN_DOUBT;
     say_reply(l, r, &l->seen.last, kind);
-    return l->line.code != CLOSES;
+    return l->line->code != CLOSES;
 }
 
 /* All was sent, and no answer came. */
@@ -327,23 +341,23 @@ static bool judge_failure(struct letter *l, CURLcode rc, const char *why)
     enum verdict_kind kind = VERDICT_UNREACHED;
     struct verdict *v = &l->seen.again;
 
-    *v = (struct verdict){ .status = l->line.code >= 400 ? l->line.code : 0 };
+    *v = (struct verdict){ .status = l->line->code >= 400 ? l->line->code : 0 };
     if (rc == CURLE_ABORTED_BY_CALLBACK && l->err.kind != ERR_NONE) {
         (void)verdict_say(v, l->err.kind == ERR_PERMANENT ? VERDICT_FAILED : VERDICT_RETRY, "%s",
                           l->err.text);
         return false;
     }
-    if (rc == CURLE_ABORTED_BY_CALLBACK && l->line.barred == NULL) {
+    if (rc == CURLE_ABORTED_BY_CALLBACK && l->line->barred == NULL) {
         (void)verdict_say(v, VERDICT_RETRY, "the node is stopping: nothing was sent");
         return false;
     }
-    if (l->no_login || (rc == CURLE_LOGIN_DENIED && (l->line.code < 400 || l->line.code >= 500)))
+    if (l->no_login || (rc == CURLE_LOGIN_DENIED && (l->line->code < 400 || l->line->code >= 500)))
         kind = VERDICT_CREDENTIAL;
     else if (rc == CURLE_LOGIN_DENIED)
         kind = VERDICT_RETRY;
     if (v->status != 0)
         (void)verdict_say(v, kind, "%s: %s; it said %lld %.*s", self->options.host.ptr, why,
-                          (long long)v->status, STR_ARG(buf_view(&l->line.answer)));
+                          (long long)v->status, STR_ARG(buf_view(&l->line->answer)));
     else
         (void)verdict_say(v, kind, "%s: %s", self->options.host.ptr, why);
     return false;
@@ -352,24 +366,24 @@ static bool judge_failure(struct letter *l, CURLcode rc, const char *why)
 static bool smtp_out_judge(struct letter *l, struct mail_recipient *r, CURLcode rc)
 {
     char why[CURL_LINE_WHY];
-    bool told = l->line.code >= (l->line.ended ? 200 : 400) && l->line.code < 600 &&
-                (l->line.code < 300 || l->line.code >= 400);
+    bool told = l->line->code >= (l->line->ended ? 200 : 400) && l->line->code < 600 &&
+                (l->line->code < 300 || l->line->code >= 400);
 
-    if (rc == CURLE_OK || (l->line.began && told && l->err.kind == ERR_NONE)) {
+    if (rc == CURLE_OK || (l->line->began && told && l->err.kind == ERR_NONE)) {
         if (rc == CURLE_OK && !told)
-            l->line.code = 250;
+            l->line->code = 250;
         fault_point(MAIL_ANSWERED);
         return judge_mail_reply(l, r);
     }
-    (void)curl_line_why(&l->line, rc, why);
-    return l->line.ended ? judge_doubt(l, r, why) : judge_failure(l, rc, why);
+    (void)curl_line_why(l->line, rc, why);
+    return l->line->ended ? judge_doubt(l, r, why) : judge_failure(l, rc, why);
 }
 
 static bool send_to(struct letter *l, struct mail_recipient *r)
 {
     char to[MAIL_ADDRESS_MOST + 3], from[MAIL_ADDRESS_MOST + 3];
     struct curl_slist list = { .data = to };
-    CURL *e = l->line.easy;
+    CURL *e = l->line->easy;
 
     (void)snprintf(to, sizeof to, "<%.*s>", STR_ARG(r->address));
     (void)snprintf(from, sizeof from, "<%.*s>", STR_ARG(l->mail.from.address));
@@ -378,8 +392,9 @@ static bool send_to(struct letter *l, struct mail_recipient *r)
     if (curl_easy_setopt(e, CURLOPT_MAIL_FROM, from) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_MAIL_RCPT, &list) != CURLE_OK)
         return judge_failure(l, CURLE_FAILED_INIT, "libcurl does not take the recipient");
-    CURLcode rc = curl_line_perform(&l->line);
+    CURLcode rc = curl_line_perform(l->line);
 
+    l->broken = rc != CURLE_OK;
     (void)curl_easy_setopt(e, CURLOPT_MAIL_RCPT, NULL); /* the list is ours */
     return smtp_out_judge(l, r, rc);
 }
@@ -394,43 +409,145 @@ static int64_t mail_size(const struct letter *l)
     return (int64_t)l->head.len + mail_encoded_size(l->sending->size) + (int64_t)tail.len;
 }
 
-static void smtp_out_watch(struct letter *l)
-{
-    struct curl_line *c = &l->line;
+/* ---- lines ---- */
 
-    c->ready = smtp_out_on_ready;
-    c->opened = smtp_out_on_open;
-    c->answered = smtp_out_on_answer;
-    c->arg = l;
+static const struct sha256 *smtp_out_key(const void *self)
+{
+    return &((const struct smtp_out *)self)->key;
 }
 
-static bool smtp_out_set_login(struct letter *l)
+static void smtp_out_hang_up(void *line)
 {
-    const struct smtp_out *self = l->self;
+    struct smtp_line *h = line;
+
+    curl_line_close(&h->curl);
+    free(h);
+}
+
+static struct smtp_line *smtp_line_new(const struct smtp_out *self)
+{
+    struct smtp_line *h = NEW(struct smtp_line);
+
+    h->has_login = self->options.has_login;
+    h->curl.pieces = true;
+    h->curl.ready = smtp_out_on_ready;
+    h->curl.opened = smtp_out_on_open;
+    h->curl.answered = smtp_out_on_answer;
+    h->curl.arg = h;
+    return h;
+}
+
+static bool smtp_out_set_login(struct smtp_line *h, const struct smtp_out *self)
+{
     const char *ways = self->token.len > 0 ? "AUTH=XOAUTH2" : "AUTH=PLAIN;AUTH=LOGIN";
-    CURL *e = l->line.easy;
+    CURL *e = h->curl.easy;
 
     return curl_easy_setopt(e, CURLOPT_LOGIN_OPTIONS, ways) == CURLE_OK &&
            (self->token.len == 0 ||
             curl_easy_setopt(e, CURLOPT_XOAUTH2_BEARER, self->token.ptr) == CURLE_OK);
 }
 
-static bool smtp_out_open(struct letter *l, struct err *err)
+/* The server is met by the first request. */
+static bool smtp_out_open(void *arg, struct call *c, void **ret_line, struct err *err)
 {
-    const struct smtp_out *self = l->self;
-    struct curl_line *c = &l->line;
+    const struct smtp_out *self = arg;
+    struct smtp_line *h = smtp_line_new(self);
 
-    smtp_out_watch(l);
-    if (!curl_line_open(c, &self->options, l->call, l->sending->bytes.ptr == NULL, err))
+    if (!curl_line_open(&h->curl, &self->options, c, false, err)) {
+        smtp_out_hang_up(h);
         return false;
-    CURL *e = c->easy;
-
-    if (curl_easy_setopt(e, CURLOPT_UPLOAD, 1L) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)mail_size(l)) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_READFUNCTION, smtp_out_on_read) != CURLE_OK ||
-        curl_easy_setopt(e, CURLOPT_READDATA, l) != CURLE_OK || !smtp_out_set_login(l))
+    }
+    if (curl_easy_setopt(h->curl.easy, CURLOPT_READFUNCTION, smtp_out_on_read) != CURLE_OK ||
+        curl_easy_setopt(h->curl.easy, CURLOPT_READDATA, h) != CURLE_OK ||
+        !smtp_out_set_login(h, self)) {
+        smtp_out_hang_up(h);
         return err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a mail");
+    }
+    *ret_line = h;
     return true;
+}
+
+static bool smtp_out_is_open(void *line)
+{
+    return curl_line_is_quiet(&((struct smtp_line *)line)->curl);
+}
+
+static const struct line_type smtp_out_lines = { .key = smtp_out_key,
+                                                 .open = smtp_out_open,
+                                                 .is_open = smtp_out_is_open,
+                                                 .close = smtp_out_hang_up };
+
+static void smtp_out_hold(struct letter *l, struct smtp_line *h)
+{
+    l->held = h;
+    l->line = &h->curl;
+    l->broken = false;
+    h->letter = l;
+    h->curl.options = &l->self->options;
+    h->curl.call = l->call;
+    h->curl.until_us = l->until_us;
+}
+
+static void smtp_out_drop(struct letter *l)
+{
+    struct smtp_line *h = l->held;
+
+    if (h == NULL)
+        return;
+    h->letter = NULL;
+    h->curl.call = NULL;
+    l->held = NULL;
+    l->line = NULL;
+    line_give(l->call, &smtp_out_lines, l->self, h, !l->broken);
+}
+
+static void letter_done(struct letter *l)
+{
+    smtp_out_drop(l);
+    buf_done(&l->head);
+    buf_done(&l->out);
+}
+
+/* Whether a server that was met before still listens. */
+static CURLcode smtp_out_reset(struct letter *l)
+{
+    CURL *e = l->line->easy;
+
+    if (curl_easy_setopt(e, CURLOPT_UPLOAD, 0L) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_NOBODY, 1L) != CURLE_OK ||
+        curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, "RSET") != CURLE_OK)
+        return CURLE_FAILED_INIT;
+    return curl_line_perform(l->line);
+}
+
+static bool smtp_out_set_mail(struct letter *l)
+{
+    CURL *e = l->line->easy;
+
+    return curl_easy_setopt(e, CURLOPT_NOBODY, 0L) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, NULL) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_UPLOAD, 1L) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)mail_size(l)) == CURLE_OK;
+}
+
+/* A connection that was kept and is gone by now is no failure: nothing was sent over it. */
+static bool smtp_out_reach(struct letter *l, struct err *err)
+{
+    l->until_us = l->sending->bytes.ptr == NULL ? 0 : clock_mono_us() + l->self->options.timeout_us;
+    for (;;) {
+        bool kept;
+        void *line;
+
+        if (!line_take(l->call, &smtp_out_lines, (void *)(uintptr_t)l->self, &line, &kept, err))
+            return false;
+        smtp_out_hold(l, line);
+        if (!kept || smtp_out_reset(l) == CURLE_OK)
+            break;
+        l->broken = true;
+        smtp_out_drop(l);
+    }
+    return smtp_out_set_mail(l) ||
+           err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a mail");
 }
 
 static void send_letter(struct letter *l, struct verdict *ret)
@@ -438,7 +555,7 @@ static void send_letter(struct letter *l, struct verdict *ret)
     for (size_t i = 0; i < l->count; i++) {
         if (!l->recipients[i].due)
             continue;
-        if (curl_line_is_late(&l->line)) {
+        if (curl_line_is_late(l->line)) {
             (void)verdict_say(&l->seen.again, VERDICT_RETRY,
                               "the time for an attempt (`timeout`) ended before all recipients had "
                               "their mail: the others get it in the next one");
@@ -469,7 +586,7 @@ static void smtp_send(void *self, const struct sending *s, struct call *c, struc
         (void)verdict_say(ret, VERDICT_FAILED, "%s", err.text);
         return;
     }
-    if (!smtp_out_open(&l, &err)) {
+    if (!smtp_out_reach(&l, &err)) {
         (void)verdict_say(ret, VERDICT_RETRY, "%s", err.text);
         return;
     }
@@ -572,6 +689,7 @@ static bool smtp_make(const struct settings *s, void **ret_self, struct err *err
         return err_set(err, ERR_CONFIG, 0, "`token` holds a control character");
     if (self->token.len > 0 && !self->options.has_login)
         return err_set(err, ERR_CONFIG, 0, "`token` needs `user`, whose mailbox it opens");
+    self->key = curl_line_key("smtp", &self->options, self->token);
     *ret_self = self;
     return true;
 }
@@ -634,15 +752,16 @@ static void smtp_probe(void *self, struct call *c, struct probing *p)
     struct probing_net net;
     CURLcode rc;
 
-    smtp_out_watch(&l);
-    if (!curl_line_probe_open(&l.line, &l.self->options, c, p, &net))
+    smtp_out_hold(&l, smtp_line_new(l.self));
+    l.broken = true; /* it is not kept */
+    if (!curl_line_probe_open(l.line, &l.self->options, c, p, &net))
         return;
-    if (!smtp_out_set_login(&l) ||
-        curl_easy_setopt(l.line.easy, CURLOPT_CONNECT_ONLY, 1L) != CURLE_OK) {
+    if (!smtp_out_set_login(l.held, l.self) ||
+        curl_easy_setopt(l.line->easy, CURLOPT_CONNECT_ONLY, 1L) != CURLE_OK) {
         (void)probing_fail(p, "connect", "correct `url`", "libcurl does not take the settings");
         return;
     }
-    if (curl_line_probe(&l.line, p, &net, &rc))
+    if (curl_line_probe(l.line, p, &net, &rc))
         probing_leave(p, "rights", "not tried: whom it takes mail from, and for, shows with one");
 }
 
@@ -660,4 +779,5 @@ const struct endpoint_type endpoint_smtp = {
     .send = smtp_send,
     .probe = smtp_probe,
     .keeps_time = true,
+    .line = &smtp_out_lines,
 };

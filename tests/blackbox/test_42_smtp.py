@@ -120,6 +120,11 @@ def parse(raw):
     return email.message_from_bytes(raw, policy=email.policy.default)
 
 
+def content(raw):
+    """Of a mail that is its document."""
+    return parse(raw).get_payload(decode=True)
+
+
 def to(peer):
     return [envelope["to"][0] for envelope, _ in peer.mails()]
 
@@ -405,6 +410,65 @@ def test_who_is_in_doubt_keeps_no_other_recipient_waiting(make, peer, policy):
     assert node.cli("docs", "resolve", doc, "--resend").returncode == 0
     end(node, doc, "delivered")
     assert to(peer) == ["ann@example.org", "bob@example.org", "ann@example.org"]
+
+
+# ---- one connection for many mails ----------------------------------------------------------------
+
+def connections(peer):
+    return peer.log().count("ehlo")
+
+
+def delivers(node, bodies):
+    """Each at the first attempt."""
+    for body in bodies:
+        seen = end(node, node.accept("in", body), "delivered")
+        assert seen["deliveries"][0]["attempts"] == 1, seen
+
+
+def apply(node, text):
+    node.write_config(text)
+    done = node.cli("apply", node.config_file)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_connection_serves_many_mails(make, peers):
+    """Also when other things are configured anew; another password is another connection."""
+    peer = peers(login={"user": "waybill", "password": ["right", "right too"]})
+    more = TWO + "\nconnections: 1\nuser: waybill\npassword: right"
+    node = make(peer, more)
+    delivers(node, [b"a%d" % n for n in range(6)])
+    text = config(f"smtp://127.0.0.1:{peer.port}", more)
+    apply(node, text.replace("order: {}", "order: {}, invoice: {}"))
+    delivers(node, [b"b"])
+    assert connections(peer) == 1 and len(peer.mails()) == 14 and peer.log().count("rset") == 6
+    apply(node, text.replace("password: right", "password: right too"))
+    delivers(node, [b"c%d" % n for n in range(3)])
+    assert connections(peer) == 2 and [line for line in peer.log() if line.startswith("auth")] == ["auth PLAIN True"] * 2
+    assert [content(raw) for _, raw in peer.mails()][::2] == [*(b"a%d" % n for n in range(6)), b"b", *(b"c%d" % n for n in range(3))]
+
+
+@pytest.mark.parametrize("gone", ["restart", "421 too many mails", "cut"])
+def test_a_connection_that_is_gone_is_no_failure(make, peer, gone):
+    """The server was started again, wants no more mails on it, or closes it in the moment in which it is used."""
+    node = make(peer, ONE + "\nconnections: 1")
+    delivers(node, [b"a"])
+    if gone == "restart":
+        peer.signal(signal.SIGKILL)
+        peer.start()
+    else:
+        peer.script(rset=gone)
+    delivers(node, [b"b"])
+    assert connections(peer) == 2 and [content(raw) for _, raw in peer.mails()] == [b"a", b"b"]
+
+
+def test_who_is_refused_leaves_no_trace_for_the_next_mail(make, peer):
+    peer.script(rcpt={"eve@example.org": "550 nobody here"})
+    node = make(peer, 'to: "${mail}"\nconnections: 1')
+    mails = [b'{"mail": "%s@example.org"}' % who for who in (b"ann", b"eve", b"bob")]
+    delivers(node, mails[:1])
+    end(node, node.accept("in", mails[1]), "dead")
+    delivers(node, mails[2:])
+    assert to(peer) == ["ann@example.org", "bob@example.org"]
 
 
 # ---- servers that die or hang, and our own death -------------------------------------------------

@@ -270,6 +270,65 @@ def test_no_more_connections_than_allowed(make, peer):
     assert files(peer) == {str(n): b"bytes" for n in range(8)}
 
 
+# ---- one login for many documents -----------------------------------------------------------------
+
+def logins(peer):
+    return sum(line.startswith("PASS") for line in peer.log())
+
+
+def delivers(node, name):
+    """At the first attempt."""
+    seen = end(node, send(node, name), "delivered")
+    assert seen["deliveries"][0]["attempts"] == 1, seen
+
+
+def apply(node, text):
+    node.write_config(text)
+    done = node.cli("apply", node.config_file)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_login_serves_many_documents(make, peers):
+    """Also when other things are configured anew; another password is another login, and the old one ends."""
+    peer = peers(passwords=["right", "right too"])
+    node = make(peer, LOGIN + "\nconnections: 1")
+    for n in range(8):
+        delivers(node, f"a{n}")
+    text = config(f"ftp://127.0.0.1:{peer.port}/in", LOGIN + "\nconnections: 1")
+    apply(node, text.replace("order: {}", "order: {}, invoice: {}"))
+    delivers(node, "b")
+    assert logins(peer) == 1
+    apply(node, text.replace("password: right", "password: right too"))
+    delivers(node, "c")
+    wait_until(lambda: "FTP session closed" in (peer.folder / "stderr").read_text(), SECONDS, "the end of the old login")
+    for n in range(4):
+        delivers(node, f"d{n}")
+    assert logins(peer) == 2 and set(files(peer)) == {*(f"a{n}" for n in range(8)), "b", "c", *(f"d{n}" for n in range(4))}
+
+
+@pytest.mark.parametrize("gone", ["restart", "421 it is late", "cut"])
+def test_a_login_that_is_gone_is_no_failure(make, peer, gone):
+    """The server was started again, ends what was idle, or closes the connection in the moment in which it is used."""
+    node = make(peer, LOGIN + "\nconnections: 1")
+    delivers(node, "a")
+    if gone == "restart":
+        peer.signal(signal.SIGKILL)
+        peer.start()
+    else:
+        peer.script(NOOP=gone)
+    delivers(node, "b")
+    assert files(peer) == {"a": b"bytes", "b": b"bytes"} and logins(peer) == 2
+
+
+def test_a_server_with_tls_13_alone(make, peers, certificates, authority, tmp_path):
+    """A session of TLS 1.3 is good for one file: each document has its login."""
+    peer = peers(tls=both(certificates, "good", tmp_path), newest=True)
+    node = make(peer, LOGIN + f"\ntls: {{ ca: '{authority}' }}\nconnections: 1")
+    for name in ("a", "b"):
+        delivers(node, name)
+    assert files(peer) == {"a": b"bytes", "b": b"bytes"} and logins(peer) == 2
+
+
 # ---- vsftpd ---------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("encrypted", [False, True])
@@ -285,3 +344,17 @@ def test_vsftpd_takes_files(make, vsftpd_server, certificates, authority, encryp
     (server.inbox / "large").unlink()
     end(node, doc, "delivered")
     wait_until(lambda: files(server)["large"] == b"y" * len(large), SECONDS)
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_vsftpd_takes_many_files_of_one_login(make, vsftpd_server, certificates, authority, encrypted):
+    """With TLS each file wants the session of the login again.  The folder is the one that has the name now."""
+    server = vsftpd_server(*([certificates.path("good.pem"), certificates.path("good.key")] if encrypted else []))
+    node = make(server, "connections: 1" + (f"\ntls: {{ ca: '{authority}' }}" if encrypted else ""))
+    for n in range(10):
+        delivers(node, f"a{n}")
+    old = server.inbox.rename(server.inbox.parent / "old")
+    server.inbox.mkdir()
+    server.inbox.chmod(0o777)
+    delivers(node, "b")
+    assert server.logins() == 1 and set(files(server)) == {"b"} and len(list(old.iterdir())) == 10

@@ -4,7 +4,8 @@
     ftp_peer.py FOLDER       reads FOLDER/options.json once, FOLDER/script.json before each command
 
 Files are below FOLDER/root, what happens is a line of FOLDER/log.  options: port, tls (one file with certificate and
-key), implicit, perm, rate (bytes per second that it takes, or gives).  script: {command: answer}; "swallow" does the command and
+key), newest (TLS 1.3 and no other), implicit, perm, passwords, rate (bytes per second that it takes, or gives).  script:
+{command: answer}; "swallow" does the command and
 never answers, "drop" closes the connection after it, "cut" closes the connection before it, "grow" does it and appends to
 the file, "replace" is "drop" and writes something else there; any other text is the answer, and nothing is done; "once
 TEXT" answers so only once.
@@ -16,7 +17,8 @@ import subprocess
 import sys
 import time
 
-from pyftpdlib.authorizers import DummyAuthorizer
+from OpenSSL import SSL
+from pyftpdlib.authorizers import AuthenticationFailed, DummyAuthorizer
 from pyftpdlib.handlers import FTPHandler, ThrottledDTPHandler, TLS_DTPHandler, TLS_FTPHandler
 from pyftpdlib.servers import FTPServer
 
@@ -28,6 +30,18 @@ class PatientData(TLS_DTPHandler):
 
     def readable(self):
         return self.receive or self._ssl_accepting
+
+
+class Authorizer(DummyAuthorizer):
+    """Several passwords may be right."""
+
+    def __init__(self, passwords):
+        super().__init__()
+        self.passwords = passwords
+
+    def validate_authentication(self, username, password, handler):
+        if not self.has_user(username) or password not in self.passwords:
+            raise AuthenticationFailed("Authentication failed.")
 
 
 def scripted(base, folder, implicit):
@@ -71,7 +85,7 @@ def scripted(base, folder, implicit):
 
 def serve(folder):
     options = json.loads((folder / "options.json").read_text())
-    authorizer = DummyAuthorizer()
+    authorizer = Authorizer(options.get("passwords", ["right"]))
     authorizer.add_user("waybill", "right", str(folder / "root"), perm=options.get("perm", "elradfmwMT"))
     handler = scripted(TLS_FTPHandler if options.get("tls") else FTPHandler, folder, options.get("implicit"))
     handler.authorizer = authorizer
@@ -84,6 +98,8 @@ def serve(folder):
         handler.certfile = options["tls"]
         handler.tls_control_required = handler.tls_data_required = True
         handler.ssl_context = handler.get_ssl_context()
+        if options.get("newest"):
+            handler.ssl_context.set_min_proto_version(SSL.TLS1_3_VERSION)
     server = FTPServer(("127.0.0.1", options.get("port", 0)), handler)
     (folder / "port.part").write_text(str(server.address[1]))
     (folder / "port.part").rename(folder / "port")

@@ -4,8 +4,8 @@
     smtp_peer.py FOLDER       reads FOLDER/options.json once, FOLDER/script.json before each command
 
 What it accepts is FOLDER/N.eml with FOLDER/N.json; what happens is a line of FOLDER/log.  options: port, tls
-(certificate, key), implicit, login (user, password, token).  script: `rcpt` {address: answer}, `data` a list of
-answers, the first of which is used up by each mail and the last one stays; "swallow" stores the mail and
+(certificate, key), implicit, login (user, password or a list of them, token).  script: `rcpt` {address: answer}, `rset`
+an answer ("cut" closes the connection), `data` a list of answers, the first of which is used up by each mail and the last one stays; "swallow" stores the mail and
 never answers, "drop" closes the connection after it, "later" answers when FOLDER/go exists.
 """
 import asyncio
@@ -43,6 +43,13 @@ class Handler:
         self.log("ehlo")
         session.host_name = hostname
         return responses
+
+    async def handle_RSET(self, server, session, envelope):
+        self.log("rset")
+        answer = self.script().get("rset", "250 OK")
+        if answer == "cut":
+            server.transport.abort()
+        return answer
 
     async def handle_RCPT(self, server, session, envelope, address, options):
         self.log(f"rcpt {address}")
@@ -86,7 +93,8 @@ class Handler:
 
     def authenticate(self, server, session, envelope, mechanism, data):
         user, password = data.login.decode(), data.password.decode()
-        good = self.login is not None and (user, password) == (self.login["user"], self.login.get("password"))
+        right = (self.login or {}).get("password")
+        good = self.login is not None and user == self.login["user"] and password in (right if isinstance(right, list) else [right])
         self.log(f"auth {mechanism} {good}")
         return AuthResult(success=good, handled=False, auth_data=user.encode() if good else None)
 

@@ -25,7 +25,8 @@ anon_world_readable_only=NO
 anon_umask=022
 seccomp_sandbox=NO
 secure_chroot_dir={empty}
-xferlog_enable=NO
+xferlog_enable=YES
+vsftpd_log_file={log}
 anon_mkdir_write_enable={mkdir}
 {tls}
 """
@@ -67,7 +68,7 @@ class Server:
         self.inbox.mkdir()
         self.inbox.chmod(0o777)
         conf = self.folder / "vsftpd.conf"
-        conf.write_text(CONFIG.format(port=self.port, root=self.folder / "root", empty=self.folder / "empty", mkdir="YES" if mkdir else "NO",
+        conf.write_text(CONFIG.format(port=self.port, log=self.folder / "log", root=self.folder / "root", empty=self.folder / "empty", mkdir="YES" if mkdir else "NO",
                                       tls=TLS.format(cert=cert, key=key) if cert else ""))
         self.process = subprocess.Popen(["/usr/sbin/vsftpd", str(conf)], stdout=subprocess.DEVNULL)
         until = time.monotonic() + SECONDS
@@ -81,6 +82,10 @@ class Server:
                 return s.recv(3) == b"220"
         except OSError:
             return False
+
+    def logins(self):
+        log = self.folder / "log"
+        return log.read_text().count(" OK LOGIN") if log.exists() else 0
 
     def close(self):
         self.process.kill()

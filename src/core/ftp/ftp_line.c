@@ -37,7 +37,8 @@ struct ftp_listing {
 
 static bool ftp_line_fail(const struct ftp_line *l, CURLcode rc, struct err *err)
 {
-    int sys = rc == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT : 0;
+    /* libcurl calls the end of the service a time-out, too */
+    int sys = rc == CURLE_OPERATION_TIMEDOUT && l->line.code != SERVICE_ENDS ? ETIMEDOUT : 0;
     char why[CURL_LINE_WHY];
 
     (void)curl_line_why(&l->line, rc, why);

@@ -1,7 +1,5 @@
 #include "core/ftp/ftp_place.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/safe_path.h"
 
@@ -27,24 +25,6 @@ static bool ftp_place_split(const struct settings *s, struct ftp_place *p)
     return ok;
 }
 
-/* Also of the times that libcurl was told, and of the folder, whose rights are found out. */
-static struct sha256 ftp_place_key(const struct ftp_place *p)
-{
-    const struct curl_line_options *o = &p->options;
-    const struct str parts[] = { STR("ftp"), p->url, o->user, o->password, o->ca, o->cert, o->key };
-    struct digest d = digest_start();
-    char rest[80];
-
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        digest_add(&d, parts[i]);
-        digest_add(&d, str_mem("", 1));
-    }
-    (void)snprintf(rest, sizeof rest, "%d %d %lld %lld", o->verify, o->plain,
-                   (long long)o->timeout_us, (long long)o->connect_timeout_us);
-    digest_add(&d, str_of(rest));
-    return digest_end(&d);
-}
-
 bool ftp_place_read(const struct settings *s, struct ftp_place *ret, struct err *err)
 {
     struct curl_line_options *o = &ret->options;
@@ -65,6 +45,6 @@ bool ftp_place_read(const struct settings *s, struct ftp_place *ret, struct err 
         return err_set(err, ERR_CONFIG, 0, "the path of `url` cannot be read");
     if (ret->path.len > FTP_PLACE_PATH)
         return err_set(err, ERR_CONFIG, 0, "the path of `url` is too long");
-    ret->key = ftp_place_key(ret);
+    ret->key = curl_line_key("ftp", o, STR(""));
     return true;
 }

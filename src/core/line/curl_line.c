@@ -93,6 +93,23 @@ bool curl_line_read(const struct settings *s, const char *protocols, struct curl
     return true;
 }
 
+struct sha256 curl_line_key(const char *kind, const struct curl_line_options *o, struct str more)
+{
+    const struct str parts[] = { str_of(kind), o->url,  o->user, o->password,
+                                 o->ca,        o->cert, o->key,  more };
+    struct digest d = digest_start();
+    char rest[80];
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        digest_add(&d, parts[i]);
+        digest_add(&d, str_mem("", 1));
+    }
+    (void)snprintf(rest, sizeof rest, "%d %d %lld %lld", o->verify, o->plain,
+                   (long long)o->timeout_us, (long long)o->connect_timeout_us);
+    digest_add(&d, str_of(rest));
+    return digest_end(&d);
+}
+
 /* ---- callbacks of libcurl ---- */
 
 static bool is_loopback(const struct sockaddr *to)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/digest.h"
 #include "core/call.h"
 #include "core/settings.h"
 
@@ -34,6 +35,9 @@ struct curl_line_options {
 /* The keys url, timeout, connect_timeout, user, password, tls. */
 bool curl_line_read(const struct settings *s, const char *protocols, struct curl_line_options *ret,
                     struct err *err);
+/* Of everything that a conversation is begun with, also of the times that libcurl is told, and of
+ * the path in the url: what is known of a folder belongs to the login.  `more`: of the owner. */
+struct sha256 curl_line_key(const char *kind, const struct curl_line_options *o, struct str more);
 
 enum { CURL_LINE_SOCKETS = 8 };
 
