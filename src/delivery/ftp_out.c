@@ -9,9 +9,9 @@
  * Until the rename was sent nothing can be seen of a document; without an answer to it, it is in
  * doubt.
  *
- * One login serves many documents (core/line.h).  A login that was kept goes back to where it began
- * before it is used, so that the folder is the one that has the name now, and a server that is gone
- * is noticed before anything is sent.
+ * One login serves many documents (core/line/line.h).  A login that was kept goes back to where it
+ * began before it is used, so that the folder is the one that has the name now, and a server that
+ * is gone is noticed before anything is sent.
  */
 #include <curl/curl.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  * Message-ID is the delivery's id, the same in every attempt and for every recipient, so that a
  * mail that comes twice can be told.
  *
- * One connection serves many mails (core/line.h).  One that was kept is asked for RSET before it is
- * used, so that a server that is gone is noticed before anything is sent.
+ * One connection serves many mails (core/line/line.h).  One that was kept is asked for RSET before
+ * it is used, so that a server that is gone is noticed before anything is sent.
  */
 #include <curl/curl.h>
 #include <stdio.h>
