@@ -93,6 +93,13 @@ def test_pytest_is_counted(runner, tmp_path):
     assert (result.passed, result.failed, result.skipped) == (1, 2, 1)
 
 
+def test_files_beside_each_other_are_counted_too(runner, tmp_path):
+    for name in "ab":
+        (tmp_path / f"test_{name}.py").write_text("def test_good(): pass\ndef test_bad(): assert False\n")
+    result = runner.run_pytest("x", tmp_path, 60, beside=2)
+    assert (result.passed, result.failed, result.skipped) == (2, 2, 0)
+
+
 def test_pytest_that_cannot_start_has_failed(runner, tmp_path):
     (tmp_path / "conftest.py").write_text("import nothing_of_that_name\n")
     result = runner.run_pytest("x", tmp_path, 60)
