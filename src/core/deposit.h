@@ -68,6 +68,9 @@ struct deposit_port {
     bool (*open)(void *arg, struct str name, struct str ctype, struct deposit **ret,
                  struct err *err);
     bool (*put)(struct deposit *d, struct str bytes, struct err *err);
+    /* The document is a dead letter from the beginning, `extract_failed`, with this reason: what
+     * the gateway has found and cannot hand in.  Its bytes say what is known of it. */
+    void (*fail)(struct deposit *d, struct str why);
     bool (*commit)(struct deposit *d, struct str key, struct id *ret_id, bool *ret_repeated,
                    struct err *err); /* ends the deposit */
     /* The same for several: each has its own answer, whatever became of the others. */

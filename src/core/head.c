@@ -2,6 +2,7 @@
 
 #define SENDERS ":senders: "
 #define CALLER  ":caller: "
+#define FAILED  ":failed: "
 
 struct str head_field(struct str head, struct str name)
 {
@@ -57,7 +58,26 @@ static struct str without_line(struct str head, struct str begin)
 
 struct str head_unbound(struct str head)
 {
-    return without_line(without_line(head, STR(SENDERS)), STR(CALLER));
+    return without_line(without_line(without_line(head, STR(SENDERS)), STR(CALLER)), STR(FAILED));
+}
+
+void head_put_failure(struct buf *to, struct str why)
+{
+    why = str_first(why, HEAD_FAILURE_MOST - sizeof FAILED);
+    buf_put(to, STR(FAILED));
+    for (size_t i = 0; i < why.len; i++)
+        buf_putc(to, (unsigned char)why.ptr[i] < ' ' ? ' ' : why.ptr[i]);
+    buf_putc(to, '\n');
+}
+
+struct str head_failure(struct str head)
+{
+    struct str line;
+
+    if (!str_starts(head, STR(FAILED)))
+        return (struct str){ 0 };
+    (void)str_cut(head, '\n', &line);
+    return str_from(line, sizeof FAILED - 1);
 }
 
 void head_put_caller(struct buf *to, struct str head, int64_t node)

@@ -5,6 +5,8 @@
  *     :senders: acme beta     first, if at all: the systems that the sender's key is bound to
  *     :caller: 4711           then, if at all: the node on which the sender waits for the answer of
  *                             the receiver (`reply: receiver`)
+ *     :failed: why            first, and alone: the gateway could not tell the document, which is
+ *                             a dead letter from the beginning
  *     :query: a=1&b=2         the query of the request
  *     Name: value             header fields, as far as they are about the document
  *
@@ -28,8 +30,15 @@ void head_put_senders(struct buf *to, struct str systems);
 bool head_lets_send(struct str head, struct str system);
 /* The systems of the binding; ptr NULL: there is none. */
 struct str head_senders(struct str head);
-/* The head without the binding and the caller, for what a person makes of the document. */
+/* The head without the binding, the caller and the failure, for what a person makes of the
+ * document. */
 struct str head_unbound(struct str head);
+
+/* At most HEAD_FAILURE_MOST bytes; what is no plain text is left out of `why`. */
+enum { HEAD_FAILURE_MOST = 600 };
+void head_put_failure(struct buf *to, struct str why);
+/* Why it is a dead letter from the beginning; ptr NULL: it is none. */
+struct str head_failure(struct str head);
 
 /* Appends the head with the caller in its place.  At most HEAD_CALLER_MOST bytes longer. */
 enum { HEAD_CALLER_MOST = 32 };

@@ -12,7 +12,8 @@
  * (`caged`, see cage/cage.h).
  *
  * A service that asks another one over HTTP has `http` instead of both, and is not pure: the engine
- * makes the request while the walk waits, repeats it under the same key, and keeps the answer.
+ * makes the request while the walk waits, repeats it under the same key, and keeps the answer.  So
+ * has one that asks by other means (`http.ask`).
  *
  * Threads: a service keeps no state between two documents, so that one `self` serves several
  * threads.
@@ -36,7 +37,8 @@ enum {
     SERVICE_NOTES_MOST = 20,       /* lines that a script may log */
     SERVICE_NOTE_BYTES = 200,
     SERVICE_RECORD_MOST = 1 << 20, /* bytes of the value of a record */
-    SERVICE_KEY_MOST = 1024        /* of its key */
+    SERVICE_KEY_MOST = 1024,       /* of its key */
+    SERVICE_ASK_ROOM = 8 << 20     /* for the answer to a question, before it is checked */
 };
 
 struct service_failure {
@@ -124,11 +126,13 @@ struct service_io {
 };
 
 struct arena;
+struct call;
 struct http_out_answer;
 struct http_out_options;
 struct http_out_request;
 struct sending;
 struct service_call;
+struct sha256;
 
 /* A service that asks another one: engine/asking/calling.h. */
 struct service_http {
@@ -141,6 +145,15 @@ struct service_http {
      * letter.  Everything else: it is asked again, by the rules of `call`. */
     void (*judge)(void *self, const struct http_out_answer *answer, struct verdict *ret);
     const struct http_out_options *(*options)(void *self);
+    /* Or, instead of a request over HTTP, which prepare() and options() are for: asks by itself, on
+     * a thread that may block, and appends the answer to `to`, at most SERVICE_ASK_ROOM bytes.  The
+     * facts of `s` have what the key `values` of the step finds, as attributes; the bytes of the
+     * document are not there.  The verdict is what judge() would say, with the status. */
+    void (*ask)(void *self, const struct sending *s, struct call *c, struct buf *to,
+                struct verdict *ret);
+    int64_t (*patience_us)(void *self); /* of ask(): after so long it is given up */
+    /* ... and what its connections are kept by (core/line/line.h); NULL: it keeps none. */
+    const struct sha256 *(*line_key)(void *self);
     const struct service_call *(*call)(void *self); /* core/service_call.h */
     /* What becomes of a document and the answer to it, both in memory: appended to `out`.  NULL:
      * the answer is the new document, and 204 is none. */

@@ -20,23 +20,19 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/fault.h"
-#include "core/civil.h"
 #include "core/connector.h"
 #include "core/grammar.h"
-#include "core/line/line.h"
 #include "core/problem.h"
 #include "delivery/sql_items.h"
-#include "sql/sql_link.h"
+#include "sql/sql_line.h"
 #include "sql/sql_names.h"
 #include "sql/sql_probe.h"
+#include "sql/sql_words.h"
 
 enum {
     PAYLOAD_MOST = 64 << 20,
     TABLE_MOST = 128,
     INBOX_TEXT = TABLE_MOST + 100,
-    FAULT_BASE = 1000, /* enum sql_fault as err.sys, */
-    FAULT_HUNG = 100,  /* ... and that it hung */
-    SQL_MARGIN_US = 500 * CLOCK_MS,
     FIELDS_MOST = SQL_VALUE_MOST, /* bytes of the values of one item */
     FIELD_MORE = 1024,
     ITEMS_ARENA = SQL_ITEMS_MOST * 32
@@ -47,33 +43,16 @@ enum {
     "CREATE TABLE %s (delivery VARCHAR(200) NOT NULL PRIMARY KEY, " \
     "received TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)"
 
-/* What a parameter stands for. */
-enum sql_word_of {
-    OF_OTHER,
-    OF_ID,
-    OF_DELIVERY,
-    OF_SENDER,
-    OF_RECEIVER,
-    OF_TYPE,
-    OF_NAME,
-    OF_RECEIVED,
-    OF_PAYLOAD
-};
-
-static const char *const sql_out_words[] = { "",     "id",   "delivery", "sender", "receiver",
-                                             "type", "name", "received", "payload" };
-
 #define ITEM_PREFIX "item_"
 
 struct sql_out {
-    struct sql_place place;
+    struct sql_line line; /* first */
     struct sql_names statement;
     bool reads_payload;
     bool has_each;
     struct sql_items_at each;
     struct str inbox; /* the name of the table; empty: none */
     struct str insert, select;
-    int64_t timeout_us;
 };
 
 /* One document being delivered. */
@@ -90,80 +69,21 @@ struct sql_job {
     struct arena arena;  /* of the items */
     struct arena fields; /* of one item */
     struct buf bytes;    /* a payload that came in pieces */
-    char received[32];
+    char received[SQL_WORDS_TIME];
 };
 
 /* ---- connections ---- */
 
-static const struct sha256 *sql_out_key(const void *self)
-{
-    return &((const struct sql_out *)self)->place.key;
-}
-
-/* Ends a little before the call would be given up, so that its thread is not lost. */
-static int64_t sql_out_until(const struct sql_out *self, const struct call *c)
-{
-    int64_t margin = self->timeout_us / 8;
-
-    margin = margin < SQL_MARGIN_US ? margin : SQL_MARGIN_US;
-    return (c != NULL && c->until_us != 0 ? c->until_us : clock_mono_us() + self->timeout_us) -
-           margin;
-}
-
-static bool sql_out_open(void *arg, struct call *c, void **ret_line, struct err *err)
-{
-    struct sql_out *self = arg;
-    struct sql_failure f = { 0 };
-    struct sql_link *l = NULL;
-
-    if (!sql_link_open(&self->place, c, sql_out_until(self, c), &l, &f)) {
-        (void)sql_failure_err(&f, err);
-        err->sys = FAULT_BASE + (int)f.kind + (f.hung ? FAULT_HUNG : 0);
-        return false;
-    }
-    *ret_line = l;
-    return true;
-}
-
-static bool sql_out_is_open(void *line)
-{
-    return sql_link_is_open(line);
-}
-
-static void sql_out_close(void *line)
-{
-    sql_link_close(line);
-}
-
-static const struct line_type sql_out_line = {
-    .key = sql_out_key, .open = sql_out_open, .is_open = sql_out_is_open, .close = sql_out_close
-};
-
 static void sql_out_drop(struct sql_job *j)
 {
-    if (j->link != NULL)
-        line_give(j->call, &sql_out_line, j->self, j->link, j->clean && !sql_link_is_lost(j->link));
+    sql_line_give(&j->self->line, j->call, j->link, j->clean);
     j->link = NULL;
 }
 
 static bool sql_out_take(struct sql_job *j, struct sql_failure *f)
 {
-    struct err err = { 0 };
-    void *line;
-
-    if (!line_take(j->call, &sql_out_line, j->self, &line, &j->kept, &err)) {
-        int fault = err.sys - FAULT_BASE;
-        bool hung = fault > FAULT_HUNG;
-
-        fault -= hung ? FAULT_HUNG : 0;
-        (void)sql_fail(f, fault > 0 ? (enum sql_fault)fault : SQL_FAULT_LOST, "%s", err.text);
-        f->hung = hung;
-        return false;
-    }
-    j->link = line;
-    j->clean = true;
-    sql_link_set_pace(j->link, j->call, sql_out_until(j->self, j->call));
-    return true;
+    j->clean = sql_line_take(&j->self->line, j->call, &j->link, &j->kept, f);
+    return j->clean;
 }
 
 /* Runs a statement; above 1 MiB the time counts from its beginning. */
@@ -175,7 +95,7 @@ static bool sql_out_run(struct sql_job *j, struct str statement, const struct da
     if (call_is_over(j->call) && !call_is_given_up(j->call))
         return sql_fail(f, SQL_FAULT_LATER, "the node is stopping");
     j->clean = false;
-    sql_link_set_pace(j->link, j->call, sql_out_until(j->self, j->call));
+    sql_link_set_pace(j->link, j->call, sql_line_until(&j->self->line, j->call));
     return sql_link_run(j->link, statement, values, count, &result, f);
 }
 
@@ -189,20 +109,6 @@ static void sql_out_undo(struct sql_job *j)
 
 /* ---- values ---- */
 
-static struct datum sql_out_text(struct str s)
-{
-    return s.ptr != NULL && s.len > 0 ? (struct datum){ DATUM_TEXT, s }
-                                      : (struct datum){ .kind = DATUM_NULL };
-}
-
-static enum sql_word_of sql_out_word(struct str name)
-{
-    for (size_t i = 1; i < sizeof sql_out_words / sizeof sql_out_words[0]; i++)
-        if (str_is(name, sql_out_words[i]))
-            return (enum sql_word_of)i;
-    return OF_OTHER;
-}
-
 /* A field of the item, else an attribute of the document; NULL when there is neither. */
 static struct datum sql_out_other(struct sql_job *j, struct str name, const struct str *item)
 {
@@ -215,33 +121,17 @@ static struct datum sql_out_other(struct sql_job *j, struct str name, const stru
     }
     if (item != NULL && sql_items_field(*item, name, &j->fields, &d))
         return d;
-    return sql_out_text(facts_attribute(j->sending->facts, name));
+    return sql_words_text(facts_attribute(j->sending->facts, name));
 }
 
 static struct datum sql_out_value(struct sql_job *j, struct str name, const struct str *item)
 {
-    const struct sending *s = j->sending;
+    enum sql_word_of word = sql_words_find(name);
 
-    switch (sql_out_word(name)) {
-    case OF_ID:
-        return sql_out_text(s->document);
-    case OF_DELIVERY:
-        return sql_out_text(s->delivery);
-    case OF_SENDER:
-        return sql_out_text(s->facts->sender);
-    case OF_RECEIVER:
-        return sql_out_text(s->facts->receiver);
-    case OF_TYPE:
-        return sql_out_text(s->facts->type);
-    case OF_NAME:
-        return sql_out_text(s->name);
-    case OF_RECEIVED:
-        return (struct datum){ DATUM_TIMESTAMP, str_of(j->received) };
-    case OF_PAYLOAD:
+    if (word == OF_PAYLOAD)
         return (struct datum){ DATUM_BYTES, j->payload };
-    case OF_OTHER:
-        break;
-    }
+    if (word != OF_OTHER)
+        return sql_words_value(j->sending, word, j->received);
     return sql_out_other(j, name, item);
 }
 
@@ -305,13 +195,8 @@ static bool sql_out_read_payload(struct sql_job *j, struct err *err)
 static bool sql_out_prepare(struct sql_job *j, struct err *err)
 {
     struct sql_out *self = j->self;
-    int64_t us = j->sending->received_us, day = civil_floor(us, INT64_C(86400) * CLOCK_S);
-    int64_t rest = us - day * INT64_C(86400) * CLOCK_S, second = rest / CLOCK_S;
-    struct civil_date d = civil_date(day);
 
-    (void)snprintf(j->received, sizeof j->received, "%04d-%02d-%02dT%02d:%02d:%02d.%06d",
-                   (int)(d.year % 10000), d.month, d.day, (int)(second / 3600),
-                   (int)(second / 60 % 60), (int)(second % 60), (int)(rest % CLOCK_S));
+    sql_words_time(j->sending->received_us, j->received);
     if ((self->reads_payload || self->has_each) && !sql_out_read_payload(j, err))
         return false;
     return !self->has_each ||
@@ -533,7 +418,7 @@ static void sql_out_probe(void *arg, struct call *c, struct probing *p)
     const struct sql_probe_text statement = { self->statement.text, self->statement.count };
     struct sql_result ignored;
     struct sql_probe s;
-    bool ok = sql_probe_open(&self->place, self->timeout_us, c, p, &s) &&
+    bool ok = sql_probe_open(&self->line.place, self->line.timeout_us, c, p, &s) &&
               sql_probe_statements(&s, "statement", "correct `statement`, or make what it names",
                                    &statement, 1, &ignored) &&
               sql_out_probe_inbox(self, &s) && sql_probe_rights(&s, true);
@@ -597,15 +482,16 @@ static bool sql_out_make(const struct settings *s, void **ret_self, struct err *
     struct sql_out *self = ARENA_NEW(s->arena, struct sql_out);
     struct str statement, each;
 
-    if (!sql_place_read(s, &self->place, err) || !settings_text(s, "statement", &statement, err) ||
-        !settings_text(s, "each", &each, err) || !sql_out_make_inbox(s, self, err) ||
-        !settings_duration(s, "timeout", &self->timeout_us, err))
+    if (!sql_place_read(s, &self->line.place, err) ||
+        !settings_text(s, "statement", &statement, err) || !settings_text(s, "each", &each, err) ||
+        !sql_out_make_inbox(s, self, err) ||
+        !settings_duration(s, "timeout", &self->line.timeout_us, err))
         return false;
     if (!sql_names_parse(statement, s->arena, &self->statement, err))
         return err_context(err, "`statement`");
     for (size_t i = 0; i < self->statement.count; i++)
         self->reads_payload =
-            self->reads_payload || sql_out_word(self->statement.names[i]) == OF_PAYLOAD;
+            self->reads_payload || sql_words_find(self->statement.names[i]) == OF_PAYLOAD;
     self->has_each = each.len > 0;
     if (self->has_each && !sql_items_at_read(each, s->arena, &self->each, err))
         return false;
@@ -651,7 +537,7 @@ const struct endpoint_type endpoint_sql = {
     .unmake = sql_out_unmake,
     .send = sql_out_send,
     .keeps_time = true,
-    .line = &sql_out_line,
+    .line = &sql_line_type,
     .ask = sql_out_ask,
     .probe = sql_out_probe,
 };

@@ -13,6 +13,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/json.h"
 #include "core/config_check.h"
 #include "core/connector.h"
 #include "core/deposit.h"
@@ -29,8 +30,12 @@ enum {
     SET_ROWS = 5000, /* rows of one document; some more, if these have the same cursor */
     EACH_ROWS = 500,
     PAGE_BYTES = 8 << 20,
-    CHUNK_BYTES = 8 << 20 /* of documents that are committed together */
+    CHUNK_BYTES = 8 << 20, /* of documents that are committed together */
+    UNTOLD_MOST = 8 << 10  /* bytes of what is said of a row that cannot be told */
 };
+
+#define TOO_LARGE   "the row is larger than limits.size of the gateway"
+#define UNTOLD_HINT "; change the query, or limits.size, and set `start` to take it again"
 
 struct sql_in {
     struct sql_place place;
@@ -127,7 +132,7 @@ static bool settle_rows(struct sql_look *l, size_t n, struct err *err)
 
     if (whole > 0 && has_cursor(l))
         sql_progress_reach(&l->progress, &l->in->track, &l->page.rows[whole - 1].cursor);
-    /* Rows that cannot be told leave no document, and must not come up again for ever. */
+    /* Rows of a set that cannot be told leave no document, and must not come up again for ever. */
     return (l->count == 0 && l->note_count == 0) || look_commit(l, err);
 }
 
@@ -157,6 +162,33 @@ static void note_taken_row(struct sql_look *l, size_t i)
         l->notes[l->note_count++] = l->page.rows[i].key;
 }
 
+/* A row that cannot be told: a dead letter says where it is and why. */
+static bool add_untold_row(struct sql_look *l, size_t i, struct err *err)
+{
+    AUTO(buf_done) struct buf bytes = BUF_INIT(UNTOLD_MOST);
+    AUTO(buf_done) struct buf why = BUF_INIT(UNTOLD_MOST);
+    const struct sql_page_row *r = &l->page.rows[i];
+    struct json_out j = { .to = &bytes };
+
+    buf_puts(&why, "row ");
+    sql_cursor_say(&r->cursor, &why);
+    json_open(&j, '{');
+    json_key(&j, "row");
+    json_str(&j, buf_view(&why));
+    json_key(&j, "reason");
+    json_str(&j, sql_page_why(&l->page, i));
+    json_close(&j, '}');
+    buf_puts(&why, ": ");
+    buf_put(&why, sql_page_why(&l->page, i));
+    buf_puts(&why, UNTOLD_HINT);
+    if ((int64_t)bytes.len > l->port->size_most(l->deposit))
+        buf_clear(&bytes);
+    if (!add_rows_document(l, STR("row.json"), buf_view(&bytes), &r->key, err))
+        return false;
+    l->port->fail(l->list[l->count - 1].deposit, buf_view(&why));
+    return true;
+}
+
 /* One document for each row.  When a document is refused for now (limits.rate), those before it are
  * stored first. */
 static bool take_each(struct sql_look *l, struct err *err)
@@ -169,9 +201,9 @@ static bool take_each(struct sql_look *l, struct err *err)
         if (r->known)
             continue;
         note_taken_row(l, i);
-        if (r->untold)
-            continue;
-        if (!add_rows_document(l, STR("row.json"), sql_page_json(&l->page, i), &r->key, err)) {
+        if (r->untold ? !add_untold_row(l, i, err)
+                      : !add_rows_document(l, STR("row.json"), sql_page_json(&l->page, i), &r->key,
+                                           err)) {
             struct err other = { 0 };
 
             l->note_count -= l->note_count > 0; /* this row's */
@@ -263,8 +295,10 @@ static void complain_of_row(struct sql_look *l, const struct sql_page_row *r, co
     buf_puts(&name, "row ");
     sql_cursor_say(&r->cursor, &name);
     l->port->complain(l->deposit, buf_view(&name), why,
-                      "The row is left out, the others go on. Change the query, or limits.size, "
-                      "and set `start` to take it again.");
+                      l->in->each ? "The row is a dead letter, the others go on. Change the query, "
+                                    "or limits.size, and set `start` to take it again."
+                                  : "The row is left out, the others go on. Change the query, or "
+                                    "limits.size, and set `start` to take it again.");
 }
 
 /* A row that no document can hold is left out as one that cannot be told is. */
@@ -277,8 +311,8 @@ static void leave_out_large(struct sql_look *l)
 
         if (r->untold || r->known || (int64_t)r->len + (l->in->each ? 0 : 4) <= most)
             continue;
-        r->untold = true;
-        complain_of_row(l, r, "the row is larger than limits.size of the gateway");
+        sql_page_untell(&l->page, i, TOO_LARGE);
+        complain_of_row(l, r, TOO_LARGE);
     }
 }
 

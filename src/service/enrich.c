@@ -1,19 +1,23 @@
-/* enrich.c - adds what a record, or an HTTP service, knows to the document.
+/* enrich.c - adds what a record, an HTTP service or a database knows to the document.
  *
  *     - enrich: { set: customers, key: "json:/customer", into: /customer_data }
  *     - enrich: { set: customers, key: "xml:/Order/@by", into: /Order/Customer, missing: wait }
  *     - enrich: { url: "https://crm.example/customers/${customer}", into: /buyer }
+ *     - enrich: { dsn: secret:crm, query: "select name from customer where id = :customer",
+ *                 values: { customer: "json:/customer" }, into: /buyer }
  *
  * The record is one of a reference table (`waybill records import`), or one that a step `store`
  * keeps.  It goes into the document at a place (core/format/graft.h); all other bytes stay.
  *
  * A service is asked by the engine (engine/asking/calling.h), as that of the step `call`; words of
  * the document fill the path and the query of its address, never the host.  404, 410 and 204 mean
- * that it has nothing: `missing` says what follows.
+ * that it has nothing: `missing` says what follows.  A database is asked in the same way
+ * (sql/sql_ask.h); it has nothing if there is no row.
  */
 #include <stdio.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "core/connector.h"
 #include "core/format/graft.h"
 #include "core/grammar.h"
@@ -21,20 +25,28 @@
 #include "core/service_call.h"
 #include "core/template.h"
 #include "core/web/http_client.h"
+#include "sql/sql_ask.h"
 
 enum enrich_missing { MISSING_FAIL, MISSING_WAIT, MISSING_PASS };
 
-enum { URL_MOST = 8192 };
+enum { URL_MOST = 8192, QUESTIONS_MOST = 4, SPARE_US = 5 * CLOCK_S };
 
 struct enriching {
     struct graft_path into;
     enum enrich_missing missing;
-    const struct template *url; /* NULL: a record is added */
+    const struct template *url; /* NULL: no service is asked */
+    struct sql_ask *sql;        /* NULL: no database is asked */
     struct http_client client;
     struct service_call call;
 };
 
 /* ---- options ---- */
+
+static const struct option value_each = {
+    .type = OPT_EXPR,
+    .flags = OPT_OR_LIST,
+    .help = "where it is found; a list means the first that yields"
+};
 
 static const struct option options[] = {
     OPTION("set", OPT_NAME, "a reference table, or a set of records that `store` keeps",
@@ -43,9 +55,15 @@ static const struct option options[] = {
            "an HTTP service that is asked; words of templates such as ${customer} may stand behind "
            "its host",
            .flags = OPT_ONE_OF | OPT_FILLED, .words = OPTION_WORDS("http", "https")),
-    OPTION("dsn", OPT_SECRET, "an ODBC connection that is asked",
-           .flags = OPT_ONE_OF | OPT_PLANNED),
-    OPTION("query", OPT_TEXT, "the statement for `dsn`", .flags = OPT_PLANNED),
+    OPTION("dsn", OPT_SECRET, "the ODBC connection to a database that is asked",
+           .flags = OPT_ONE_OF),
+    OPTION("query", OPT_TEXT,
+           "the statement for `dsn`; the names of `values`, :id :sender :receiver :type :name "
+           ":received and attributes are bound"),
+    OPTION("values", OPT_NAMED, "where the values for `query` are found in the document",
+           .each = &value_each, .noun = "value"),
+    OPTION("rows", OPT_WORD, "what `query` returns: one row, as an object, or all, as an array",
+           .words = OPTION_WORDS("one", "all"), .fallback = "one"),
     OPTION("key", OPT_EXPR, "the key of the record in `set`", .flags = OPT_OR_LIST),
     OPTION("into", OPT_TEXT,
            "where it goes: a JSON Pointer, or the path of an element; left out: a member or "
@@ -98,17 +116,35 @@ static bool make_url(const struct settings *s, struct enriching *p, struct err *
     return template_compile(p->client.url, s->arena, &p->url, err) || err_context(err, "`url`");
 }
 
+/* A question takes a process and a thread for as long as it lasts, so there are few. */
+static bool make_question(const struct settings *s, struct enriching *p, struct err *err)
+{
+    struct settings limits = settings_below(s, "limits");
+    char key[SHA256_TEXT];
+
+    p->sql = ARENA_NEW(s->arena, struct sql_ask);
+    if (!sql_ask_read(s, p->sql, err) || !service_call_read(s, &p->call, err))
+        return false;
+    if (!settings_has(&limits, "concurrency"))
+        p->call.concurrency = QUESTIONS_MOST;
+    p->call.service =
+        str_of(arena_printf(s->arena, "sql:%s", digest_text(&p->sql->line.place.key, key)));
+    p->call.answer_most = SERVICE_RECORD_MOST;
+    return true;
+}
+
 static bool make(const struct settings *s, void **ret_self, struct err *err)
 {
     struct enriching *p = ARENA_NEW(s->arena, struct enriching);
     struct str missing;
 
-    if (!settings_has(s, "set") && !settings_has(s, "url"))
-        return err_set(err, ERR_CONFIG, 0, "say `set` and `key`, or `url`");
+    if (!settings_has(s, "set") && !settings_has(s, "url") && !settings_has(s, "dsn"))
+        return err_set(err, ERR_CONFIG, 0, "say `set` and `key`, or `url`, or `dsn` and `query`");
     if (settings_has(s, "set") && !settings_has(s, "key"))
         return err_set(err, ERR_CONFIG, 0, "`set` needs `key`, such as `key: \"json:/customer\"`");
     if (!settings_text(s, "missing", &missing, err) || !make_into(s, &p->into, err) ||
-        (settings_has(s, "url") && !make_url(s, p, err)))
+        (settings_has(s, "url") && !make_url(s, p, err)) ||
+        (settings_has(s, "dsn") && !make_question(s, p, err)))
         return false;
     p->missing = str_is(missing, "wait")   ? MISSING_WAIT
                  : str_is(missing, "pass") ? MISSING_PASS
@@ -122,6 +158,24 @@ static void unmake(void *self)
     (void)self;
 }
 
+/* What only a database is asked with. */
+static void check_query(const struct yaml_node *map, struct problem_list *problems)
+{
+    static const char *const keys[] = { "query", "values", "rows" };
+
+    if (yaml_get(map, "dsn") != NULL) {
+        sql_ask_check(map, problems);
+        return;
+    }
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const struct yaml_node *at = yaml_get(map, keys[i]);
+
+        if (at != NULL)
+            problem_add(problems, at->place, "docs/sql.md", "`%s` is for `dsn`, which is not there",
+                        keys[i]);
+    }
+}
+
 static void check(const struct yaml_node *map, struct problem_list *problems)
 {
     const struct yaml_node *set = yaml_get(map, "set"), *into = yaml_get(map, "into");
@@ -130,6 +184,7 @@ static void check(const struct yaml_node *map, struct problem_list *problems)
     struct graft_path path;
     struct err err = { 0 };
 
+    check_query(map, problems);
     if (set != NULL && yaml_get(map, "key") == NULL)
         problem_add(problems, set->place, "for example `key: \"json:/customer\"`",
                     "`set` needs `key`, the expression that finds the key of the record");
@@ -183,7 +238,7 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
     const struct enriching *p = self;
     struct service_record r;
 
-    if (p->url != NULL)
+    if (p->url != NULL || p->sql != NULL)
         return service_fail(ret_failure, DEAD_SERVICE_FAILED,
                             "it asks another service, which is not done here");
     if (!io->record(io, &r, ret_failure) || !service_gather(io, &in, ret_failure))
@@ -225,20 +280,24 @@ static bool has_nothing(int64_t status)
     return status == 404 || status == 410 || status == 204;
 }
 
+static void judge_nothing(const struct enriching *p, const char *why, int64_t status,
+                          struct verdict *ret)
+{
+    if (p->missing == MISSING_PASS)
+        ret->kind = VERDICT_DELIVERED;
+    else
+        (void)verdict_say(ret, p->missing == MISSING_WAIT ? VERDICT_RETRY : VERDICT_FAILED,
+                          "enrich: %s (%lld)", why, (long long)status);
+    ret->code = p->missing == MISSING_FAIL ? dead_codes[DEAD_SERVICE_FAILED] : NULL;
+}
+
 static void enrich_judge(void *self, const struct http_out_answer *answer, struct verdict *ret)
 {
     const struct enriching *p = self;
 
     http_client_judge(&p->client, answer, ret);
-    if (!has_nothing(answer->status))
-        return;
-    if (p->missing == MISSING_PASS)
-        ret->kind = VERDICT_DELIVERED;
-    else
-        (void)verdict_say(ret, p->missing == MISSING_WAIT ? VERDICT_RETRY : VERDICT_FAILED,
-                          "enrich: the service knows nothing of it (%lld)",
-                          (long long)answer->status);
-    ret->code = p->missing == MISSING_FAIL ? dead_codes[DEAD_SERVICE_FAILED] : NULL;
+    if (has_nothing(answer->status))
+        judge_nothing(p, "the service knows nothing of it", answer->status, ret);
 }
 
 static const struct http_out_options *enrich_options(void *self)
@@ -279,16 +338,75 @@ static const struct service_type enrich_by_url = {
     .http = &http,
 };
 
+/* ---- asking a database ---- */
+
+#define NO_ROW "the database has no row of it"
+
+static void enrich_ask(void *self, const struct sending *s, struct call *c, struct buf *to,
+                       struct verdict *ret)
+{
+    struct enriching *p = self;
+
+    sql_ask_run(p->sql, s, c, to, ret);
+    if (ret->kind == VERDICT_DELIVERED && has_nothing(ret->status))
+        judge_nothing(p, NO_ROW, ret->status, ret);
+}
+
+/* Of an answer that was said before (`waybill test`): 200 and rows, or 204. */
+static void enrich_judge_rows(void *self, const struct http_out_answer *answer, struct verdict *ret)
+{
+    *ret = (struct verdict){ .status = answer->status };
+    if (has_nothing(answer->status))
+        judge_nothing(self, NO_ROW, answer->status, ret);
+    else if (answer->status == 200)
+        (void)verdict_say(ret, VERDICT_DELIVERED, "200");
+    else
+        (void)verdict_say(ret, VERDICT_FAILED,
+                          "enrich: the answer of a database is 200 and its rows, or 204");
+}
+
+/* It keeps the time itself. */
+static int64_t enrich_patience(void *self)
+{
+    const struct enriching *p = self;
+
+    return p->sql->line.timeout_us + SPARE_US;
+}
+
+static const struct sha256 *enrich_line_key(void *self)
+{
+    const struct enriching *p = self;
+
+    return &p->sql->line.place.key;
+}
+
+static const struct service_http rows = { .ask = enrich_ask,
+                                          .line_key = enrich_line_key,
+                                          .patience_us = enrich_patience,
+                                          .judge = enrich_judge_rows,
+                                          .call = enrich_call,
+                                          .join = enrich_join };
+
+static const struct service_type enrich_by_query = {
+    .kind = { .name = "enrich", .keys = options },
+    .make = make,
+    .unmake = unmake,
+    .http = &rows,
+};
+
 static const struct service_type *as(const void *self)
 {
     const struct enriching *p = self;
 
+    if (p->sql != NULL)
+        return &enrich_by_query;
     return p->url != NULL ? &enrich_by_url : &service_enrich;
 }
 
 const struct service_type service_enrich = {
     .kind = { .name = "enrich",
-              .help = "add what a reference table, a kept record or an HTTP service knows",
+              .help = "add what a reference table, a kept record, an HTTP service or a database "
+                      "knows",
               .keys = options,
               .check = check,
               .example = "- enrich: { set: customers, key: \"json:/customer\", into: /buyer }" },

@@ -127,8 +127,12 @@ bool sql_page_add(struct sql_page *p, const struct sql_result *result, const str
     r->len = p->text.len - r->from;
     if (r->untold)
         *ret_untold = &untold;
-    r->base = page_base_of(p, r);
+    r->base = page_base_of(p, r); /* the same row, whatever is said of it */
     r->key = page_key_of(p, p->count++);
+    if (r->untold) {
+        buf_puts(&p->text, untold.text);
+        r->len = p->text.len - r->from;
+    }
     p->carries = *ret_full;
     return true;
 }
@@ -146,9 +150,26 @@ size_t sql_page_whole(const struct sql_page *p, size_t n)
     return n;
 }
 
+/* Over its JSON, which is larger. */
+void sql_page_untell(struct sql_page *p, size_t i, const char *why)
+{
+    struct sql_page_row *r = &p->rows[i];
+    size_t n = strlen(why);
+
+    r->len = n < r->len ? n : r->len;
+    memcpy(p->text.ptr + r->from, why, r->len);
+    r->untold = true;
+}
+
+struct str sql_page_why(const struct sql_page *p, size_t i)
+{
+    require(p->rows[i].untold);
+    return str_mem(p->text.ptr + p->rows[i].from, p->rows[i].len);
+}
+
 struct str sql_page_json(const struct sql_page *p, size_t i)
 {
-    return str_mem(p->text.ptr + p->rows[i].from, p->rows[i].len);
+    return p->rows[i].untold ? STR("") : str_mem(p->text.ptr + p->rows[i].from, p->rows[i].len);
 }
 
 void sql_page_next(struct sql_page *p)

@@ -25,7 +25,7 @@ enum { SQL_PAGE_ROWS_MOST = 10000, SQL_PAGE_BYTES_MOST = 64 << 20 };
 
 struct sql_page_row {
     size_t from, len;   /* its JSON in `text` */
-    bool untold;        /* it cannot be told: there is no JSON */
+    bool untold;        /* it cannot be told: that is the reason, and no JSON */
     bool known;         /* it was taken before; for the caller */
     struct sha256 key;  /* of this row */
     struct sha256 base; /* without the number among equal ones */
@@ -62,6 +62,10 @@ size_t sql_page_rows(const struct sql_page *p);
 /* How many of the first n rows of the page may be taken without parting rows of one cursor. */
 size_t sql_page_whole(const struct sql_page *p, size_t n);
 struct str sql_page_json(const struct sql_page *p, size_t i);
+/* The row cannot be told after all. */
+void sql_page_untell(struct sql_page *p, size_t i, const char *why);
+/* Why a row that is `untold` is; lent. */
+struct str sql_page_why(const struct sql_page *p, size_t i);
 
 /* The next page: empty, but for the row that is carried. */
 void sql_page_next(struct sql_page *p);

@@ -417,6 +417,23 @@ def test_a_row_that_is_too_large_is_left_out_and_said(make_node, db):
     for name in ("in", "each"):
         assert came(node, [4], name) == {1: 1, 3: 1, 4: 1}
 
+    def dead():
+        found = node.graphql("{ documents(filter: { state: \"dead\" }) { items { id gateway sender error { code message } } } }")
+        return found["documents"]["items"]
+
+    # Of single rows it is a dead letter, which says where it is and why; once, also when the node starts again.
+    wait_for(node, "dead letter", dead)
+    node.restart()
+    items(db, 5, 5)
+    for name in ("in", "each"):
+        assert came(node, [5], name) == {1: 1, 3: 1, 4: 1, 5: 1}
+    (letter,) = dead()
+    assert (letter["gateway"], letter["sender"], letter["error"]["code"]) == ("each", "acme", "extract_failed")
+    assert "row 2" in letter["error"]["message"] and "limits.size" in letter["error"]["message"]
+    assert "set `start`" in letter["error"]["message"]
+    assert node.cli("docs", "retry", letter["id"]).returncode == 0  # it stays what it is
+    wait_for(node, "dead letter again", lambda: len(dead()) == 1 and dead()[0]["error"]["code"] == "extract_failed")
+
 
 def test_a_gateway_that_comes_back_goes_on_and_start_begins_anew(make_node, db):
     db.fresh(ITEM)

@@ -1,4 +1,4 @@
-/* calling.h - walks that wait for the answer of an HTTP service.
+/* calling.h - walks that wait for the answer of an HTTP service, or of a database (run/asker.h).
  *
  *     walk ──► calling_put() ──► transfer ──► judge ──► walk goes on
  *                  ├─ no slot is free: waits here for one

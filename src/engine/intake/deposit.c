@@ -9,6 +9,7 @@
 #include "base/container_of.h"
 #include "base/log.h"
 #include "base/require.h"
+#include "core/head.h"
 #include "engine/road/road.h"
 #include "engine/run/birth.h"
 #include "store/govern/gateway_state.h"
@@ -29,7 +30,7 @@ enum { TEXTS_MOST = 4 << 10 };
 struct deposit {
     struct accept_op accept;
     struct depositor *owner;
-    struct buf body, texts;
+    struct buf body, texts, head;
     struct upload *upload; /* set once the body has outgrown memory */
     struct digest digest;
     int64_t size, began_us;
@@ -46,6 +47,7 @@ static void deposit_end(struct deposit *d)
         upload_close(d->upload);
     buf_done(&d->body);
     buf_done(&d->texts);
+    buf_done(&d->head);
     (void)pthread_mutex_destroy(&d->mutex);
     (void)pthread_cond_destroy(&d->changed);
     free(d);
@@ -95,6 +97,7 @@ static bool open_deposit(void *arg, struct str name, struct str ctype, struct de
     d->owner = o;
     d->body = (struct buf)BUF_INIT(SEGMENT_PAYLOAD_MOST);
     d->texts = (struct buf)BUF_INIT(TEXTS_MOST + 1);
+    d->head = (struct buf)BUF_INIT(HEAD_FAILURE_MOST);
     d->digest = digest_start();
     d->began_us = clock_mono_us();
     (void)pthread_mutex_init(&d->mutex, NULL);
@@ -140,6 +143,13 @@ static bool put(struct deposit *d, struct str bytes, struct err *err)
 
     call_alive(d->owner->call);
     return ok;
+}
+
+static void fail_deposit(struct deposit *d, struct str why)
+{
+    buf_clear(&d->head);
+    head_put_failure(&d->head, why);
+    d->accept.head = buf_view(&d->head);
 }
 
 /* ---- commit ---- */
@@ -518,6 +528,7 @@ static void complain(void *arg, struct str name, const char *why, const char *hi
 
 const struct deposit_port deposit_port = { .open = open_deposit,
                                            .put = put,
+                                           .fail = fail_deposit,
                                            .commit = commit,
                                            .commit_all = commit_all,
                                            .abandon = deposit_end,

@@ -72,7 +72,8 @@ struct plan_asking {
     struct plan_asking *next;
     struct str name; /* ROUTE:N, in alerts */
     int64_t word;
-    struct str service; /* by which callees are told apart (asking/calling.h) */
+    struct str service;            /* by which callees are told apart (asking/calling.h) */
+    const struct sha256 *line_key; /* of connections that are kept for it; NULL: none are */
 };
 
 struct plan_endpoint {

@@ -8,10 +8,13 @@ void plan_add_asking(struct builder *b, const struct plan_step *step)
 {
     struct plan *p = b->plan;
     struct plan_asking *a = ARENA_NEW(&p->arena, struct plan_asking);
+    const struct service_http *http = step->service->http;
 
     *a = (struct plan_asking){ .next = p->asking,
                                .name = b->step,
-                               .service = step->service->http->call(step->self)->service };
+                               .service = http->call(step->self)->service,
+                               .line_key =
+                                   http->line_key != NULL ? http->line_key(step->self) : NULL };
     p->asking = a;
     p->asking_count++;
 }

@@ -21,6 +21,12 @@ bool plan_compile_key(const struct yaml_node *by, struct extractor **ret, struct
     return plan_compile_attributes(&key, ret, err);
 }
 
+bool plan_compile_values(const struct yaml_node *values, struct extractor **ret, struct err *err)
+{
+    return values == NULL || values->first == NULL ||
+           plan_compile_attributes(values->first, ret, err);
+}
+
 static bool build_record(const struct settings *s, const struct yaml_node *map,
                          struct plan_step *step, struct err *err)
 {

@@ -117,6 +117,9 @@ static bool build_service(struct builder *b, const struct yaml_node *map,
         return false;
     if (step->service->http != NULL)
         plan_add_asking(b, step);
+    if (step->service->http != NULL && step->service->http->ask != NULL &&
+        !plan_compile_values(yaml_get(map, "values"), &step->extractor, err))
+        return false;
     return !step->service->describes || compile_parts(map, &step->extractor, err);
 }
 

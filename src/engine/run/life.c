@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "core/line/line.h"
@@ -18,6 +19,7 @@
 #include "engine/road/outcome.h"
 #include "engine/road/redrive.h"
 #include "engine/road/state.h"
+#include "engine/run/asker.h"
 #include "engine/run/claimer.h"
 #include "engine/run/send.h"
 #include "engine/run/sender.h"
@@ -44,7 +46,7 @@ enum {
 
 static void use_lines(struct road *r, const struct plan *plan)
 {
-    struct sha256 *keys = xcalloc(plan->endpoint_count + 1, sizeof *keys);
+    struct sha256 *keys = xcalloc(plan->endpoint_count + plan->asking_count + 1, sizeof *keys);
     size_t count = 0;
 
     for (size_t i = 0; i < plan->endpoint_count; i++) {
@@ -53,6 +55,9 @@ static void use_lines(struct road *r, const struct plan *plan)
         if (e->self != NULL && e->type->line != NULL)
             keys[count++] = *e->type->line->key(e->self);
     }
+    for (const struct plan_asking *a = plan->asking; a != NULL; a = a->next)
+        if (a->line_key != NULL)
+            keys[count++] = *a->line_key;
     lines_use(r->lines, keys, count);
     free(keys);
 }
@@ -138,6 +143,15 @@ static bool life_send_call(void *arg, struct transfer *t)
     return road_transfer(arg, t);
 }
 
+static bool life_send_question(void *arg, struct transfer *t)
+{
+    struct called *c = container_of(t, struct called, transfer);
+    const struct flight *f = c->io.flight;
+
+    return f->route->steps[f->walk.step].service->http->ask != NULL ? asker_ask(arg, c)
+                                                                    : road_transfer(arg, t);
+}
+
 static void life_put_back(void *arg, struct flight *f)
 {
     work_put_back(arg, f);
@@ -201,7 +215,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
                                               .go_on = work_go_on });
     r->turns = turns_new(FLIGHTS_MOST / 2, work_on_pool);
     r->calling = calling_new(&(struct calling_options){ .most = FLIGHTS_MOST / 2,
-                                                        .send = life_send_call,
+                                                        .send = life_send_question,
                                                         .judge = work_judge_answer,
                                                         .go_on = work_answered,
                                                         .put_back = life_put_back,

@@ -174,6 +174,9 @@ void work_on_pool(struct flight *f)
 void work_judge_answer(struct flight *f, const struct http_out_answer *answer)
 {
     const struct plan_step *s = &f->route->steps[f->walk.step];
+
+    if (s->service->http->ask != NULL) /* it has said so itself */
+        return;
     struct task_code c = suspects_enter(&f->road->suspects, &f->settle.task);
 
     s->service->http->judge(s->self, answer, &f->called->verdict);

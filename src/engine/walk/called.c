@@ -71,8 +71,51 @@ static struct str call_key(struct flight *f, const struct plan_step *s, struct s
                                STR_ARG(question)));
 }
 
+/* The facts of the document, and in front of them what the expressions of `values` find in it. */
+static bool call_facts(struct flight *f, const struct plan_step *s, const struct facts **ret,
+                       struct extract_failure *ret_failure)
+{
+    const struct variant *bytes = f->walk.bytes;
+    struct extract_source source = { .body = buf_view(&bytes->buf),
+                                     .whole = variant_is_in_memory(bytes),
+                                     .head = f->head,
+                                     .name = f->name };
+    struct facts found = { 0 }, *all = ARENA_NEW(&f->arena, struct facts);
+
+    if (!extract_run(s->extractor, &source, &f->arena, &found, ret_failure))
+        return false;
+    *all = f->facts;
+    all->attribute_count = found.attribute_count + f->facts.attribute_count;
+    all->attributes = ARENA_ARRAY(&f->arena, struct fact, all->attribute_count + 1);
+    for (size_t i = 0; i < all->attribute_count; i++)
+        all->attributes[i] = i < found.attribute_count
+                                 ? found.attributes[i]
+                                 : f->facts.attributes[i - found.attribute_count];
+    *ret = all;
+    return true;
+}
+
+static enum way fill_facts(struct flight *f, const struct plan_step *s, struct called *c)
+{
+    struct extract_failure failure = { 0 };
+    struct err err = { 0 };
+
+    c->sending.facts = &f->facts;
+    if (s->service->http->ask == NULL || s->extractor == NULL)
+        return WAY_ON;
+    if (!variant_peek(f, f->walk.bytes, &err)) {
+        outcome_read_failed(f, &err);
+        return WAY_DEAD;
+    }
+    bool ok = call_facts(f, s, &c->sending.facts, &failure);
+
+    variant_unpeek(f);
+    return ok ? WAY_ON : step_dead(f, s, failure.code, -1, failure.message);
+}
+
 static void fill_request(struct flight *f, const struct plan_step *s, struct called *c)
 {
+    const struct service_http *http = s->service->http;
     struct variant *v = f->walk.bytes;
 
     c->sending = (struct sending){ .document = str_of(f->id),
@@ -93,7 +136,7 @@ static void fill_request(struct flight *f, const struct plan_step *s, struct cal
         c->sending.next_arg = c;
     }
     c->sink = (struct answer_sink){ .most = c->io.most, .put = put_answer, .arg = c };
-    c->transfer = (struct transfer){ .options = s->service->http->options(s->self),
+    c->transfer = (struct transfer){ .options = http->ask == NULL ? http->options(s->self) : NULL,
                                      .request = &c->request,
                                      .sending = &c->sending,
                                      .sink = &c->sink };
@@ -125,8 +168,15 @@ static enum way begin_called(struct flight *f, const struct plan_step *s, const 
     step_io_init(&c->io, f, s, answer_most(s), NULL);
     fill_request(f, s, c);
     f->called = c;
-    if (!s->service->http->prepare(s->self, &c->sending, &f->arena, &c->request, &c->verdict)) {
-        enum way way = step_dead(f, s, DEAD_SERVICE_FAILED, -1, c->verdict.message);
+    enum way way = fill_facts(f, s, c);
+
+    if (way != WAY_ON) {
+        called_drop(f);
+        return way;
+    }
+    if (s->service->http->ask == NULL &&
+        !s->service->http->prepare(s->self, &c->sending, &f->arena, &c->request, &c->verdict)) {
+        way = step_dead(f, s, DEAD_SERVICE_FAILED, -1, c->verdict.message);
 
         called_drop(f);
         return way;

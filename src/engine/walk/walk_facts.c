@@ -106,6 +106,33 @@ void walk_find_search(struct flight *f, const struct extract_source *source)
                     failure.message);
 }
 
+/* What is found stays: by it the dead letter is found, grouped and in somebody's scope. */
+static void walk_keep_found(struct flight *f)
+{
+    struct facts *x = &f->facts;
+
+    (void)walk_find_system(f, "sender", &x->sender, &x->sender_unknown);
+    (void)walk_find_system(f, "receiver", &x->receiver, &x->receiver_unknown);
+}
+
+/* The gateway could not tell it (core/deposit.h: fail). */
+static bool walk_is_untold(struct flight *f, const struct plan_gateway *g,
+                           const struct extract_source *source)
+{
+    struct str why = head_failure(f->head);
+    struct extract_failure ignored;
+
+    if (why.ptr == NULL)
+        return false;
+    if (!f->has_facts && g != NULL && g->extractor != NULL && g->broken == NULL) {
+        (void)extract_run(g->extractor, source, &f->arena, &f->facts, &ignored);
+        walk_keep_found(f);
+    }
+    (void)snprintf(f->message, sizeof f->message, "%.*s", STR_ARG(why));
+    outcome_dead(f, TIMELINE_EXTRACT, STR(""), DEAD_EXTRACT_FAILED, -1, f->message);
+    return true;
+}
+
 static bool walk_extract(struct flight *f, const struct extract_source *source)
 {
     const struct plan_gateway *g = plan_gateway_find(f->plan, f->gateway);
@@ -113,6 +140,8 @@ static bool walk_extract(struct flight *f, const struct extract_source *source)
     struct extract_failure failure;
     bool known;
 
+    if (walk_is_untold(f, g, source))
+        return false;
     if (f->has_facts) {
         known =
             answer_doc_extract(f, source) && walk_look_up(f, from) && walk_is_own_sender(f, from);
@@ -126,11 +155,7 @@ static bool walk_extract(struct flight *f, const struct extract_source *source)
     if (g == NULL || g->extractor == NULL)
         return true;
     if (!extract_run(g->extractor, source, &f->arena, &f->facts, &failure)) {
-        struct facts *x = &f->facts;
-
-        /* What was found stays: by it the dead letter is found, grouped and in somebody's scope. */
-        (void)walk_find_system(f, "sender", &x->sender, &x->sender_unknown);
-        (void)walk_find_system(f, "receiver", &x->receiver, &x->receiver_unknown);
+        walk_keep_found(f);
         outcome_dead(f, TIMELINE_EXTRACT, STR(""), failure.code, clock_mono_us() - from,
                      failure.message);
         if (failure.code != DEAD_BUDGET)

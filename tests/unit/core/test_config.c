@@ -328,6 +328,7 @@ TEST(config_fits_node_asks_about_another_node)
 static const struct option later_keys[] = {
     OPTION("mode", OPT_WORD, "when it runs", .words = OPTION_WORDS("now", "later"),
            .planned = OPTION_WORDS("later"), .fallback = "now"),
+    OPTION("soon", OPT_TEXT, "is planned", .flags = OPT_PLANNED),
     { 0 },
 };
 static const struct gateway_type later_gateway = {
@@ -353,6 +354,31 @@ TEST(config_warns_about_words_and_kinds)
     CHECK(
         strstr(report.warnings.items[0].message, "`mode: later` of gateways of kind later is not"));
     CHECK(strstr(report.warnings.items[1].message, "endpoints of kind content are not run"));
+}
+
+/* What a person applies is refused, what is kept by force or stored already is warned about.
+ * proves: RO13 */
+TEST(config_refuses_keys_that_this_build_does_not_run)
+{
+    static const char *const texts[] = {
+        "gateways: { a: { kind: later, soon: x } }\nroutes: [ { name: a, do: [ { drop: x } ] } ]",
+        "gateways: { a: { kind: later, mode: later } }\nroutes: [ { name: a, do: [ { drop: x } ] } "
+        "]",
+    };
+    const struct gateway_type *const gateways[] = { &later_gateway, NULL };
+    const struct connectors planned = { gateways, registry.services, registry.endpoints };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        for (int refuse = 0; refuse < 2; refuse++) {
+            const struct config_options with = { .connectors = &planned, .refuse = refuse != 0 };
+            AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+            AUTO(unref) struct config *c = config_load(str_of(texts[i]), "t", &with, &report);
+
+            CHECK((c == NULL) == with.refuse);
+            CHECK(with.refuse
+                      ? strstr(report.problems.items[0].message, "not in this build") != NULL
+                      : report.warnings.count == 1);
+        }
 }
 
 static void *use(void *config)

@@ -30,6 +30,23 @@ TEST(a_bound_head_lets_its_systems_send)
     CHECK(str_is(head_unbound(buf_view(&head)), "X-Sender: gamma\n"));
 }
 
+TEST(a_failure_is_the_first_line_or_none)
+{
+    char room[HEAD_FAILURE_MOST + 1], why[2 * HEAD_FAILURE_MOST];
+    struct buf head = { .ptr = room, .size = sizeof room, .cap = sizeof room - 1 };
+
+    room[0] = '\0';
+    head_put_failure(&head, STR("row 2:\nit is\ttoo large"));
+    CHECK(str_is(head_failure(buf_view(&head)), "row 2: it is too large"));
+    CHECK(head_unbound(buf_view(&head)).len == 0);
+    memset(why, 'x', sizeof why);
+    buf_clear(&head);
+    head_put_failure(&head, str_mem(why, sizeof why));
+    CHECK(head_failure(buf_view(&head)).len > HEAD_FAILURE_MOST / 2 && head.len <= head.cap);
+    CHECK(head_failure(STR("X: 1\n:failed: y\n")).ptr == NULL);
+    CHECK(head_failure(STR("failed: y\n")).ptr == NULL && head_failure(STR("")).ptr == NULL);
+}
+
 /* A sender cannot bind or unbind: only the first line counts, and no header field begins so. */
 TEST(an_unbound_head_lets_all_send)
 {

@@ -149,9 +149,12 @@ TEST(a_row_that_cannot_be_told_keeps_its_place)
     CHECK(add_text(&p, "1", "x", &full));
     CHECK(add(&p, "2", (struct datum){ DATUM_TEXT, STR("\xff") }, &full, &untold, &err));
     CHECK(untold != NULL && strstr(untold->text, "UTF-8") != NULL && p.rows[1].untold);
-    CHECK(sql_page_json(&p, 1).len == 0);
+    CHECK(sql_page_json(&p, 1).len == 0 && str_is(sql_page_why(&p, 1), untold->text));
     CHECK(add_text(&p, "3", "y", &full) && sql_page_rows(&p) == 3 && sql_page_whole(&p, 3) == 3);
     CHECK(str_is(sql_page_json(&p, 2), "{\"id\":3,\"v\":\"y\"}"));
+    sql_page_untell(&p, 2, "too large");
+    CHECK(p.rows[2].untold && str_is(sql_page_why(&p, 2), "too large"));
+    CHECK(sql_page_json(&p, 2).len == 0 && str_is(sql_page_json(&p, 0), "{\"id\":1,\"v\":\"x\"}"));
 }
 
 TEST(rows_of_one_cursor_have_a_limit)
