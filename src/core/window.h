@@ -55,9 +55,14 @@ struct window_maker {
     struct arena *arena;
     struct zone_shelf zones;
     struct window_calendar *calendars;
+    struct str zone; /* of windows that name none; empty: UTC */
 };
 
 struct window_maker window_maker(const struct yaml_node *root, struct arena *arena);
+
+/* The calendars that the value of a key `holidays` names: a text or a list, or NULL for none. */
+void window_holidays(struct window_maker *m, const struct yaml_node *node,
+                     const struct calendar ***ret, size_t *ret_count);
 
 /* `node` is the value of `window`, a map or a list, that was checked already.  On failure
  * (ERR_CONFIG: this machine does not know the zone) *ret is a broken set. */
