@@ -21,7 +21,7 @@ import symbols
 ORDER = [
     ["base"],
     ["core"],
-    ["core/format", "core/s3", "core/ftp"],
+    ["core/format", "core/s3", "core/ftp", "core/schedule"],
     ["core/mllp"],
     ["cage"],
     ["sql"],
