@@ -126,7 +126,7 @@ static void config_jobs_check_never(struct check *c, struct window_maker *m,
         return;
     if (at != NULL ? nominal_next(&n, from_us, io_looks) != 0 : nominal_open(&n, from_us) != 0)
         return;
-    *io_looks += at != NULL ? 0 : NOMINAL_LOOKS;
+    *io_looks += NOMINAL_LOOKS; /* a search in vain is the most expensive one */
     problem_add(c->problems, at != NULL ? yaml_position(at) : job->key->place,
                 "change `at`, `holidays` or `window`",
                 "this time never comes: `holidays` and `window` leave none");

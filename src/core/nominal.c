@@ -34,11 +34,9 @@ static bool nominal_is_holiday(const struct nominal *n, int64_t day)
 
 enum nominal_why nominal_why(const struct nominal *n, int64_t at_us)
 {
-    int64_t change;
-
     if (n->holiday_count > 0 && nominal_is_holiday(n, nominal_day(n, at_us)))
         return NOMINAL_HOLIDAY;
-    return window_set_open(n->window, at_us, &change) ? NOMINAL_COUNTS : NOMINAL_WINDOW;
+    return window_set_is_open(n->window, at_us) ? NOMINAL_COUNTS : NOMINAL_WINDOW;
 }
 
 /* Work may not run at at_us: the first instant at which that reason is over; 0: it never is. */

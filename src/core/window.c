@@ -93,17 +93,30 @@ static int64_t next_closing(const struct window_set *s, int64_t now_s, int64_t u
     return 0;
 }
 
-bool window_set_open(const struct window_set *s, int64_t now_us, int64_t *ret_change_us)
+/* In seconds, and in a year that calendars know. */
+static int64_t window_clamp(int64_t now_us)
 {
     int64_t now_s = civil_floor(now_us, CLOCK_S);
+
+    return now_s < LEAST_S ? LEAST_S : now_s > MOST_S ? MOST_S : now_s;
+}
+
+bool window_set_is_open(const struct window_set *s, int64_t now_us)
+{
+    int64_t now_s = window_clamp(now_us);
+
+    return s == NULL || (s->broken == NULL && open_until(s, now_s) > now_s);
+}
+
+bool window_set_open(const struct window_set *s, int64_t now_us, int64_t *ret_change_us)
+{
+    int64_t now_s = window_clamp(now_us);
 
     *ret_change_us = 0;
     if (s == NULL)
         return true;
     if (s->broken != NULL)
         return false;
-    if (now_s < LEAST_S || now_s > MOST_S)
-        now_s = now_s < LEAST_S ? LEAST_S : MOST_S;
     int64_t until_s = open_until(s, now_s);
     bool open = until_s > now_s;
 

@@ -46,6 +46,11 @@ struct window_set {
  * always open. */
 bool window_set_open(const struct window_set *s, int64_t now_us, int64_t *ret_change_us);
 
+/* The same without the next change, which is searched for ten years ahead in a set that never
+ * closes.
+ */
+bool window_set_is_open(const struct window_set *s, int64_t now_us);
+
 /* Work of takes_us that starts at from_us, or at the next opening, ends before the set closes. */
 bool window_set_fits(const struct window_set *s, int64_t from_us, int64_t takes_us);
 

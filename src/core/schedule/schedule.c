@@ -26,8 +26,8 @@ static int64_t schedule_least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* How long after its nominal time an iteration is due: at random below `jitter`, but before the
- * next nominal time, before the window closes, and not on a holiday. */
+/* How long after its nominal time an iteration is due: at random up to `jitter`, but before the
+ * next nominal time, while the window is open, and not on a holiday. */
 static int64_t schedule_jitter(const struct schedule *s, int64_t nominal_us, uint64_t seed)
 {
     int64_t most = s->jitter_us, change, next;
@@ -36,10 +36,13 @@ static int64_t schedule_jitter(const struct schedule *s, int64_t nominal_us, uin
         return 0;
     if (s->form == SCHEDULE_AT && (next = nominal_next(&s->times, nominal_us, NULL)) != 0)
         most = schedule_least(most, next - nominal_us - 1);
-    if (window_set_open(s->times.window, nominal_us, &change) && change != 0)
-        most = schedule_least(most, change - nominal_us - 1);
-    int64_t wait = (int64_t)(schedule_chance(seed, nominal_us, 0) % (uint64_t)(most + 1));
+    uint64_t chance = schedule_chance(seed, nominal_us, 0);
+    int64_t wait = (int64_t)(chance % (uint64_t)(most + 1));
 
+    if (nominal_why(&s->times, nominal_us + wait) == NOMINAL_COUNTS)
+        return wait;
+    if (window_set_open(s->times.window, nominal_us, &change) && change != 0)
+        wait = (int64_t)(chance % (uint64_t)schedule_least(most + 1, change - nominal_us));
     return nominal_why(&s->times, nominal_us + wait) == NOMINAL_COUNTS ? wait : 0;
 }
 
