@@ -21,7 +21,7 @@ import symbols
 ORDER = [
     ["base"],
     ["core"],
-    ["core/format", "core/pickup", "core/probing", "core/mail", "core/web"],
+    ["core/format", "core/pickup", "core/probing", "core/mail", "core/web", "core/schedule"],
     ["core/line"],
     ["core/s3", "core/ftp", "core/sftp", "core/mllp"],
     ["cage"],

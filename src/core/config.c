@@ -364,6 +364,7 @@ static void check_all(struct config *config, struct yaml_node *root,
     check_routes(&c);
     check_batches(&c);
     check_subscriptions(&c);
+    check_jobs(&c);
     check_safety(&c);
     config_build_files(config, &c);
     if (options->also != NULL)

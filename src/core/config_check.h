@@ -7,6 +7,7 @@
  *                     each other                              (config_cross.c)
  *     check_routes    routes that tie                         (config_routes.c)
  *     check_batches   batches, and the routes into them       (config_batches.c)
+ *     check_jobs      schedules of jobs                       (config_jobs.c)
  *     check_safety    what is valid and still may hurt        (config_safety.c)
  *
  * The walk collects what the later checks need: references and attributes.
@@ -63,6 +64,9 @@ void check_cross(struct check *c);
 void check_routes(struct check *c);
 void check_batches(struct check *c);
 void check_subscriptions(struct check *c);
+void check_jobs(struct check *c);
+/* The value of a key `window`. */
+void check_windows(struct check *c, const struct yaml_node *window);
 /* Refuses an attribute that stands both directly in `when` and in its `attributes`. */
 void check_doubles(struct check *c, const struct yaml_node *when);
 void check_safety(struct check *c);

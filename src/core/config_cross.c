@@ -299,14 +299,14 @@ static void check_window(struct check *c, const struct yaml_node *window)
                     "leave both out for the whole day", "the window closes when it opens");
 }
 
-static void check_windows(struct check *c, const struct yaml_node *window)
+void check_windows(struct check *c, const struct yaml_node *window)
 {
     if (window == NULL || window->kind != YAML_LIST) {
         check_window(c, window);
         return;
     }
     if (window->count > WINDOW_MOST)
-        problem_add(c->problems, yaml_position(window), NULL, "a system has at most %d windows",
+        problem_add(c->problems, yaml_position(window), NULL, "there may be at most %d windows",
                     WINDOW_MOST);
     for (const struct yaml_node *w = window->first; w != NULL; w = w->next)
         check_window(c, w);

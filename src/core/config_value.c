@@ -223,6 +223,7 @@ static bool takes_references(enum option_type type)
 
 static bool check_typed(const struct option *o, struct str text, struct err *err)
 {
+    struct units_instant instant;
     struct units_rate rate;
     struct units_date date;
     struct network network;
@@ -264,6 +265,10 @@ static bool check_typed(const struct option *o, struct str text, struct err *err
         return units_zone(text, err);
     case OPT_CRON:
         return cron_parse(text, &cron, err);
+    case OPT_AT:
+        return cron_parse_at(text, &cron, err);
+    case OPT_INSTANT:
+        return units_instant(text, &instant, err);
     case OPT_EXPR:
         return expr_parse(text, (o->flags & OPT_RELATIVE) != 0, &expr, err);
     case OPT_XML_PATH:

@@ -88,7 +88,7 @@ const struct option *kind_common(enum option_role role)
 {
     return role == ROLE_GATEWAY    ? grammar_gateway
            : role == ROLE_ENDPOINT ? grammar_endpoint
-           : role == ROLE_JOB      ? planned_job_common
+           : role == ROLE_JOB      ? grammar_job
                                    : NULL;
 }
 

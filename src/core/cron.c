@@ -1,7 +1,10 @@
 #include "core/cron.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "core/civil.h"
+#include "core/units.h"
 
 enum { EVERY_HOUR = (1 << 24) - 1, CYCLE_DAYS = 146097, DAY_MINUTES = 1440 };
 
@@ -165,6 +168,21 @@ bool cron_parse(struct str text, struct cron *ret, struct err *err)
         return err_set(err, ERR_CONFIG, 0, "no month of it has such a day");
     *ret = c;
     return true;
+}
+
+bool cron_parse_at(struct str text, struct cron *ret, struct err *err)
+{
+    char fields_of_day[40];
+    int minute;
+
+    if (str_find(text, ':') < 0)
+        return cron_parse(text, ret, err);
+    if (!units_time(text, &minute, err))
+        return false;
+    if (minute == DAY_MINUTES)
+        return err_set(err, ERR_CONFIG, 0, "the first minute of a day is 00:00");
+    (void)snprintf(fields_of_day, sizeof fields_of_day, "%d %d * * *", minute % 60, minute / 60);
+    return cron_parse(str_of(fields_of_day), ret, err);
 }
 
 /* ---- the next time ---- */

@@ -33,6 +33,9 @@ struct cron {
 /* ERR_CONFIG: the text is not a schedule, or one that never runs (31 February). */
 bool cron_parse(struct str text, struct cron *ret, struct err *err);
 
+/* The same; the text may also be a time of day, such as 22:00, which runs every day. */
+bool cron_parse_at(struct str text, struct cron *ret, struct err *err);
+
 /* The first run after after_us.  0: none within 400 years, after which the calendar repeats; this
  * does not happen for a schedule that cron_parse() accepted. */
 int64_t cron_next(const struct cron *c, const struct zone *z, int64_t after_us);

@@ -5,7 +5,7 @@
 
 const char *const grammar_areas[] = { "localhost", "internal", "dmz", "external", NULL };
 
-static const char *const grammar_never[] = { "never", NULL };
+const char *const grammar_never[] = { "never", NULL };
 
 const char *const grammar_standards[] = { "hl7", "x12", "edifact", NULL };
 
@@ -378,7 +378,7 @@ const struct option grammar_sections[] = {
     OPTION("subscriptions", OPT_NAMED,
            "who gets copies of which documents, by the step `subscribe`",
            .each = &subscription_each),
-    OPTION("calendars", OPT_NAMED, "holidays, for windows", .each = &calendar_each),
+    OPTION("calendars", OPT_NAMED, "holidays, for windows, batches and jobs", .each = &calendar_each),
     OPTION("batches", OPT_NAMED, "how documents are gathered, and what becomes of them then",
            .each = &batch_each),
     OPTION("retention", OPT_MAP, "how long documents are kept after they ended",

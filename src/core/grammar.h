@@ -21,10 +21,12 @@ extern const struct option grammar_auth[];
 extern const struct option grammar_oidc[];       /* auth: oidc */
 extern const struct option grammar_gateway[];    /* keys of every gateway */
 extern const struct option grammar_endpoint[];   /* keys of every endpoint */
+extern const struct option grammar_job[];        /* keys of every job */
 extern const struct option_kind grammar_steps[]; /* steps of the engine; { 0 } ends */
 
 /* Tables that several sections share. */
 extern const char *const grammar_areas[];
+extern const char *const grammar_never[];
 extern const char *const grammar_standards[]; /* may replace the keys of `extract` */
 extern const struct option grammar_extract[]; /* sender, receiver, type, attributes */
 extern const struct option grammar_answer[];

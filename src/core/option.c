@@ -34,6 +34,13 @@ static const struct {
     { OPT_ZONE, true, "time zone", "a name such as UTC or Europe/Berlin" },
     { OPT_CRON, true, "schedule",
       "five fields: minute hour day month weekday, such as \"0 2 * * *\", or @daily" },
+    { OPT_AT, true, "schedule or time of day",
+      "five fields: minute hour day month weekday, such as \"0 2 * * *\", or @daily; or HH:MM, "
+      "such "
+      "as \"22:00\"" },
+    { OPT_INSTANT, true, "point in time",
+      "YYYY-MM-DDTHH:MM, such as 2026-12-24T22:00, on the clock of `zone`; or with an offset: "
+      "2026-12-24T22:00Z" },
     { OPT_EXPR, true, "expression",
       "value: header: query: name: regex: json: xml: hl7: x12: edifact: csv: and what to look "
       "for" },

@@ -1,6 +1,5 @@
 #include "core/planned.h"
 
-#include "base/clock.h"
 #include "core/grammar.h"
 
 /* ---- endpoints ---- */
@@ -21,17 +20,6 @@ static const struct option call_time[] = {
 
 /* ---- jobs ---- */
 
-const struct option planned_job_common[] = {
-    OPTION("kind", OPT_WORD, "what it does", .flags = OPT_REQUIRED),
-    OPTION("title", OPT_TEXT, "its name for people"),
-    OPTION("at", OPT_CRON, "when it runs", .flags = OPT_ONE_OF),
-    OPTION("every", OPT_DURATION, "how long from one run to the next", .flags = OPT_ONE_OF,
-           .least = CLOCK_MS),
-    OPTION("zone", OPT_ZONE, "the time zone of `at`", .fallback = "UTC"),
-    OPTION("area", OPT_WORD, "only nodes of this area run it", .words = grammar_areas),
-    { 0 },
-};
-
 static const struct option job_call[] = {
     OPTION("url", OPT_URL, "what is called", .flags = OPT_REQUIRED,
            .words = OPTION_WORDS("http", "https")),
@@ -41,11 +29,6 @@ static const struct option job_call[] = {
     OPTION("body", OPT_TEXT, "the body of the request"),
     OPTIONS(call_time),
     OPTION("answer", OPT_MAP, "make the answer a document", .keys = grammar_answer),
-    { 0 },
-};
-
-static const struct option job_link[] = {
-    OPTION("link", OPT_NAME, "one of `links`", .flags = OPT_REQUIRED),
     { 0 },
 };
 
@@ -69,8 +52,6 @@ const struct planned_kind planned_kinds[] = {
     PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
 
     PLANNED(ROLE_JOB, "call", "call an HTTP service", job_call),
-    PLANNED(ROLE_JOB, "replicate", "copy the changes of tables to another database", job_link),
-    PLANNED(ROLE_JOB, "verify", "compare replicated tables and repair them", job_link),
     PLANNED(ROLE_JOB, "retain", "let go of what has been kept long enough", no_keys),
     { 0 },
 };

@@ -14,5 +14,4 @@ struct planned_kind {
 };
 
 extern const struct planned_kind planned_kinds[];
-extern const struct option planned_sections[];   /* a group of grammar_sections */
-extern const struct option planned_job_common[]; /* keys of every job */
+extern const struct option planned_sections[]; /* a group of grammar_sections */

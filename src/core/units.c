@@ -295,6 +295,61 @@ bool units_date(struct str text, struct units_date *ret, struct err *err)
     return true;
 }
 
+/* HH:MM or HH:MM:SS, as seconds after midnight. */
+static bool units_clock(struct str text, int64_t *ret_s, struct err *err)
+{
+    bool has_seconds = text.len == 8 && text.ptr[5] == ':';
+    struct str seconds = has_seconds ? str_from(text, 6) : STR("00");
+    uint64_t s;
+    int minutes;
+
+    if (!units_time(has_seconds ? str_mem(text.ptr, 5) : text, &minutes, err))
+        return false;
+    if (seconds.len != 2 || !str_to_u64(seconds, &s) || s > 59 || minutes == 1440)
+        return err_set(err, ERR_CONFIG, 0, "times of a day go from 00:00 to 23:59:59");
+    *ret_s = minutes * INT64_C(60) + (int64_t)s;
+    return true;
+}
+
+/* Z, +01:00 or -05:30, in seconds. */
+static bool units_offset(struct str text, int64_t *ret_s, struct err *err)
+{
+    int minutes;
+
+    *ret_s = 0;
+    if (str_is(text, "Z"))
+        return true;
+    if ((text.ptr[0] != '+' && text.ptr[0] != '-') ||
+        !units_time(str_from(text, 1), &minutes, err) || minutes == 1440)
+        return err_set(err, ERR_CONFIG, 0, "an offset is written as Z or +01:00");
+    *ret_s = (text.ptr[0] == '-' ? -1 : 1) * minutes * INT64_C(60);
+    return true;
+}
+
+bool units_instant(struct str text, struct units_instant *ret, struct err *err)
+{
+    struct str clock = str_from(text, 11);
+    struct units_instant at = { 0 };
+    struct units_date date;
+    int64_t seconds;
+    size_t n = 0;
+
+    if (text.len < 16 || (text.ptr[10] != 'T' && text.ptr[10] != ' '))
+        return err_set(err, ERR_CONFIG, 0, "a date, `T` and a time are expected");
+    if (!units_date(str_mem(text.ptr, 10), &date, err))
+        return false;
+    while (n < clock.len && (units_is_digit(clock.ptr[n]) || clock.ptr[n] == ':'))
+        n++;
+    if (!units_clock(str_mem(clock.ptr, n), &seconds, err))
+        return false;
+    at.has_offset = n < clock.len;
+    if (at.has_offset && !units_offset(str_from(clock, n), &at.offset_s, err))
+        return false;
+    at.local_s = civil_day(date.year, date.month, date.day) * CIVIL_DAY_S + seconds;
+    *ret = at;
+    return true;
+}
+
 /* The error lists the allowed schemes; it does not quote the URL, which may hold a password. */
 static bool wrong_scheme(const char *const *schemes, struct err *err)
 {

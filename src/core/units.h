@@ -66,5 +66,16 @@ struct units_date {
 /* 2026-12-24, or 12-25 for every year. */
 bool units_date(struct str text, struct units_date *ret, struct err *err);
 
+/* A point in time: local_s counts seconds since 1970 on the clock of a zone that the text does not
+ * name, unless it has an offset: then that is the seconds by which its clock is ahead of UTC. */
+struct units_instant {
+    int64_t local_s;
+    bool has_offset;
+    int64_t offset_s;
+};
+
+/* 2026-12-24T22:00, 2026-12-24 22:00:30, with or without Z or an offset such as +01:00. */
+bool units_instant(struct str text, struct units_instant *ret, struct err *err);
+
 /* scheme://rest; `schemes` ends with NULL, and NULL allows any. */
 bool units_url(struct str text, const char *const *schemes, struct err *err);

@@ -93,17 +93,30 @@ static int64_t next_closing(const struct window_set *s, int64_t now_s, int64_t u
     return 0;
 }
 
-bool window_set_open(const struct window_set *s, int64_t now_us, int64_t *ret_change_us)
+/* In seconds, and in a year that calendars know. */
+static int64_t window_clamp(int64_t now_us)
 {
     int64_t now_s = civil_floor(now_us, CLOCK_S);
+
+    return now_s < LEAST_S ? LEAST_S : now_s > MOST_S ? MOST_S : now_s;
+}
+
+bool window_set_is_open(const struct window_set *s, int64_t now_us)
+{
+    int64_t now_s = window_clamp(now_us);
+
+    return s == NULL || (s->broken == NULL && open_until(s, now_s) > now_s);
+}
+
+bool window_set_open(const struct window_set *s, int64_t now_us, int64_t *ret_change_us)
+{
+    int64_t now_s = window_clamp(now_us);
 
     *ret_change_us = 0;
     if (s == NULL)
         return true;
     if (s->broken != NULL)
         return false;
-    if (now_s < LEAST_S || now_s > MOST_S)
-        now_s = now_s < LEAST_S ? LEAST_S : MOST_S;
     int64_t until_s = open_until(s, now_s);
     bool open = until_s > now_s;
 
@@ -179,15 +192,18 @@ static bool window_read_days(const struct yaml_node *map, unsigned *ret, struct 
     return true;
 }
 
-static void read_holidays(struct window_maker *m, const struct yaml_node *node, struct window *w)
+void window_holidays(struct window_maker *m, const struct yaml_node *node,
+                     const struct calendar ***ret, size_t *ret_count)
 {
+    bool list = node != NULL && node->kind == YAML_LIST;
+
+    *ret = NULL;
+    *ret_count = 0;
     if (node == NULL)
         return;
-    bool list = node->kind == YAML_LIST;
-
-    w->holidays = ARENA_ARRAY(m->arena, const struct calendar *, list ? node->count : 1);
+    *ret = ARENA_ARRAY(m->arena, const struct calendar *, list ? node->count : 1);
     for (const struct yaml_node *n = list ? node->first : node; n != NULL; n = n->next) {
-        w->holidays[w->holiday_count++] = find_calendar(m, n->text);
+        (*ret)[(*ret_count)++] = find_calendar(m, n->text);
         if (!list)
             return; /* the sibling of a scalar is another key */
     }
@@ -196,14 +212,17 @@ static void read_holidays(struct window_maker *m, const struct yaml_node *node, 
 static bool build_window(struct window_maker *m, const struct yaml_node *map, struct window *w,
                          struct err *err)
 {
+    struct str zone =
+        yaml_get(map, "zone") == NULL && m->zone.len > 0 ? m->zone : window_text_of(map, "zone");
+
     if (!window_read_days(map, &w->days, err) ||
         !units_time(window_text_of(map, "open"), &w->open_minute, err) ||
         !units_time(window_text_of(map, "close"), &w->close_minute, err) ||
-        !zone_shelf_get(&m->zones, window_text_of(map, "zone"), &w->zone, err))
+        !zone_shelf_get(&m->zones, zone, &w->zone, err))
         return false;
     if (w->close_minute <= w->open_minute)
         w->close_minute += DAY_MINUTES;
-    read_holidays(m, yaml_get(map, "holidays"), w);
+    window_holidays(m, yaml_get(map, "holidays"), &w->holidays, &w->holiday_count);
     return true;
 }
 

@@ -46,6 +46,11 @@ struct window_set {
  * always open. */
 bool window_set_open(const struct window_set *s, int64_t now_us, int64_t *ret_change_us);
 
+/* The same without the next change, which is searched for ten years ahead in a set that never
+ * closes.
+ */
+bool window_set_is_open(const struct window_set *s, int64_t now_us);
+
 /* Work of takes_us that starts at from_us, or at the next opening, ends before the set closes. */
 bool window_set_fits(const struct window_set *s, int64_t from_us, int64_t takes_us);
 
@@ -55,9 +60,14 @@ struct window_maker {
     struct arena *arena;
     struct zone_shelf zones;
     struct window_calendar *calendars;
+    struct str zone; /* of windows that name none; empty: UTC */
 };
 
 struct window_maker window_maker(const struct yaml_node *root, struct arena *arena);
+
+/* The calendars that the value of a key `holidays` names: a text or a list, or NULL for none. */
+void window_holidays(struct window_maker *m, const struct yaml_node *node,
+                     const struct calendar ***ret, size_t *ret_count);
 
 /* `node` is the value of `window`, a map or a list, that was checked already.  On failure
  * (ERR_CONFIG: this machine does not know the zone) *ret is a broken set. */

@@ -252,6 +252,52 @@ TEST(units_date_table)
     }
 }
 
+TEST(units_instant_table)
+{
+    static const struct {
+        const char *text;
+        int64_t local_s, offset_s; /* local_s -1: refused */
+        bool has_offset;
+    } cases[] = {
+        { "1970-01-01T00:00", 0, 0, false },
+        { "1970-01-02 01:02:03", 86400 + 3723, 0, false },
+        { "1970-01-01T12:00Z", 43200, 0, true },
+        { "1970-01-01T12:00:30+01:30", 43230, 5400, true },
+        { "1970-01-01 12:00-05:00", 43200, -18000, true },
+        { "2000-02-29T23:59:59", INT64_C(951868799), 0, false },
+        { "1970-01-01", -1, 0, false },
+        { "1970-01-01T", -1, 0, false },
+        { "1970-01-01x00:00", -1, 0, false },
+        { "1970-13-01T00:00", -1, 0, false },
+        { "0000-01-01T00:00", -1, 0, false },
+        { "1970-01-01T24:00", -1, 0, false },
+        { "1970-01-01T12:60", -1, 0, false },
+        { "1970-01-01T12:00:60", -1, 0, false },
+        { "1970-01-01T12:00:6", -1, 0, false },
+        { "1970-01-01T1:00:00", -1, 0, false },
+        { "1970-01-01T12:00123", -1, 0, false },
+        { "1970-01-01T12:00::0", -1, 0, false },
+        { "1970-01-01T12:00z", -1, 0, false },
+        { "1970-01-01T12:00+0100", -1, 0, false },
+        { "1970-01-01T12:00+24:00", -1, 0, false },
+        { "1970-01-01T12:00 01:00", -1, 0, false },
+        { "1970-01-01T12:00Z ", -1, 0, false },
+        { "", -1, 0, false },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct units_instant at = { .local_s = -1 };
+        struct err err = { 0 };
+        bool ok = units_instant(str_of(cases[i].text), &at, &err);
+
+        if (ok != (cases[i].local_s >= 0) || at.local_s != cases[i].local_s)
+            printf("# %s: %lld %s\n", cases[i].text, (long long)at.local_s, err.text);
+        CHECK(ok == (cases[i].local_s >= 0) && at.local_s == cases[i].local_s);
+        CHECK(at.has_offset == cases[i].has_offset && at.offset_s == cases[i].offset_s);
+        CHECK(ok || err.kind == ERR_CONFIG);
+    }
+}
+
 TEST(units_url_table)
 {
     static const char *const web[] = { "http", "https", NULL };
