@@ -218,7 +218,8 @@ def schedules(zone):
     while len(found) < COUNT:
         job = make(dice, zone)
         schedule = oracle.Schedule(dict(job, windows=tuple((z, WEEKDAYS[d], o, c) for z, d, o, c in job["windows"])))
-        if "once" in job or schedule.all & schedule.open:  # else it may be refused: it never comes
+        each = [oracle.Cron(text).times(schedule.zone) for text in job.get("at", ())]
+        if "once" in job or (all(each) and schedule.all & schedule.open):  # else it is refused: it never comes
             found[f"j{len(found)}"] = (job, schedule)
     return found
 
