@@ -1,4 +1,5 @@
-/* jobs_next.h - `waybill jobs next`: the next times of a schedule, computed here, without a node. */
+/* jobs_next.h - `waybill jobs next`: the next times of a schedule, computed here, without a node.
+ */
 #pragma once
 
 #include "app/args.h"

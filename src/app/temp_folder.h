@@ -1,8 +1,8 @@
 /* temp_folder.h - a folder below $TMPDIR that is removed again.
  *
- * A command that a person may interrupt guards its folder: a process of its own waits for the end of
- * this one, however it ends, and removes what is left.  So nothing has to happen in a handler of a
- * signal, and a kill leaves nothing behind either.
+ * A command that a person may interrupt guards its folder: a process of its own waits for the end
+ * of this one, however it ends, and removes what is left.  So nothing has to happen in a handler of
+ * a signal, and a kill leaves nothing behind either.
  */
 #pragma once
 

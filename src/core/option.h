@@ -47,7 +47,7 @@ enum option_type {
     OPT_CRON,
     OPT_AT,      /* a schedule, or a time of day */
     OPT_INSTANT, /* a point in time */
-    OPT_EXPR, /* where a value is in a document: expr.h */
+    OPT_EXPR,    /* where a value is in a document: expr.h */
     OPT_XML_PATH,
     OPT_POINTER, /* a JSON Pointer */
     OPT_HASH,    /* an argon2id hash of a password      */

@@ -215,7 +215,8 @@ static const struct {
     { HELD_WINDOW, "window", "the delivery window of the system is closed" },
     { HELD_RATE, "rate", "the rate limit of the system is reached" },
     { HELD_ORDER, "order", "an earlier document goes first" },
-    { HELD_BREAKER, "breaker", "the endpoint cannot be reached, gives no clear answer, refuses our credential, or rejects "
+    { HELD_BREAKER, "breaker",
+      "the endpoint cannot be reached, gives no clear answer, refuses our credential, or rejects "
       "everything" },
     { HELD_PAUSE, "pause", "deliveries are paused, or the receiver asked for a pause" },
     { HELD_ENDPOINT, "endpoint", "the endpoint is not configured any more" },

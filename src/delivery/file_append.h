@@ -5,10 +5,10 @@
  * the next append, or file_append_recover(), completes what the journal says was begun.  A delivery
  * that is repeated is found in the journal and not appended again.
  *
- * Bytes of others are never cut off; zeros in the range that the journal names are nobody's: a power
- * cut leaves them where the new length was kept and the bytes were not.  If somebody else wrote into that range, or the target was
- * replaced, the delivery is in doubt.  That is reported once; if the delivery is sent again after
- * that, it is appended again.
+ * Bytes of others are never cut off; zeros in the range that the journal names are nobody's: a
+ * power cut leaves them where the new length was kept and the bytes were not.  If somebody else
+ * wrote into that range, or the target was replaced, the delivery is in doubt.  That is reported
+ * once; if the delivery is sent again after that, it is appended again.
  *
  * Invariants
  *   (1) a record is synced before the first of its bytes is appended.

@@ -2,8 +2,8 @@
  *
  *     bench_split [MiB [BYTES]]        documents of so many MiB with items of about so many bytes
  *
- * Prints `split KIND: .. MB/s a pass, .. parts`, by CPU time, over both passes; the second one gives
- * every part away.
+ * Prints `split KIND: .. MB/s a pass, .. parts`, by CPU time, over both passes; the second one
+ * gives every part away.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -188,8 +188,8 @@ TEST(config_takes_every_kind)
         "endpoints: { e: { kind: s3, url: \"https://s3\", bucket: b } }",
         "endpoints: { e: { kind: content, store: main, space: s } }",
         "jobs: { j: { kind: call, url: \"https://x\", every: 1h, area: dmz } }",
-        "jobs: { a: { kind: replicate, link: l, every: 1s }, b: { kind: verify, link: l, at: "
-        "\"@daily\" }, c: { kind: retain, at: \"0 3 * * *\", zone: Europe/Berlin } }",
+        "jobs: { a: { kind: call, url: \"https://x\", at: \"@daily\" }, "
+        "b: { kind: retain, at: \"0 3 * * *\", zone: Europe/Berlin } }",
         "services: { s: { jq: . } }\nsubscriptions: {}\nbatches: {}\nretention: { default: 60d, "
         "dead: never }\nalerts: {}\n"
         "calendars: {}\nauth: { oidc: { issuer: \"https://op.example\", client_id: w, roles: { "
