@@ -64,9 +64,14 @@ struct str head_unbound(struct str head)
 void head_put_failure(struct buf *to, struct str why)
 {
     why = str_first(why, HEAD_FAILURE_MOST - sizeof FAILED);
+    bool is_text = str_is_utf8(why); /* else a database would refuse it */
+
     buf_put(to, STR(FAILED));
-    for (size_t i = 0; i < why.len; i++)
-        buf_putc(to, (unsigned char)why.ptr[i] < ' ' ? ' ' : why.ptr[i]);
+    for (size_t i = 0; i < why.len; i++) {
+        unsigned char c = (unsigned char)why.ptr[i];
+
+        buf_putc(to, c < ' ' ? ' ' : c >= 0x80 && !is_text ? '?' : why.ptr[i]);
+    }
     buf_putc(to, '\n');
 }
 

@@ -455,17 +455,29 @@ static void ftp_out_hold(struct parcel *p, struct ftp_out_line *l)
     l->curl.until_us = p->until_us;
 }
 
+/* The next document finds its way from where the login began: that place has to be known. */
+static bool ftp_out_may_keep(const struct parcel *p)
+{
+    char *home = NULL;
+
+    return !p->broken && !p->held->newest &&
+           curl_easy_getinfo(p->held->curl.easy, CURLINFO_FTP_ENTRY_PATH, &home) == CURLE_OK &&
+           home != NULL && home[0] != '\0';
+}
+
 static void ftp_out_drop(struct parcel *p)
 {
     struct ftp_out_line *l = p->held;
 
     if (l == NULL)
         return;
+    bool keep = ftp_out_may_keep(p);
+
     l->parcel = NULL;
     l->curl.call = NULL;
     p->held = NULL;
     p->line = NULL;
-    line_give(p->call, &ftp_out_lines, p->self, l, !p->broken && !l->newest);
+    line_give(p->call, &ftp_out_lines, p->self, l, keep);
 }
 
 static void parcel_done(struct parcel *p)

@@ -91,7 +91,10 @@ static bool row_put_value(const struct sql_field *c, const struct datum *d, stru
         return true;
     case DATUM_FAILED:
         return err_set(err, ERR_PERMANENT, 0, "the value of %.*s cannot be read: %.*s",
-                       STR_ARG(str_first(c->name, 60)), STR_ARG(str_first(d->bytes, 120)));
+                       STR_ARG(str_first(c->name, 60)),
+                       STR_ARG(str_is_utf8(d->bytes)
+                                   ? str_first(d->bytes, 100)
+                                   : STR("the driver says why, but not in UTF-8")));
     case DATUM_TEXT:
     case DATUM_DATE:
     case DATUM_TIME:

@@ -20,24 +20,22 @@
  *   (1) `busy` is set by the poller's thread before the submit and cleared when the poll has ended
  *       or was given up, both under the mutex: a post is used by one thread at a time.
  *   (2) A duty is freed only when its last poll, which began as `gone`, has given the turn back,
- * the gateway is still gone, and no lost thread has one of its posts; or after poller_stop(). (3) A
- * new configuration is adopted only between two polls: poller_use() leaves a reference in `fresh`,
- * and the end of a poll does not move due_us while there is one. (4) Notes of the ledger are swept
- * only right after a poll that saw every source, and only if for FORGET_EVERY_US no poll failed,
- * was skipped or began under another configuration.
+ *       the gateway is still gone, and no lost thread has one of its posts; or after poller_stop().
+ *   (3) A new configuration is adopted only between two polls: poller_use() leaves it in `fresh`,
+ *       and the end of a poll does not move due_us while there is one.
+ *   (4) Notes of the ledger are swept only right after a poll that saw every source, and only if
+ *       for FORGET_EVERY_US no poll failed, was skipped or began under another configuration.
  *
  * Why (4) is enough.  A connector may remember that a source is known for DEPOSIT_KNOWN_US, half of
  * FORGET_EVERY_US; then it asks the ledger again, which renews a note that is older than a day.  So
  * after such a period the note of each source that still lies there is a day and some hours old at
  * most, and a limit of a week is safe.  A wall clock that is set forward, or a machine that slept,
- * would age all notes at once: if wall time runs ahead of monotonic time by an hour the
- * period starts again.  A poll that was cut short (full, or the node is busy) neither sweeps nor
- * restarts the period.
+ * would age all notes at once: if wall time runs ahead by an hour the period starts again.  A poll
+ * that was cut short (full, or the node is busy) neither sweeps nor restarts the period.
  *
  * Crashes.  Nothing here is durable except the turn, which expires after LEASE_US or with its node.
- * A source is removed only after its document is committed.  A source that was committed and not
- * removed is deposited again under the same key, which gives the same document; the key is
- * remembered for a week (DEPOSIT_KEY_PERIOD_US).
+ * A source is removed only after its document is committed; one that was not removed is deposited
+ * again under the same key, which gives the same document, for a week (DEPOSIT_KEY_PERIOD_US).
  *
  * Races
  *   - Two nodes poll one gateway, because one stalled longer than its turn: each source still has
@@ -605,13 +603,16 @@ static void adopt(struct duty *d)
         d->post = poller_post_new(d);
 }
 
-/* With the mutex held: how many polls are at work. */
-static size_t polls_at_work(struct poller *p, int64_t now)
+/* With the mutex held: how many polls are at work, and how many are of gateways that fail. */
+static size_t polls_at_work(struct poller *p, int64_t now, size_t *ret_failing)
 {
     size_t n = 0;
 
-    for (struct duty *d = p->duties; d != NULL; d = d->next)
+    *ret_failing = 0;
+    for (struct duty *d = p->duties; d != NULL; d = d->next) {
         n += d->busy && now - atomic_load(&d->post->call.call.alive_us) < STILL_US;
+        *ret_failing += d->busy && d->failures > 0;
+    }
     return n;
 }
 
@@ -619,26 +620,26 @@ static size_t polls_at_work(struct poller *p, int64_t now)
 static int64_t poller_begin_due(struct poller *p)
 {
     int64_t now = clock_mono_us(), next = now + CLOCK_S;
-    size_t at_work = polls_at_work(p, now);
+    size_t failing, at_work = polls_at_work(p, now, &failing);
 
     for (struct duty *d = p->duties; d != NULL; d = d->next) {
-        size_t most = d->failures > 0 ? FAILING_MOST : LOOKS_MOST;
         int64_t due_us = d->due_us;
 
         if (d->busy || (d->gone ? d->released : d->lost >= LOOKS_LOST_MOST))
             continue;
-        if (due_us <= now && at_work < POLLS_MOST && p->busy < most) {
+        if (due_us <= now && at_work < POLLS_MOST && p->busy < LOOKS_MOST &&
+            (d->failures == 0 || failing < FAILING_MOST)) {
             adopt(d);
             d->busy = true;
             p->busy++;
             at_work++;
+            failing += d->failures > 0;
             d->post->gone = d->gone;
             call_alive(&d->post->call.call);
             crew_submit(p->o.looks, &d->post->call);
             continue;
         }
-        if (due_us <= now) /* nobody tells that a poll has become silent */
-            due_us = now + STILL_US / 2;
+        due_us = due_us > now ? due_us : now + STILL_US / 2; /* nobody tells that one is silent */
         next = due_us < next ? due_us : next;
     }
     return next;

@@ -342,7 +342,7 @@ TEST(of_two_nodes_one_is_the_first_to_follow)
     struct home h = fresh_home(), other = on_postgres() ? home_beside(&h) : h;
     struct store *s = open_store(&h), *b = on_postgres() ? open_store(&other) : s;
     static struct job_wanted jobs[2][JOBS];
-    static char names[JOBS][8];
+    static char names[2][JOBS][8];
 
     CHECK(s != NULL && b != NULL);
     for (int v = 1; v <= VERSIONS; v++) {
@@ -353,8 +353,8 @@ TEST(of_two_nodes_one_is_the_first_to_follow)
         (void)snprintf(settings, sizeof settings, "%d", v);
         for (int k = 0; k < 2; k++) {
             for (int i = 0; i < JOBS; i++) {
-                (void)snprintf(names[i], sizeof names[i], "%d", i);
-                jobs[k][i] = wanted(names[i], settings, clock_wall_us() + DAY_US);
+                (void)snprintf(names[k][i], sizeof names[k][i], "%d", i);
+                jobs[k][i] = wanted(names[k][i], settings, clock_wall_us() + DAY_US);
             }
             two[k] = (struct follower){
                 .s = k == 0 ? s : b,

@@ -43,6 +43,10 @@ TEST(a_failure_is_the_first_line_or_none)
     buf_clear(&head);
     head_put_failure(&head, str_mem(why, sizeof why));
     CHECK(head_failure(buf_view(&head)).len > HEAD_FAILURE_MOST / 2 && head.len <= head.cap);
+    buf_clear(&head);
+    head_put_failure(&head, STR("Stra\xdf"
+                                "e, \xc3"));
+    CHECK(str_is(head_failure(buf_view(&head)), "Stra?e, ?"));
     CHECK(head_failure(STR("X: 1\n:failed: y\n")).ptr == NULL);
     CHECK(head_failure(STR("failed: y\n")).ptr == NULL && head_failure(STR("")).ptr == NULL);
 }
