@@ -102,7 +102,7 @@ def config(alerts, port=1, to=None):
     return CONFIG.format(port=port, alerts="\n".join(lines + ["  " + a for a in alerts] or ["  {}"]))
 
 
-def wait_for(what, node, seconds=30):
+def wait_for(what, node, seconds=120):
     until = time.monotonic() + seconds
     while True:
         got = what()
