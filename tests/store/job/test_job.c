@@ -163,7 +163,7 @@ TEST(of_many_claimers_one_has_the_token)
     struct home h = fresh_home(), other = on_postgres() ? home_beside(&h) : h;
     struct store *s = open_store(&h), *b = on_postgres() ? open_store(&other) : s;
     static struct job_wanted jobs[RACED];
-    static char names[RACED][8];
+    static char names[RACED][12];
     struct racer racers[RACERS];
     int64_t runs = 0;
     bool ok = true;
@@ -342,12 +342,12 @@ TEST(of_two_nodes_one_is_the_first_to_follow)
     struct home h = fresh_home(), other = on_postgres() ? home_beside(&h) : h;
     struct store *s = open_store(&h), *b = on_postgres() ? open_store(&other) : s;
     static struct job_wanted jobs[2][JOBS];
-    static char names[2][JOBS][8];
+    static char names[2][JOBS][12];
 
     CHECK(s != NULL && b != NULL);
     for (int v = 1; v <= VERSIONS; v++) {
         struct follower two[2];
-        char settings[8];
+        char settings[12];
         int came = 0, firsts = 0;
 
         (void)snprintf(settings, sizeof settings, "%d", v);
