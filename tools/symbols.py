@@ -20,7 +20,7 @@ KEPT = {
     **{f"embed_{name}_{what}": "a label of embed.c in assembler; a local one is lost by link-time optimization"
        for name in ("schema", "prelude") for what in ("bytes", "size")},
     **{name: "the record of a job and its token, for the thread that will run jobs; tests run them today"
-       for name in ("job_claim", "job_end_verb", "job_follow", "job_give_back", "job_operate",
+       for name in ("job_claim", "job_end_verb", "job_find", "job_follow", "job_give_back", "job_operate",
                     "job_outcomes", "job_queue", "job_stops")},
     "main": "the program begins there",
     "queue_is_stuck": "a rule about time, which its tests make",

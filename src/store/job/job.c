@@ -85,7 +85,7 @@ void job_plan_values(struct db_value v[static JOB_PLAN], const struct job_plan *
 
 struct job_plan job_plan_of(const struct job_record *r)
 {
-    return (struct job_plan){ .next = r->next, .past = r->past };
+    return (struct job_plan){ .next = r->next, .past = r->past, .turn = r->turn };
 }
 
 struct str job_cut(struct str text)
@@ -114,6 +114,17 @@ static void job_look_held(struct store *s, struct job_record *r)
         return;
     r->running = true;
     r->holder = store_node(s);
+}
+
+bool job_find(struct store *s, struct str name, struct arena *a, struct job_record *ret,
+              bool *ret_found, struct err *err)
+{
+    _Static_assert((int)JOB_FIND_HOLDER == (int)JOB_PAGE_HOLDER, "read by the same function");
+    if (!store_one(s, SQL_JOB_FIND, DB_ARGS(db_text(name)), job_read_held, a, ret, ret_found, err))
+        return false;
+    if (*ret_found)
+        job_look_held(s, ret);
+    return true;
 }
 
 bool job_list(struct store *s, int64_t above, size_t most, struct arena *a, struct job_record *ret,

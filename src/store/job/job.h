@@ -75,11 +75,14 @@ struct job_past {
     int64_t tries, tried_us, first_us;
 };
 
-/* What the caller's schedule says, from one moment on. */
+/* What the caller's schedule says, from one moment on.  It is computed from a record, by settings
+ * that have the digest of that record, and is written only while the record has the same turn:
+ * whoever plans from an older one is told so, reads the record again and plans anew. */
 struct job_plan {
     struct job_next next;
     struct job_past past;
     int64_t left_out; /* times that it leaves out, in addition */
+    int64_t turn;     /* of that record; 0: there was none */
 };
 
 struct job_record {
@@ -88,7 +91,7 @@ struct job_record {
     int64_t queue;
     struct sha256 digest; /* of its settings */
     int64_t version;      /* of the configuration, that changed it last */
-    int64_t turn;         /* another one after every change of its times */
+    int64_t turn;         /* grows with every change of it, except of its state */
     int64_t due_us;       /* of its token */
     struct job_next next; /* of the schedule: not moved by a run that a person asks for */
     int64_t asked_us;     /* when a person asked for the run that comes or is there; 0: none */
@@ -120,6 +123,10 @@ bool job_queue(struct store *s, struct str area, int64_t *ret, struct err *err);
 /* Jobs by number above `above`, with those that are gone.  ERR_PERMANENT: a record is damaged. */
 bool job_list(struct store *s, int64_t above, size_t most, struct arena *a, struct job_record *ret,
               size_t *ret_count, struct err *err);
+
+/* The job with this name; *ret_found: there is one. */
+bool job_find(struct store *s, struct str name, struct arena *a, struct job_record *ret,
+              bool *ret_found, struct err *err);
 
 /* ---- inside the store ---- */
 

@@ -70,6 +70,7 @@ static bool job_sort_claims(struct writer *w, struct job_claim_op *o, struct err
 {
     for (size_t i = 0; i < o->task_count; i++) {
         const struct task *t = &o->tasks[i];
+        enum job_token token;
 
         o->removed[i] = !o->found[i] || !job_may_run(&o->claims[i].record);
         if (!o->removed[i]) {
@@ -78,7 +79,7 @@ static bool job_sort_claims(struct writer *w, struct job_claim_op *o, struct err
             o->count++;
         } else if (!job_token_seize(
                        w, &(struct job_place){ .num = t->id, .queue = t->queue, .due_us = t->rank },
-                       err)) {
+                       &token, err)) {
             return false;
         }
     }

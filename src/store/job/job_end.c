@@ -8,7 +8,8 @@
  * The method.  job_end_run() gets all ends of the writer's group; each step is one statement for
  * the whole group.
  *   1. Lock the records, by ascending number, and read them.
- *   2. Leave out those whose settings are others by now; their claims are not touched.
+ *   2. Leave out those whose settings are others by now, or whose plan was computed from an older
+ *      record; their claims are not touched.
  *   3. Delete the claimed tokens.  An operation whose token is gone has lost its claim, and
  *      nothing more is done for it: the DELETE decides, and a pair of id and claim is never given
  *      twice.
@@ -73,17 +74,32 @@ static bool job_lock_records(struct job_ends *g, struct err *err)
                    g, err);
 }
 
-/* Keeps those whose settings are still the same; of a job that is gone they do not matter. */
+/* The caller plans again from this record; its texts are lent by the group. */
+static void job_plan_again(struct job_end_op *o, enum job_end_result result)
+{
+    struct job_record *r = &o->record;
+
+    r->name = r->kind = r->area = r->stop_by = r->stop_why = r->message = STR("");
+    o->result = result;
+}
+
+/* Keeps those whose settings and record are still the same.  Of a job that is gone the settings do
+ * not matter, and of a run that was asked for the plan does not. */
 static void job_compare_settings(struct job_ends *g)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < g->count; i++) {
         struct job_end_op *o = g->ops[i];
+        const struct job_record *r = &o->record;
 
-        if (o->found && o->record.gone_us == 0 && !digest_same(&o->record.digest, &o->digest))
-            o->result = JOB_END_SETTINGS;
-        else if (o->found)
+        if (!o->found)
+            continue;
+        if (r->gone_us == 0 && !digest_same(&r->digest, &o->digest))
+            job_plan_again(o, JOB_END_SETTINGS);
+        else if (r->asked_us == 0 && r->turn != o->plan.turn)
+            job_plan_again(o, JOB_END_PLAN);
+        else
             g->ops[n++] = o;
     }
     g->count = n;
@@ -118,14 +134,10 @@ static bool job_take_ready(struct job_ends *g, struct err *err)
 {
     for (size_t i = 0; i < g->count; i++) {
         struct job_end_op *o = g->ops[i];
-        int64_t n = 0;
+        struct job_place place = { o->task.id, o->record.queue, o->record.due_us };
 
-        if (claims_have(g->w->store->claims, &o->task) &&
-            !db_run(g->w->db, SQL_JOB_READY_TAKE,
-                    DB_ARGS(db_int(o->record.queue), db_int(o->record.due_us), db_int(o->task.id)),
-                    &n, err))
+        if (!job_claim_take(g->w, &place, &o->task, &o->ours, err))
             return false;
-        o->ours = n == 1;
     }
     return true;
 }
@@ -274,10 +286,10 @@ static void job_end_committed(struct writer *w, struct store_op **ops, size_t co
     for (size_t i = 0; claims != NULL && i < count; i++) {
         const struct job_end_op *o = container_of(ops[i], struct job_end_op, op);
 
-        if (!o->ours)
+        if (o->result == JOB_END_SETTINGS || o->result == JOB_END_PLAN)
             continue;
-        claims_drop(claims, &o->task);
-        if (o->due_us != 0)
+        claims_drop(claims, &o->task); /* a lost one, too: its token is not there any more */
+        if (o->ours && o->due_us != 0)
             claims_put_at(
                 claims, o->queue,
                 (struct claim_place){ .prio = PRIO_NORMAL, .rank = o->due_us, .id = o->task.id });
@@ -295,7 +307,7 @@ struct job_back_op {
     const struct task *task;
     int64_t due_us;
     const struct job_plan *plan;
-    bool ours;
+    enum job_end_result result;
     struct arena *arena;
     struct job_place place;
     struct job_record record;
@@ -319,7 +331,7 @@ static bool job_back_run(struct writer *w, struct store_op **ops, size_t count, 
     int64_t now_us;
 
     require(count == 1);
-    o->ours = false;
+    o->result = JOB_END_LOST;
     o->record.num = 0;
     o->arena = w->arena;
     if (!db_find(w->db, SQL_JOB_LOCK_SOME, DB_NO_SLOT, 1, &key, 1, 1, job_back_found, o, err) ||
@@ -328,14 +340,19 @@ static bool job_back_run(struct writer *w, struct store_op **ops, size_t count, 
     if (o->record.num == 0)
         return true;
     o->place = (struct job_place){ o->record.num, o->record.queue, o->record.due_us };
-    struct task at = *o->task;
+    enum job_token token;
+    bool ours;
 
-    at.queue = o->record.queue; /* where the row is (SQLite) */
-    if (!task_is_held(w, &at, &o->ours, err))
+    if (!job_claim_holds(w, &o->place, o->task, &ours, err))
         return false;
-    if (!o->ours)
+    if (!ours)
         return true;
-    if (!job_token_seize(w, &o->place, err))
+    if (o->plan != NULL && o->plan->turn != o->record.turn) {
+        o->result = JOB_END_PLAN;
+        return true;
+    }
+    o->result = JOB_END_WRITTEN;
+    if (!job_token_seize(w, &o->place, &token, err))
         return false;
     if (o->record.gone_us != 0 || (o->record.stop != JOB_GOES && o->record.asked_us == 0))
         return true; /* stopped meanwhile */
@@ -354,9 +371,11 @@ static void job_back_committed(struct writer *w, struct store_op **ops, size_t c
     struct claims *claims = w->store->claims;
 
     (void)count;
-    if (claims == NULL || !o->ours)
+    if (claims == NULL || o->result == JOB_END_PLAN)
         return;
     claims_drop(claims, o->task);
+    if (o->result == JOB_END_LOST)
+        return;
     claims_put_at(claims, o->place.queue,
                   (struct claim_place){ PRIO_NORMAL, o->place.due_us, o->place.num });
 }
@@ -366,12 +385,12 @@ static const struct store_verb job_back_verb = {
 };
 
 bool job_give_back(struct store *s, const struct task *t, int64_t due_us,
-                   const struct job_plan *plan, bool *ret_ours, struct err *err)
+                   const struct job_plan *plan, enum job_end_result *ret, struct err *err)
 {
     struct job_back_op o = { .task = t, .due_us = due_us, .plan = plan };
 
     if (!writers_call(s->writers, &job_back_verb, &o.op, err))
         return false;
-    *ret_ours = o.ours;
+    *ret = o.result;
     return true;
 }

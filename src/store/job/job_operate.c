@@ -78,6 +78,8 @@ static bool job_do_resume(struct writer *w, struct job_operate_op *o, struct err
 
     if (o->r.stop != JOB_PAUSED && o->r.stop != JOB_SUSPENDED)
         return job_refuse(o, JOB_NOT_STOPPED);
+    if (o->order->plan.turn != o->r.turn)
+        return job_refuse(o, JOB_OLD_PLAN);
     if (!job_token_take(w, &o->place, &token, err))
         return false;
     o->r.stop = JOB_GOES;
@@ -105,16 +107,19 @@ static bool job_do_run(struct writer *w, struct job_operate_op *o, struct err *e
 
 static bool job_do_cancel(struct writer *w, struct job_operate_op *o, struct err *err)
 {
+    enum job_token token;
     bool held;
 
     if (!job_token_held(w, o->r.num, &held, err))
         return false;
     if (!held)
         return job_refuse(o, JOB_NOT_RUNNING);
+    if (o->r.asked_us == 0 && o->order->plan.turn != o->r.turn)
+        return job_refuse(o, JOB_OLD_PLAN);
     o->seized = o->r.num;
     if (o->r.asked_us == 0)
         o->plan = o->order->plan;
-    return job_token_seize(w, &o->place, err) && job_schedule(w, o, err) &&
+    return job_token_seize(w, &o->place, &token, err) && job_schedule(w, o, err) &&
            db_run(w->db, SQL_JOB_CANCELLED,
                   DB_ARGS(db_int(o->r.num), db_text(job_cut(o->order->why))), NULL, err);
 }

@@ -11,6 +11,11 @@
 SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) AS holder
 FROM job j WHERE j.num > $1 ORDER BY j.num LIMIT $2;
 
+-- name: job_find
+-- in:  $1 name text
+-- out: @job@, holder
+SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) AS holder FROM job j WHERE j.name = $1;
+
 -- name: job_lock
 -- in:  $1 name text
 -- out: @job@
@@ -57,8 +62,18 @@ DELETE FROM task_later WHERE due_us = $1 AND id = $2;
 DELETE FROM task_ready WHERE queue = $1 AND prio = 4 AND rank = $2 AND id = $3;
 
 -- name: job_is_leased
+-- only: postgresql
 -- in:  $1 id int
-SELECT count(*) FROM task_lease WHERE id = $1;
+-- Its lease stays where it is until the commit: a rescue passes over it or waits.
+SELECT 1 FROM task_lease WHERE id = $1 FOR UPDATE;
+
+-- name: job_is_anywhere
+-- only: postgresql
+-- in:  $1 queue int, $2 due int, $3 id int
+-- One statement sees the token in one place, however often it moves: 0 means that there is none.
+SELECT (SELECT count(*) FROM task_later WHERE due_us = $2 AND id = $3)
+     + (SELECT count(*) FROM task_ready WHERE queue = $1 AND prio = 4 AND rank = $2 AND id = $3)
+     + (SELECT count(*) FROM task_lease WHERE id = $3);
 
 -- name: job_lease_end
 -- only: postgresql
@@ -112,15 +127,36 @@ SELECT num FROM job j WHERE gone_us > 0 AND gone_us < $1
 
 -- name: job_drop
 -- in:  $1 num int
+-- batch
 DELETE FROM job WHERE num = $1;
+
+-- name: job_drop
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+DELETE FROM job j USING @ROWS@ WHERE j.num = @KEY(u.c1)@;
 
 -- name: job_drop_states
 -- in:  $1 num int
+-- batch
 DELETE FROM job_state WHERE job = $1;
+
+-- name: job_drop_states
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+DELETE FROM job_state s USING @ROWS@ WHERE s.job = @KEY(u.c1)@;
 
 -- name: job_drop_runs
 -- in:  $1 num int
+-- batch
 DELETE FROM job_run WHERE job = $1;
+
+-- name: job_drop_runs
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+DELETE FROM job_run r USING @ROWS@ WHERE r.job = @KEY(u.c1)@;
 
 -- name: job_end
 -- in:  $1 num int, $2 queue int, $3 due int, $4 stop int, $5 why text, $6 has_state int, $7 state text, $8 outcome int,
@@ -201,7 +237,7 @@ UPDATE job SET outcome = 3, message = $2, ended_us = @NOW_US@ WHERE num = $1;
 -- name: job_reset
 -- in:  $1 num int, $2 number int
 -- The state that had this number, under the next one; nothing if it is not kept.
-UPDATE job SET state = s.state, state_number = job.state_number + 1, turn = turn + 1
+UPDATE job SET state = s.state, state_number = job.state_number + 1
 FROM job_state s WHERE job.num = $1 AND s.job = $1 AND s.number = $2;
 
 -- name: job_state_copy
