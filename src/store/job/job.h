@@ -11,6 +11,9 @@
  *   job_follow.h    the jobs follow a version of the configuration
  *   job_claim.h     claim tokens that are due, with their records
  *   job_end.h       the end of a run: result, state, next time and token in one commit
+ *   job_run.h       runs without the token: beside others, or by somebody outside
+ *   job_log.h       the log of runs
+ *   job_late.h      what the queue check asks
  *   job_operate.h   what people do: pause, resume, suspend, run now, cancel, reset
  *
  * Invariants
@@ -41,6 +44,7 @@
 #include "store/db/db.h"
 
 struct store;
+struct writer;
 
 enum {
     JOB_STATE_MOST = 64 << 10, /* bytes of a state */
@@ -113,8 +117,10 @@ struct job_record {
     int64_t node, began_us, ended_us;
     int64_t ok_us; /* when the last one ended that was done */
 
-    bool running;   /* job_list(): its token is claimed */
-    int64_t holder; /* the node that has claimed it */
+    /* job_list(), job_find() */
+    bool running;      /* its token is claimed */
+    int64_t holder;    /* the node that has claimed it */
+    int64_t open_runs; /* runs without the token (job_run.h) */
 };
 
 /* The queue of the jobs of an area; an empty area: that of jobs for any. */
@@ -137,3 +143,6 @@ void job_plan_values(struct db_value v[static JOB_PLAN], const struct job_plan *
 /* The plan that a record has. */
 struct job_plan job_plan_of(const struct job_record *r);
 struct str job_cut(struct str text); /* to JOB_TEXT_MOST, whole letters */
+bool job_may_run(const struct job_record *r);
+/* The record, locked until the commit; num 0: there is none. */
+bool job_lock_num(struct writer *w, int64_t num, struct job_record *ret, struct err *err);

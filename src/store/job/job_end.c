@@ -83,25 +83,29 @@ static void job_plan_again(struct job_end_op *o, enum job_end_result result)
     o->result = result;
 }
 
-/* Keeps those whose settings and record are still the same.  Of a job that is gone the settings do
- * not matter, and of a run that was asked for the plan does not. */
+/* Of a job that is gone the settings do not matter, and of a run that was asked for the plan does
+ * not. */
+bool job_end_fits(struct job_end_op *o)
+{
+    const struct job_record *r = &o->record;
+
+    if (r->gone_us == 0 && !digest_same(&r->digest, &o->digest))
+        job_plan_again(o, JOB_END_SETTINGS);
+    else if (r->asked_us == 0 && r->turn != o->plan.turn)
+        job_plan_again(o, JOB_END_PLAN);
+    else
+        return true;
+    return false;
+}
+
+/* Keeps those whose settings and record are still the same. */
 static void job_compare_settings(struct job_ends *g)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < g->count; i++) {
-        struct job_end_op *o = g->ops[i];
-        const struct job_record *r = &o->record;
-
-        if (!o->found)
-            continue;
-        if (r->gone_us == 0 && !digest_same(&r->digest, &o->digest))
-            job_plan_again(o, JOB_END_SETTINGS);
-        else if (r->asked_us == 0 && r->turn != o->plan.turn)
-            job_plan_again(o, JOB_END_PLAN);
-        else
-            g->ops[n++] = o;
-    }
+    for (size_t i = 0; i < g->count; i++)
+        if (g->ops[i]->found && job_end_fits(g->ops[i]))
+            g->ops[n++] = g->ops[i];
     g->count = n;
 }
 
@@ -236,25 +240,36 @@ static void job_token_rows(const struct job_end_op *o, struct rows *ready, struc
     v[8] = db_text(STR(""));
 }
 
-static bool job_write_ends(struct job_ends *g, struct err *err)
+static void job_awaited_row(const struct job_end_op *o, struct rows *runs)
 {
-    struct rows ends = rows_of(g->w, SQL_JOB_END, 12 + JOB_PLAN, g->count);
-    struct rows states = rows_of(g->w, SQL_JOB_STATE_PUT, 3, g->count);
-    struct rows trims = rows_of(g->w, SQL_JOB_STATE_TRIM, 2, g->count);
-    struct rows ready = rows_of(g->w, SQL_TASK_READY_PUT, 8, g->count);
-    struct rows later = rows_of(g->w, SQL_TASK_LATER_PUT, 9, g->count);
+    if (o->awaited == 0)
+        return;
+    struct db_value *v = row_of(runs);
 
-    for (size_t i = 0; i < g->count; i++) {
-        struct job_end_op *o = g->ops[i];
+    v[0] = db_int(o->task.id);
+    v[1] = db_int(o->awaited);
+}
+
+bool job_end_write(struct writer *w, struct job_end_op **ops, size_t count, struct err *err)
+{
+    struct rows ends = rows_of(w, SQL_JOB_END, 12 + JOB_PLAN, count);
+    struct rows states = rows_of(w, SQL_JOB_STATE_PUT, 3, count);
+    struct rows trims = rows_of(w, SQL_JOB_STATE_TRIM, 2, count);
+    struct rows runs = rows_of(w, SQL_JOB_RUN_DROP, 2, count);
+    struct rows ready = rows_of(w, SQL_TASK_READY_PUT, 8, count);
+    struct rows later = rows_of(w, SQL_TASK_LATER_PUT, 9, count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct job_end_op *o = ops[i];
 
         job_decide(o);
-        job_end_row(row_of(&ends), g->w, o);
+        job_end_row(row_of(&ends), w, o);
         job_state_rows(o, &states, &trims);
+        job_awaited_row(o, &runs);
         job_token_rows(o, &ready, &later);
     }
-    return write_rows(g->w, &ends, err) && write_rows(g->w, &states, err) &&
-           write_rows(g->w, &trims, err) && write_rows(g->w, &ready, err) &&
-           write_rows(g->w, &later, err);
+    return write_rows(w, &ends, err) && write_rows(w, &states, err) && write_rows(w, &trims, err) &&
+           write_rows(w, &runs, err) && write_rows(w, &ready, err) && write_rows(w, &later, err);
 }
 
 static bool job_end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -274,7 +289,7 @@ static bool job_end_run(struct writer *w, struct store_op **ops, size_t count, s
     if (!job_lock_records(&g, err))
         return false;
     job_compare_settings(&g);
-    return job_match_claims(&g, err) && job_write_ends(&g, err);
+    return job_match_claims(&g, err) && job_end_write(w, g.ops, g.count, err);
 }
 
 /* SQLite: the mark goes after the commit.  The token may have been put, and passed by a claim,
@@ -308,33 +323,18 @@ struct job_back_op {
     int64_t due_us;
     const struct job_plan *plan;
     enum job_end_result result;
-    struct arena *arena;
     struct job_place place;
     struct job_record record;
 };
 
-static bool job_back_found(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
-{
-    struct job_back_op *o = arg;
-
-    (void)slot;
-    (void)at;
-    (void)err;
-    row_found(row, job_read, o->arena, &o->record);
-    return true;
-}
-
 static bool job_back_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct job_back_op *o = container_of(ops[0], struct job_back_op, op);
-    struct db_value key = db_int(o->task->id);
     int64_t now_us;
 
     require(count == 1);
     o->result = JOB_END_LOST;
-    o->record.num = 0;
-    o->arena = w->arena;
-    if (!db_find(w->db, SQL_JOB_LOCK_SOME, DB_NO_SLOT, 1, &key, 1, 1, job_back_found, o, err) ||
+    if (!job_lock_num(w, o->task->id, &o->record, err) ||
         !db_one_int(w->db, SQL_RATE_NOW, DB_NO_ARGS, 0, &now_us, err))
         return false;
     if (o->record.num == 0)
@@ -354,7 +354,7 @@ static bool job_back_run(struct writer *w, struct store_op **ops, size_t count, 
     o->result = JOB_END_WRITTEN;
     if (!job_token_seize(w, &o->place, &token, err))
         return false;
-    if (o->record.gone_us != 0 || (o->record.stop != JOB_GOES && o->record.asked_us == 0))
+    if (!job_may_run(&o->record))
         return true; /* stopped meanwhile */
     struct db_value v[2 + JOB_PLAN] = { db_int(o->place.num), db_int(o->due_us) };
     struct job_plan same = job_plan_of(&o->record);

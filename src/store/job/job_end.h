@@ -30,6 +30,7 @@ enum job_end_result {
 struct job_end_op {
     struct store_op op; /* verb = &job_end_verb */
     struct task task;   /* the claim */
+    int64_t awaited;    /* of the claim: the run outside that is over with this one; 0: none */
     struct sha256 digest;
     int64_t queue; /* job_queue() of the area in these settings */
 
@@ -59,6 +60,11 @@ struct job_end_op {
 };
 
 extern const struct store_verb job_end_verb;
+
+/* For job_run.c, in an open transaction, with o->record locked: whether settings and plan are those
+ * of the record, else the result says so; writes ends whose claims were taken. */
+bool job_end_fits(struct job_end_op *o);
+bool job_end_write(struct writer *w, struct job_end_op **ops, size_t count, struct err *err);
 
 /* The claim was not used (no slot is free, this node does not know the settings yet, the schedule
  * has another time by now): the token is due again at due_us; no run is counted.  plan: NULL: as it

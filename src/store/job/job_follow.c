@@ -119,9 +119,14 @@ static bool job_take_settings(struct writer *w, const struct job_follow *f, stru
     if (token == JOB_TOKEN_HELD)
         return job_write_change(w, f, j, &place, stop, err);
     bool asked = r->asked_us != 0 && r->gone_us == 0; /* this run stays where it is */
+    int64_t awaited_us; /* and so does the time-out of a run outside */
 
+    if (!db_one_int(w->db, SQL_JOB_RUN_AWAITED, DB_ARGS(db_int(r->num)), 0, &awaited_us, err))
+        return false;
     place.queue = j->queue;
-    if (!asked)
+    if (awaited_us != 0)
+        place.due_us = awaited_us;
+    else if (!asked)
         place.due_us = j->plan.next.due_us;
     return job_write_change(w, f, j, &place, stop, err) &&
            ((stop != JOB_GOES && !asked) || job_token_put(w, &place, now_us, err));

@@ -6,8 +6,8 @@
  *   suspend   the same, because of a problem
  *   resume    of both: the next run is as planned
  *   run       one run at once, also while it is paused; the schedule is not moved
- *   cancel    the claim of the run that is there is taken away, so that its end changes nothing;
- *             the next run is as planned
+ *   cancel    the claim of the run that is there is taken away, so that its end changes nothing,
+ *             and so are runs without the token (job_run.h); the next run is as planned
  *   reset     the state that had this number becomes the newest one, under a number of its own
  *
  * Threads: any that may block.
