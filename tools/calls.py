@@ -29,8 +29,9 @@ def functions(text):
             start = None
 
 
-def reached(root):
-    """The C text of the product, without comments and without functions that nothing reaches."""
+def reached(root, kept=()):
+    """The C text of the product, without comments and without functions that nothing reaches.  kept:
+    functions that stay although the product does not call them (symbols.py)."""
     bodies = collections.defaultdict(str)
     outside = ""
     for path in sources.files(root, "src", suffixes=(".c", ".h", ".def")):
@@ -39,7 +40,7 @@ def reached(root):
             bodies[name] += "\n".join(lines[first - 1:last])
             lines[first - 1:last] = [""] * (last - first + 1)
         outside += "\n".join(lines) + "\n"
-    todo = {"main", *_GIVEN.findall(outside), *_NAME.findall(" ".join(_MACRO.findall(outside)))}
+    todo = {"main", *kept, *_GIVEN.findall(outside), *_NAME.findall(" ".join(_MACRO.findall(outside)))}
     text, seen = [outside], set()
     while todo:
         name = todo.pop()

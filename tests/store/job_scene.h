@@ -31,7 +31,7 @@ static inline void again(void *arg, struct job_wanted *w, const struct job_recor
 {
     (void)arg;
     agains++;
-    w->turn = now->turn;
+    w->plan.turn = now->turn;
 }
 
 static struct job_follow followed;
@@ -83,48 +83,63 @@ static inline struct job_end_op end_of(const struct job_claim *c, const char *st
                                 .state_number = c->record.state_number,
                                 .plan = { .next = { due_us, due_us },
                                           .past = { .settled_us = c->record.next.nominal_us,
-                                                    .served = c->record.past.served + 1 } } };
+                                                    .served = c->record.past.served + 1 },
+                                          .turn = c->record.turn } };
 }
 
+/* Plans again, to the same times, if the record is another one. */
 static inline bool end(struct store *s, struct job_end_op *o)
 {
     struct err err = { 0 };
+    bool ok;
 
-    if (writers_call(store_writers(s), &job_end_verb, &o->op, &err))
+    while ((ok = writers_call(store_writers(s), &job_end_verb, &o->op, &err)) &&
+           o->result == JOB_END_PLAN)
+        o->plan.turn = o->record.turn;
+    if (ok)
         return o->result == JOB_END_WRITTEN;
     printf("# end: %s\n", err.text);
     return false;
 }
 
-static inline enum job_answer act(struct store *s, enum job_act what, int64_t due_us,
-                                  int64_t number)
+/* The job's record; num 0: there is none. */
+static inline struct job_record show(struct store *s, const char *name)
 {
-    struct job_order o = { .act = what,
-                           .name = STR("a"),
-                           .by = STR("ada"),
-                           .why = STR("a reason"),
-                           .plan = { .next = { due_us, due_us } },
-                           .state_number = number };
+    struct job_record r = { 0 };
+    struct err err = { 0 };
+    bool found;
+
+    if (!job_find(s, str_of(name), &texts, &r, &found, &err))
+        printf("# find: %s\n", err.text);
+    return r;
+}
+
+static inline struct job_order order_of(enum job_act what, int64_t due_us, int64_t turn)
+{
+    return (struct job_order){ .act = what,
+                               .name = STR("a"),
+                               .by = STR("ada"),
+                               .why = STR("a reason"),
+                               .plan = { .next = { due_us, due_us }, .turn = turn } };
+}
+
+static inline enum job_answer give_order(struct store *s, const struct job_order *o)
+{
     enum job_answer answer = JOB_UNKNOWN;
     struct err err = { 0 };
 
-    if (!job_operate(s, &o, &answer, &err))
+    if (!job_operate(s, o, &answer, &err))
         printf("# operate: %s\n", err.text);
     return answer;
 }
 
-static inline struct job_record show(struct store *s, const char *name)
+static inline enum job_answer act(struct store *s, enum job_act what, int64_t due_us,
+                                  int64_t number)
 {
-    static struct job_record all[200];
-    struct err err = { 0 };
-    size_t n = 0;
+    struct job_order o = order_of(what, due_us, show(s, "a").turn);
 
-    if (!job_list(s, 0, 200, &texts, all, &n, &err))
-        printf("# list: %s\n", err.text);
-    for (size_t i = 0; i < n; i++)
-        if (str_is(all[i].name, name))
-            return all[i];
-    return (struct job_record){ 0 };
+    o.state_number = number;
+    return give_order(s, &o);
 }
 
 static inline const char *state_of(const struct home *h)

@@ -590,6 +590,43 @@ bool was_killed(int status)
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
+/* Kills it once; false: it failed otherwise, or something was not whole. */
+static bool kill_once(const struct kill_scene *k, const struct home *h, const char *fault,
+                      int *io_kills)
+{
+    AUTO(buf_done) struct buf said = BUF_INIT(1 << 20);
+    int status = run_child(k->child, h, fault, "", &said);
+    struct store *s = open_store(h);
+    bool ok =
+        (was_killed(status) || ended_well(status)) && s != NULL && k->whole(h, s, buf_view(&said));
+
+    if (!ok)
+        printf("# %s with %s: status %d, and then\n%.*s", k->child, fault, status,
+               STR_ARG(buf_view(&said)));
+    *io_kills += was_killed(status);
+    store_close(s);
+    return ok;
+}
+
+int kill_everywhere(const struct kill_scene *k)
+{
+    int kills = 0;
+
+    for (size_t i = 0; i < k->point_count; i++) {
+        struct home h = fresh_home();
+
+        for (size_t p = 0; p < k->pass_count; p++) {
+            char fault[60];
+
+            (void)snprintf(fault, sizeof fault, "%s:kill:%d", k->points[i], k->passes[p]);
+            if (!kill_once(k, &h, fault, &kills))
+                return -1;
+        }
+    }
+    printf("# %d kills\n", kills);
+    return kills;
+}
+
 static int be_child(char **argv)
 {
     struct home h = { 0 };

@@ -134,6 +134,20 @@ int run_child(const char *name, const struct home *h, const char *fault, const c
 bool ended_well(int status);
 bool was_killed(int status);
 
+/* A child that is killed at each of these points, when it passes it for the 1st, 2nd, ... time: one
+ * home for each point, so that it goes on where its predecessor died.  After each, whole() looks at
+ * the store, and at what the child has said. */
+struct kill_scene {
+    const char *child;
+    const char *const *points;
+    size_t point_count;
+    const int *passes;
+    size_t pass_count;
+    bool (*whole)(const struct home *h, struct store *s, struct str said);
+};
+/* How often it was killed; -1: it failed otherwise, or something was not whole. */
+int kill_everywhere(const struct kill_scene *k);
+
 /* ---- main ---- */
 
 /* Parses the arguments; true: run the tests, else *ret_status is the end. */

@@ -21,6 +21,7 @@
 #include "store/backup/restore_files.h"
 #include "store/db/migrate.h"
 #include "store/db/pg_connect.h"
+#include "store/job/job_log.h"
 #include "store/kernel/store_state.h"
 
 #define DB_NAME  "waybill.db"
@@ -465,12 +466,17 @@ static bool make_slot(struct mover *k, sqlite3_stmt *stmt, const void *arg, stru
 {
     int64_t slot = sqlite3_column_int64(stmt, 0);
 
-    return *(const enum table_family *)arg == TABLES_IDEMPOTENCY
-               ? db_run_slot(k->to, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err)
-               : done_make(k->to, slot, err);
+    switch (*(const enum table_family *)arg) {
+    case TABLES_IDEMPOTENCY:
+        return db_run_slot(k->to, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err);
+    case TABLES_JOB_LOG:
+        return job_log_make(k->to, slot, err);
+    default:
+        return done_make(k->to, slot, err);
+    }
 }
 
-/* Creates the tables of days and keys that the old store has. */
+/* Creates the tables of days, of keys and of logs that the old store has. */
 static bool make_slots(struct mover *k, enum table_family family, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(256);
@@ -505,7 +511,8 @@ static bool move_all(struct mover *k, struct err *err)
 {
     /* Also the closed tables: retain_drop() reads each table before it drops it. */
     if (!make_slots(k, TABLES_DONE, err) || !make_slots(k, TABLES_EMPTY, err) ||
-        !make_slots(k, TABLES_IDEMPOTENCY, err) || !move_sql(k, "BEGIN", err))
+        !make_slots(k, TABLES_IDEMPOTENCY, err) || !make_slots(k, TABLES_JOB_LOG, err) ||
+        !move_sql(k, "BEGIN", err))
         return false;
     if (!move_payloads(k, err) || !move_tables(k, err) || !move_numbers(k, err) ||
         !note_epoch(k, err) || !move_check(k, err))

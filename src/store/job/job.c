@@ -85,17 +85,43 @@ void job_plan_values(struct db_value v[static JOB_PLAN], const struct job_plan *
 
 struct job_plan job_plan_of(const struct job_record *r)
 {
-    return (struct job_plan){ .next = r->next, .past = r->past };
+    return (struct job_plan){ .next = r->next, .past = r->past, .turn = r->turn };
+}
+
+bool job_may_run(const struct job_record *r)
+{
+    return r->gone_us == 0 && (r->stop == JOB_GOES || r->asked_us != 0);
+}
+
+struct job_locked {
+    struct job_record *record;
+    struct arena *arena;
+};
+
+static bool job_found_locked(void *arg, int64_t slot, size_t at, struct db_rows *row,
+                             struct err *err)
+{
+    const struct job_locked *l = arg;
+
+    (void)slot;
+    (void)at;
+    (void)err;
+    row_found(row, job_read, l->arena, l->record);
+    return true;
+}
+
+bool job_lock_num(struct writer *w, int64_t num, struct job_record *ret, struct err *err)
+{
+    struct job_locked l = { .record = ret, .arena = w->arena };
+    struct db_value key = db_int(num);
+
+    *ret = (struct job_record){ 0 };
+    return db_find(w->db, SQL_JOB_LOCK_SOME, DB_NO_SLOT, 1, &key, 1, 1, job_found_locked, &l, err);
 }
 
 struct str job_cut(struct str text)
 {
-    if (text.len <= JOB_TEXT_MOST)
-        return text;
-    text.len = JOB_TEXT_MOST;
-    while (text.len > 0 && ((unsigned char)text.ptr[text.len] & 0xc0) == 0x80)
-        text.len--;
-    return text;
+    return str_first(text, JOB_TEXT_MOST);
 }
 
 static void job_read_held(struct db_rows *row, struct arena *a, void *to)
@@ -104,6 +130,7 @@ static void job_read_held(struct db_rows *row, struct arena *a, void *to)
 
     job_read(row, a, to);
     r->holder = db_get_int(row, JOB_PAGE_HOLDER);
+    r->open_runs = db_get_int(row, JOB_PAGE_OPEN_RUNS);
     r->running = r->holder != 0;
 }
 
@@ -114,6 +141,19 @@ static void job_look_held(struct store *s, struct job_record *r)
         return;
     r->running = true;
     r->holder = store_node(s);
+}
+
+bool job_find(struct store *s, struct str name, struct arena *a, struct job_record *ret,
+              bool *ret_found, struct err *err)
+{
+    _Static_assert((int)JOB_FIND_HOLDER == (int)JOB_PAGE_HOLDER &&
+                       (int)JOB_FIND_OPEN_RUNS == (int)JOB_PAGE_OPEN_RUNS,
+                   "read by the same function");
+    if (!store_one(s, SQL_JOB_FIND, DB_ARGS(db_text(name)), job_read_held, a, ret, ret_found, err))
+        return false;
+    if (*ret_found)
+        job_look_held(s, ret);
+    return true;
 }
 
 bool job_list(struct store *s, int64_t above, size_t most, struct arena *a, struct job_record *ret,

@@ -11,6 +11,9 @@
  *   job_follow.h    the jobs follow a version of the configuration
  *   job_claim.h     claim tokens that are due, with their records
  *   job_end.h       the end of a run: result, state, next time and token in one commit
+ *   job_run.h       runs without the token: beside others, or by somebody outside
+ *   job_log.h       the log of runs
+ *   job_late.h      what the queue check asks
  *   job_operate.h   what people do: pause, resume, suspend, run now, cancel, reset
  *
  * Invariants
@@ -41,6 +44,7 @@
 #include "store/db/db.h"
 
 struct store;
+struct writer;
 
 enum {
     JOB_STATE_MOST = 64 << 10, /* bytes of a state */
@@ -75,11 +79,14 @@ struct job_past {
     int64_t tries, tried_us, first_us;
 };
 
-/* What the caller's schedule says, from one moment on. */
+/* What the caller's schedule says, from one moment on.  It is computed from a record, by settings
+ * that have the digest of that record, and is written only while the record has the same turn:
+ * whoever plans from an older one is told so, reads the record again and plans anew. */
 struct job_plan {
     struct job_next next;
     struct job_past past;
     int64_t left_out; /* times that it leaves out, in addition */
+    int64_t turn;     /* of that record; 0: there was none */
 };
 
 struct job_record {
@@ -88,7 +95,7 @@ struct job_record {
     int64_t queue;
     struct sha256 digest; /* of its settings */
     int64_t version;      /* of the configuration, that changed it last */
-    int64_t turn;         /* another one after every change of its times */
+    int64_t turn;         /* grows with every change of it, except of its state */
     int64_t due_us;       /* of its token */
     struct job_next next; /* of the schedule: not moved by a run that a person asks for */
     int64_t asked_us;     /* when a person asked for the run that comes or is there; 0: none */
@@ -110,8 +117,10 @@ struct job_record {
     int64_t node, began_us, ended_us;
     int64_t ok_us; /* when the last one ended that was done */
 
-    bool running;   /* job_list(): its token is claimed */
-    int64_t holder; /* the node that has claimed it */
+    /* job_list(), job_find() */
+    bool running;      /* its token is claimed */
+    int64_t holder;    /* the node that has claimed it */
+    int64_t open_runs; /* runs without the token (job_run.h) */
 };
 
 /* The queue of the jobs of an area; an empty area: that of jobs for any. */
@@ -120,6 +129,10 @@ bool job_queue(struct store *s, struct str area, int64_t *ret, struct err *err);
 /* Jobs by number above `above`, with those that are gone.  ERR_PERMANENT: a record is damaged. */
 bool job_list(struct store *s, int64_t above, size_t most, struct arena *a, struct job_record *ret,
               size_t *ret_count, struct err *err);
+
+/* The job with this name; *ret_found: there is one. */
+bool job_find(struct store *s, struct str name, struct arena *a, struct job_record *ret,
+              bool *ret_found, struct err *err);
 
 /* ---- inside the store ---- */
 
@@ -130,3 +143,6 @@ void job_plan_values(struct db_value v[static JOB_PLAN], const struct job_plan *
 /* The plan that a record has. */
 struct job_plan job_plan_of(const struct job_record *r);
 struct str job_cut(struct str text); /* to JOB_TEXT_MOST, whole letters */
+bool job_may_run(const struct job_record *r);
+/* The record, locked until the commit; num 0: there is none. */
+bool job_lock_num(struct writer *w, int64_t num, struct job_record *ret, struct err *err);

@@ -44,7 +44,10 @@ static void job_read_claimed(struct db_rows *row, struct arena *a, void *to)
     struct job_claim *c = to;
 
     job_read(row, a, &c->record);
+    /* Behind `which` columns are counted from 1 (row_found()). */
     c->state = row_text(row, JOB_CLAIMED_STATE - 1, a);
+    c->record.open_runs = db_get_int(row, JOB_CLAIMED_OPEN_RUNS - 1);
+    c->awaited = db_get_int(row, JOB_CLAIMED_AWAITED - 1);
 }
 
 static bool job_found_claimed(void *arg, int64_t slot, size_t at, struct db_rows *row,
@@ -60,16 +63,12 @@ static bool job_found_claimed(void *arg, int64_t slot, size_t at, struct db_rows
     return true;
 }
 
-static bool job_may_run(const struct job_record *r)
-{
-    return r->gone_us == 0 && (r->stop == JOB_GOES || r->asked_us != 0);
-}
-
 /* Removes the tokens of jobs that may not run, and keeps the other claims. */
 static bool job_sort_claims(struct writer *w, struct job_claim_op *o, struct err *err)
 {
     for (size_t i = 0; i < o->task_count; i++) {
         const struct task *t = &o->tasks[i];
+        enum job_token token;
 
         o->removed[i] = !o->found[i] || !job_may_run(&o->claims[i].record);
         if (!o->removed[i]) {
@@ -78,7 +77,7 @@ static bool job_sort_claims(struct writer *w, struct job_claim_op *o, struct err
             o->count++;
         } else if (!job_token_seize(
                        w, &(struct job_place){ .num = t->id, .queue = t->queue, .due_us = t->rank },
-                       err)) {
+                       &token, err)) {
             return false;
         }
     }

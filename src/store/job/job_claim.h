@@ -18,9 +18,12 @@ struct job_claim {
     struct task task; /* the claim; `rank` is when it was due */
     struct job_record record;
     struct str state; /* number record.state_number */
+    int64_t awaited;  /* this token is the time-out of a run by somebody outside; 0: of none */
 };
 
-/* Up to `limit` in all, from the first queue first: who calls in turn changes their order.  Records
+/* record.open_runs is set: with as many as the job may have there is no room for another one.
+ *
+ * Up to `limit` in all, from the first queue first: who calls in turn changes their order.  Records
  * and states are in the arena. */
 bool job_claim(struct store *s, const int64_t *queues, size_t queue_count, size_t limit,
                int64_t lease_us, struct arena *a, struct job_claim *ret, size_t *ret_count,

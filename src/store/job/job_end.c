@@ -8,7 +8,8 @@
  * The method.  job_end_run() gets all ends of the writer's group; each step is one statement for
  * the whole group.
  *   1. Lock the records, by ascending number, and read them.
- *   2. Leave out those whose settings are others by now; their claims are not touched.
+ *   2. Leave out those whose settings are others by now, or whose plan was computed from an older
+ *      record; their claims are not touched.
  *   3. Delete the claimed tokens.  An operation whose token is gone has lost its claim, and
  *      nothing more is done for it: the DELETE decides, and a pair of id and claim is never given
  *      twice.
@@ -73,19 +74,38 @@ static bool job_lock_records(struct job_ends *g, struct err *err)
                    g, err);
 }
 
-/* Keeps those whose settings are still the same; of a job that is gone they do not matter. */
+/* The caller plans again from this record; its texts are lent by the group. */
+static void job_plan_again(struct job_end_op *o, enum job_end_result result)
+{
+    struct job_record *r = &o->record;
+
+    r->name = r->kind = r->area = r->stop_by = r->stop_why = r->message = STR("");
+    o->result = result;
+}
+
+/* Of a job that is gone the settings do not matter, and of a run that was asked for the plan does
+ * not. */
+bool job_end_fits(struct job_end_op *o)
+{
+    const struct job_record *r = &o->record;
+
+    if (r->gone_us == 0 && !digest_same(&r->digest, &o->digest))
+        job_plan_again(o, JOB_END_SETTINGS);
+    else if (r->asked_us == 0 && r->turn != o->plan.turn)
+        job_plan_again(o, JOB_END_PLAN);
+    else
+        return true;
+    return false;
+}
+
+/* Keeps those whose settings and record are still the same. */
 static void job_compare_settings(struct job_ends *g)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < g->count; i++) {
-        struct job_end_op *o = g->ops[i];
-
-        if (o->found && o->record.gone_us == 0 && !digest_same(&o->record.digest, &o->digest))
-            o->result = JOB_END_SETTINGS;
-        else if (o->found)
-            g->ops[n++] = o;
-    }
+    for (size_t i = 0; i < g->count; i++)
+        if (g->ops[i]->found && job_end_fits(g->ops[i]))
+            g->ops[n++] = g->ops[i];
     g->count = n;
 }
 
@@ -118,14 +138,10 @@ static bool job_take_ready(struct job_ends *g, struct err *err)
 {
     for (size_t i = 0; i < g->count; i++) {
         struct job_end_op *o = g->ops[i];
-        int64_t n = 0;
+        struct job_place place = { o->task.id, o->record.queue, o->record.due_us };
 
-        if (claims_have(g->w->store->claims, &o->task) &&
-            !db_run(g->w->db, SQL_JOB_READY_TAKE,
-                    DB_ARGS(db_int(o->record.queue), db_int(o->record.due_us), db_int(o->task.id)),
-                    &n, err))
+        if (!job_claim_take(g->w, &place, &o->task, &o->ours, err))
             return false;
-        o->ours = n == 1;
     }
     return true;
 }
@@ -224,25 +240,36 @@ static void job_token_rows(const struct job_end_op *o, struct rows *ready, struc
     v[8] = db_text(STR(""));
 }
 
-static bool job_write_ends(struct job_ends *g, struct err *err)
+static void job_awaited_row(const struct job_end_op *o, struct rows *runs)
 {
-    struct rows ends = rows_of(g->w, SQL_JOB_END, 12 + JOB_PLAN, g->count);
-    struct rows states = rows_of(g->w, SQL_JOB_STATE_PUT, 3, g->count);
-    struct rows trims = rows_of(g->w, SQL_JOB_STATE_TRIM, 2, g->count);
-    struct rows ready = rows_of(g->w, SQL_TASK_READY_PUT, 8, g->count);
-    struct rows later = rows_of(g->w, SQL_TASK_LATER_PUT, 9, g->count);
+    if (o->awaited == 0)
+        return;
+    struct db_value *v = row_of(runs);
 
-    for (size_t i = 0; i < g->count; i++) {
-        struct job_end_op *o = g->ops[i];
+    v[0] = db_int(o->task.id);
+    v[1] = db_int(o->awaited);
+}
+
+bool job_end_write(struct writer *w, struct job_end_op **ops, size_t count, struct err *err)
+{
+    struct rows ends = rows_of(w, SQL_JOB_END, 12 + JOB_PLAN, count);
+    struct rows states = rows_of(w, SQL_JOB_STATE_PUT, 3, count);
+    struct rows trims = rows_of(w, SQL_JOB_STATE_TRIM, 2, count);
+    struct rows runs = rows_of(w, SQL_JOB_RUN_DROP, 2, count);
+    struct rows ready = rows_of(w, SQL_TASK_READY_PUT, 8, count);
+    struct rows later = rows_of(w, SQL_TASK_LATER_PUT, 9, count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct job_end_op *o = ops[i];
 
         job_decide(o);
-        job_end_row(row_of(&ends), g->w, o);
+        job_end_row(row_of(&ends), w, o);
         job_state_rows(o, &states, &trims);
+        job_awaited_row(o, &runs);
         job_token_rows(o, &ready, &later);
     }
-    return write_rows(g->w, &ends, err) && write_rows(g->w, &states, err) &&
-           write_rows(g->w, &trims, err) && write_rows(g->w, &ready, err) &&
-           write_rows(g->w, &later, err);
+    return write_rows(w, &ends, err) && write_rows(w, &states, err) && write_rows(w, &trims, err) &&
+           write_rows(w, &runs, err) && write_rows(w, &ready, err) && write_rows(w, &later, err);
 }
 
 static bool job_end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -262,7 +289,7 @@ static bool job_end_run(struct writer *w, struct store_op **ops, size_t count, s
     if (!job_lock_records(&g, err))
         return false;
     job_compare_settings(&g);
-    return job_match_claims(&g, err) && job_write_ends(&g, err);
+    return job_match_claims(&g, err) && job_end_write(w, g.ops, g.count, err);
 }
 
 /* SQLite: the mark goes after the commit.  The token may have been put, and passed by a claim,
@@ -274,10 +301,10 @@ static void job_end_committed(struct writer *w, struct store_op **ops, size_t co
     for (size_t i = 0; claims != NULL && i < count; i++) {
         const struct job_end_op *o = container_of(ops[i], struct job_end_op, op);
 
-        if (!o->ours)
+        if (o->result == JOB_END_SETTINGS || o->result == JOB_END_PLAN)
             continue;
-        claims_drop(claims, &o->task);
-        if (o->due_us != 0)
+        claims_drop(claims, &o->task); /* a lost one, too: its token is not there any more */
+        if (o->ours && o->due_us != 0)
             claims_put_at(
                 claims, o->queue,
                 (struct claim_place){ .prio = PRIO_NORMAL, .rank = o->due_us, .id = o->task.id });
@@ -295,49 +322,39 @@ struct job_back_op {
     const struct task *task;
     int64_t due_us;
     const struct job_plan *plan;
-    bool ours;
-    struct arena *arena;
+    enum job_end_result result;
     struct job_place place;
     struct job_record record;
 };
 
-static bool job_back_found(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
-{
-    struct job_back_op *o = arg;
-
-    (void)slot;
-    (void)at;
-    (void)err;
-    row_found(row, job_read, o->arena, &o->record);
-    return true;
-}
-
 static bool job_back_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct job_back_op *o = container_of(ops[0], struct job_back_op, op);
-    struct db_value key = db_int(o->task->id);
     int64_t now_us;
 
     require(count == 1);
-    o->ours = false;
-    o->record.num = 0;
-    o->arena = w->arena;
-    if (!db_find(w->db, SQL_JOB_LOCK_SOME, DB_NO_SLOT, 1, &key, 1, 1, job_back_found, o, err) ||
+    o->result = JOB_END_LOST;
+    if (!job_lock_num(w, o->task->id, &o->record, err) ||
         !db_one_int(w->db, SQL_RATE_NOW, DB_NO_ARGS, 0, &now_us, err))
         return false;
     if (o->record.num == 0)
         return true;
     o->place = (struct job_place){ o->record.num, o->record.queue, o->record.due_us };
-    struct task at = *o->task;
+    enum job_token token;
+    bool ours;
 
-    at.queue = o->record.queue; /* where the row is (SQLite) */
-    if (!task_is_held(w, &at, &o->ours, err))
+    if (!job_claim_holds(w, &o->place, o->task, &ours, err))
         return false;
-    if (!o->ours)
+    if (!ours)
         return true;
-    if (!job_token_seize(w, &o->place, err))
+    if (o->plan != NULL && o->plan->turn != o->record.turn) {
+        o->result = JOB_END_PLAN;
+        return true;
+    }
+    o->result = JOB_END_WRITTEN;
+    if (!job_token_seize(w, &o->place, &token, err))
         return false;
-    if (o->record.gone_us != 0 || (o->record.stop != JOB_GOES && o->record.asked_us == 0))
+    if (!job_may_run(&o->record))
         return true; /* stopped meanwhile */
     struct db_value v[2 + JOB_PLAN] = { db_int(o->place.num), db_int(o->due_us) };
     struct job_plan same = job_plan_of(&o->record);
@@ -354,9 +371,11 @@ static void job_back_committed(struct writer *w, struct store_op **ops, size_t c
     struct claims *claims = w->store->claims;
 
     (void)count;
-    if (claims == NULL || !o->ours)
+    if (claims == NULL || o->result == JOB_END_PLAN)
         return;
     claims_drop(claims, o->task);
+    if (o->result == JOB_END_LOST)
+        return;
     claims_put_at(claims, o->place.queue,
                   (struct claim_place){ PRIO_NORMAL, o->place.due_us, o->place.num });
 }
@@ -366,12 +385,12 @@ static const struct store_verb job_back_verb = {
 };
 
 bool job_give_back(struct store *s, const struct task *t, int64_t due_us,
-                   const struct job_plan *plan, bool *ret_ours, struct err *err)
+                   const struct job_plan *plan, enum job_end_result *ret, struct err *err)
 {
     struct job_back_op o = { .task = t, .due_us = due_us, .plan = plan };
 
     if (!writers_call(s->writers, &job_back_verb, &o.op, err))
         return false;
-    *ret_ours = o.ours;
+    *ret = o.result;
     return true;
 }

@@ -1,10 +1,11 @@
 /* job_end.h - the end of a run: result, state, next time and token, in one commit.
  *
  * It matches the claim: with a claim that was lost (its node was declared dead, somebody cancelled
- * the run) nothing changes, and the result says so.  The next time was computed from settings; if
- * the record has others by now, nothing changes either and the claim stays: the caller computes
- * again, with the version that has them.  A job that was stopped or left the configuration while
- * it ran gets its result, and no token.
+ * the run) nothing changes, and the result says so.  The next time was computed from settings and
+ * from a record; if the record has other settings by now, or was changed (somebody paused or
+ * resumed the job), nothing changes either and the claim stays: the caller plans again from
+ * `record`, with the version that has its settings.  A job that was stopped or left the
+ * configuration while it ran gets its result, and no token.
  *
  * A state replaces the one that the run has read.  If there is another one by now (a person has
  * reset it), the new one is not stored and `stale` says so; everything else is.
@@ -21,13 +22,15 @@
 
 enum job_end_result {
     JOB_END_WRITTEN,
-    JOB_END_LOST,    /* the claim is not ours any more: nothing was changed */
-    JOB_END_SETTINGS /* the record has other settings: nothing was changed, the claim is ours */
+    JOB_END_LOST,     /* the claim is not ours any more: nothing was changed */
+    JOB_END_SETTINGS, /* the record has other settings: nothing was changed, the claim stays */
+    JOB_END_PLAN      /* the plan is of an older record: nothing was changed, the claim stays */
 };
 
 struct job_end_op {
     struct store_op op; /* verb = &job_end_verb */
     struct task task;   /* the claim */
+    int64_t awaited;    /* of the claim: the run outside that is over with this one; 0: none */
     struct sha256 digest;
     int64_t queue; /* job_queue() of the area in these settings */
 
@@ -48,17 +51,23 @@ struct job_end_op {
     bool stale; /* the state was not stored */
     enum job_stop stop;
     int64_t due_us; /* of the token; 0: there is none */
+    /* JOB_END_SETTINGS, JOB_END_PLAN: the record as it is now, without its texts. */
+    struct job_record record;
 
     /* the writer's own */
-    struct job_record record;
     struct job_plan written;
     bool found, ours;
 };
 
 extern const struct store_verb job_end_verb;
 
+/* For job_run.c, in an open transaction, with o->record locked: whether settings and plan are those
+ * of the record, else the result says so; writes ends whose claims were taken. */
+bool job_end_fits(struct job_end_op *o);
+bool job_end_write(struct writer *w, struct job_end_op **ops, size_t count, struct err *err);
+
 /* The claim was not used (no slot is free, this node does not know the settings yet, the schedule
  * has another time by now): the token is due again at due_us; no run is counted.  plan: NULL: as it
- * was.  *ret_ours false: the claim was lost. */
+ * was.  *ret: JOB_END_WRITTEN, JOB_END_LOST or JOB_END_PLAN. */
 bool job_give_back(struct store *s, const struct task *t, int64_t due_us,
-                   const struct job_plan *plan, bool *ret_ours, struct err *err);
+                   const struct job_plan *plan, enum job_end_result *ret, struct err *err);

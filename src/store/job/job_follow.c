@@ -8,6 +8,7 @@
 #include "store/db/rows.h"
 #include "store/job/job_token.h"
 #include "store/kernel/store_state.h"
+#include "store/road/claims.h"
 #include "store/road/settle_rows.h"
 
 #define JOB_DAY_US (INT64_C(86400) * CLOCK_S)
@@ -22,6 +23,7 @@ struct followed {
     struct str name;
     struct job_wanted *wanted;
     const struct job_record *record;
+    bool forgotten; /* it is gone for so long that its record goes */
 };
 
 static int job_by_name(const void *a, const void *b)
@@ -85,6 +87,21 @@ static bool job_write_change(struct writer *w, const struct job_follow *f,
                   (struct db_args){ .values = v, .count = sizeof v / sizeof v[0] }, NULL, err);
 }
 
+/* Takes a token that waits; one that is held gets its new queue. */
+static bool job_take_or_move(struct writer *w, const struct job_place *p, int64_t queue,
+                             enum job_token *ret, struct err *err)
+{
+    bool moved = true;
+
+    if (!job_token_take(w, p, ret, err) ||
+        (*ret == JOB_TOKEN_HELD && !job_token_move(w, p, queue, &moved, err)))
+        return false;
+    /* A lease that was found is locked, so it is there.  A claim without its row (SQLite) was
+     * damaged from outside: its end finds that it is lost. */
+    return moved || w->db->kind == DB_SQLITE ||
+           err_set(err, ERR_TRANSIENT, DB_AGAIN, "the lease of a job is gone");
+}
+
 /* A job that has other settings now, or comes back. */
 static bool job_take_settings(struct writer *w, const struct job_follow *f, struct job_wanted *j,
                               const struct job_record *r, int64_t now_us, struct err *err)
@@ -93,19 +110,23 @@ static bool job_take_settings(struct writer *w, const struct job_follow *f, stru
     enum job_stop stop = r->stop;
     enum job_token token;
 
-    if (j->turn != r->turn)
+    if (j->plan.turn != r->turn)
         f->again(f->arg, j, r);
     if (stop == JOB_GOES || stop == JOB_AT_END)
         stop = j->plan.next.due_us == 0 ? JOB_AT_END : JOB_GOES;
-    if (!job_token_take(w, &place, &token, err))
+    if (!job_take_or_move(w, &place, j->queue, &token, err))
         return false;
     if (token == JOB_TOKEN_HELD)
-        return job_token_move(w, &place, j->queue, err) &&
-               job_write_change(w, f, j, &place, stop, err);
+        return job_write_change(w, f, j, &place, stop, err);
     bool asked = r->asked_us != 0 && r->gone_us == 0; /* this run stays where it is */
+    int64_t awaited_us; /* and so does the time-out of a run outside */
 
+    if (!db_one_int(w->db, SQL_JOB_RUN_AWAITED, DB_ARGS(db_int(r->num)), 0, &awaited_us, err))
+        return false;
     place.queue = j->queue;
-    if (!asked)
+    if (awaited_us != 0)
+        place.due_us = awaited_us;
+    else if (!asked)
         place.due_us = j->plan.next.due_us;
     return job_write_change(w, f, j, &place, stop, err) &&
            ((stop != JOB_GOES && !asked) || job_token_put(w, &place, now_us, err));
@@ -144,21 +165,50 @@ static bool follow_one(struct writer *w, struct rows *add, struct job_follow *f,
 
 /* ---- all of them ---- */
 
-static bool job_forget(struct writer *w, int64_t now_us, struct err *err)
+static int job_by_num(const void *a, const void *b)
 {
-    enum { FORGET_MOST = 1000 };
-    int64_t nums[FORGET_MOST];
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Marks the jobs that are forgotten, counts the others, and drops nothing yet. */
+static bool job_choose_forgotten(struct writer *w, struct followed *all, size_t n, int64_t now_us,
+                                 size_t *ret_kept, struct err *err)
+{
+    int64_t *nums = ARENA_ARRAY(w->arena, int64_t, JOBS_MOST);
+    struct claims *claims = w->store->claims;
     size_t count;
 
     if (!rows_ints(w->db, SQL_JOB_FORGET,
-                   DB_ARGS(db_int(now_us - JOB_GONE_DAYS * JOB_DAY_US), db_int(FORGET_MOST)), nums,
-                   FORGET_MOST, &count, err))
+                   DB_ARGS(db_int(now_us - JOB_GONE_DAYS * JOB_DAY_US), db_int(JOBS_MOST)), nums,
+                   JOBS_MOST, &count, err))
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (!db_run(w->db, SQL_JOB_DROP_STATES, DB_ARGS(db_int(nums[i])), NULL, err) ||
-            !db_run(w->db, SQL_JOB_DROP_RUNS, DB_ARGS(db_int(nums[i])), NULL, err) ||
-            !db_run(w->db, SQL_JOB_DROP, DB_ARGS(db_int(nums[i])), NULL, err))
+    *ret_kept = n;
+    for (size_t i = 0; i < n && count > 0; i++) {
+        const struct job_record *r = all[i].record;
+
+        all[i].forgotten = r != NULL && all[i].wanted == NULL &&
+                           bsearch(&r->num, nums, count, sizeof *nums, job_by_num) != NULL &&
+                           (claims == NULL || !claims_taken(claims, r->num));
+        *ret_kept -= all[i].forgotten;
+    }
+    return true;
+}
+
+static bool job_forget(struct writer *w, const struct followed *all, size_t n, struct err *err)
+{
+    static const enum sql_id tables[] = { SQL_JOB_DROP_STATES, SQL_JOB_DROP_RUNS, SQL_JOB_DROP };
+
+    for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
+        struct rows drop = rows_of(w, tables[k], 1, n);
+
+        for (size_t i = 0; i < n; i++)
+            if (all[i].forgotten)
+                row_of(&drop)[0] = db_int(all[i].record->num);
+        if (!write_rows(w, &drop, err))
             return false;
+    }
     return true;
 }
 
@@ -196,7 +246,7 @@ static bool follow_run(struct writer *w, struct store_op **ops, size_t count, st
     struct job_record *records;
     struct followed *all;
     int64_t first, now_us;
-    size_t n;
+    size_t n, kept;
 
     require(count == 1);
     f->came = f->changed = f->left = 0;
@@ -211,15 +261,18 @@ static bool follow_run(struct writer *w, struct store_op **ops, size_t count, st
         !job_lock_all(w, &records, &n, err))
         return false;
     n = job_pair(w, f, records, n, &all);
-    if (n > JOBS_MOST)
-        return err_set(err, ERR_LIMIT, 0,
+    /* Those that are forgotten today make room for others. */
+    if (!job_choose_forgotten(w, all, n, now_us, &kept, err))
+        return false;
+    if (kept > JOBS_MOST)
+        return err_set(err, ERR_LIMIT, DB_NOT_ALL,
                        "there would be %zu jobs, with those of earlier versions that are kept for "
                        "%d days; at most %d",
-                       n, JOB_GONE_DAYS, JOBS_MOST);
+                       kept, JOB_GONE_DAYS, JOBS_MOST);
     for (size_t i = 0; i < n; i++)
-        if (!follow_one(w, &add, f, &all[i], now_us, err))
+        if (!all[i].forgotten && !follow_one(w, &add, f, &all[i], now_us, err))
             return false;
-    return write_rows(w, &add, err) && job_forget(w, now_us, err);
+    return write_rows(w, &add, err) && job_forget(w, all, n, err);
 }
 
 /* Apart: it may change thousands of records. */
@@ -231,6 +284,8 @@ bool job_follow(struct store *s, struct job_follow *f, struct err *err)
 {
     struct follow_op o = { .f = f };
 
-    require(f->count <= JOBS_MOST && f->again != NULL);
+    require(f->again != NULL);
+    if (f->count > JOBS_MOST)
+        return err_set(err, ERR_LIMIT, 0, "there are %zu jobs; at most %d", f->count, JOBS_MOST);
     return writers_call(s->writers, &follow_verb, &o.op, err);
 }

@@ -6,6 +6,8 @@
  * JOB_GONE_DAYS, and go on where they were if they come back by then.  A run that is claimed is not
  * disturbed: its end finds the new settings (job_end.h).
  *
+ * More than JOBS_MOST, with those that are kept, are refused with ERR_LIMIT, and nothing changes.
+ *
  * Threads: any that may block.
  */
 #pragma once
@@ -17,15 +19,14 @@ struct job_wanted {
     int64_t queue;        /* job_queue() of the area */
     struct sha256 digest; /* of its settings; the same digest: unchanged */
     struct job_plan plan;
-    int64_t turn; /* of the record that the plan was computed from; 0: from none */
 };
 
 struct job_follow {
     int64_t version;
-    struct job_wanted *jobs; /* names differ; up to JOBS_MOST */
+    struct job_wanted *jobs; /* names differ */
     size_t count;
-    /* The record is not the one that the plan was computed from: computes it again.  Called on the
-     * writer's thread, inside the transaction. */
+    /* The record is not the one that the plan was computed from: computes it again, with the turn
+     * of `now`.  Called on the writer's thread, inside the transaction. */
     void (*again)(void *arg, struct job_wanted *wanted, const struct job_record *now);
     void *arg;
 

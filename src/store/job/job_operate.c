@@ -17,6 +17,7 @@ struct job_operate_op {
     struct job_record r;
     struct job_plan plan; /* to be written */
     struct job_place place;
+    int64_t awaited_us; /* the token is the time-out of a run outside; 0: it is not */
     int64_t now_us;
 };
 
@@ -60,7 +61,7 @@ static bool job_do_stop(struct writer *w, struct job_operate_op *o, struct err *
     return job_write(w, o, err);
 }
 
-/* Puts the token, if the job goes, where the schedule says. */
+/* Puts the token, if the job goes, where the schedule says, or where a run outside is over. */
 static bool job_schedule(struct writer *w, struct job_operate_op *o, struct err *err)
 {
     o->r.asked_us = 0;
@@ -68,7 +69,7 @@ static bool job_schedule(struct writer *w, struct job_operate_op *o, struct err 
         o->r.stop = JOB_AT_END;
     if (o->r.stop != JOB_GOES || o->r.gone_us != 0)
         return job_write(w, o, err);
-    o->place.due_us = o->plan.next.due_us;
+    o->place.due_us = o->awaited_us != 0 ? o->awaited_us : o->plan.next.due_us;
     return job_write(w, o, err) && job_token_put(w, &o->place, o->now_us, err);
 }
 
@@ -78,6 +79,8 @@ static bool job_do_resume(struct writer *w, struct job_operate_op *o, struct err
 
     if (o->r.stop != JOB_PAUSED && o->r.stop != JOB_SUSPENDED)
         return job_refuse(o, JOB_NOT_STOPPED);
+    if (o->order->plan.turn != o->r.turn)
+        return job_refuse(o, JOB_OLD_PLAN);
     if (!job_token_take(w, &o->place, &token, err))
         return false;
     o->r.stop = JOB_GOES;
@@ -94,6 +97,8 @@ static bool job_do_run(struct writer *w, struct job_operate_op *o, struct err *e
 {
     enum job_token token;
 
+    if (o->awaited_us != 0)
+        return job_refuse(o, JOB_IS_RUNNING);
     if (!job_token_take(w, &o->place, &token, err))
         return false;
     if (token == JOB_TOKEN_HELD)
@@ -105,16 +110,24 @@ static bool job_do_run(struct writer *w, struct job_operate_op *o, struct err *e
 
 static bool job_do_cancel(struct writer *w, struct job_operate_op *o, struct err *err)
 {
+    enum job_token token;
+    int64_t open;
     bool held;
 
-    if (!job_token_held(w, o->r.num, &held, err))
+    if (!job_token_held(w, o->r.num, &held, err) ||
+        !db_one_int(w->db, SQL_JOB_RUN_COUNT, DB_ARGS(db_int(o->r.num)), 0, &open, err))
         return false;
-    if (!held)
+    if (!held && open == 0)
         return job_refuse(o, JOB_NOT_RUNNING);
-    o->seized = o->r.num;
+    if (o->r.asked_us == 0 && o->order->plan.turn != o->r.turn)
+        return job_refuse(o, JOB_OLD_PLAN);
+    o->seized = held ? o->r.num : 0;
+    o->awaited_us = 0; /* it goes */
     if (o->r.asked_us == 0)
         o->plan = o->order->plan;
-    return job_token_seize(w, &o->place, err) && job_schedule(w, o, err) &&
+    return job_token_seize(w, &o->place, &token, err) &&
+           db_run(w->db, SQL_JOB_DROP_RUNS, DB_ARGS(db_int(o->r.num)), NULL, err) &&
+           job_schedule(w, o, err) &&
            db_run(w->db, SQL_JOB_CANCELLED,
                   DB_ARGS(db_int(o->r.num), db_text(job_cut(o->order->why))), NULL, err);
 }
@@ -156,6 +169,8 @@ static bool job_operate_run(struct writer *w, struct store_op **ops, size_t coun
     /* A run of a job that is gone can be cancelled, and its state reset for when it comes back. */
     if (o->r.gone_us != 0 && o->order->act != JOB_CANCEL && o->order->act != JOB_RESET)
         return job_refuse(o, JOB_IS_GONE);
+    if (!db_one_int(w->db, SQL_JOB_RUN_AWAITED, DB_ARGS(db_int(o->r.num)), 0, &o->awaited_us, err))
+        return false;
     o->place = (struct job_place){ o->r.num, o->r.queue, o->r.due_us };
     o->plan = job_plan_of(&o->r);
     return job_acts[o->order->act](w, o, err);
@@ -169,7 +184,7 @@ static void job_operate_committed(struct writer *w, struct store_op **ops, size_
 
     (void)count;
     if (claims == NULL || o->seized == 0)
-        return;
+        return; /* job_token_put() has said where it is */
     claims_end(claims, o->seized);
     claims_put_at(claims, o->place.queue,
                   (struct claim_place){ PRIO_NORMAL, o->place.due_us, o->place.num });

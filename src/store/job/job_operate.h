@@ -6,8 +6,8 @@
  *   suspend   the same, because of a problem
  *   resume    of both: the next run is as planned
  *   run       one run at once, also while it is paused; the schedule is not moved
- *   cancel    the claim of the run that is there is taken away, so that its end changes nothing;
- *             the next run is as planned
+ *   cancel    the claim of the run that is there is taken away, so that its end changes nothing,
+ *             and so are runs without the token (job_run.h); the next run is as planned
  *   reset     the state that had this number becomes the newest one, under a number of its own
  *
  * Threads: any that may block.
@@ -26,7 +26,8 @@ enum job_answer {
     JOB_NOT_RUNNING, /* cancel: it does not run */
     JOB_IS_STOPPED,  /* pause, suspend: it is suspended or at its end already */
     JOB_NOT_STOPPED, /* resume: it is neither paused nor suspended */
-    JOB_NOT_KEPT     /* reset: no state with this number is kept */
+    JOB_NOT_KEPT,    /* reset: no state with this number is kept */
+    JOB_OLD_PLAN     /* resume, cancel: the plan is of an older record: read it and plan again */
 };
 
 struct job_order {
@@ -34,7 +35,7 @@ struct job_order {
     struct str name;
     struct str by, why;   /* pause, suspend; cancel: why */
     int64_t until_us;     /* pause; 0: until somebody resumes it */
-    struct job_plan plan; /* resume, cancel */
+    struct job_plan plan; /* resume; cancel, of a run that nobody asked for */
     int64_t state_number; /* reset: to this one */
 };
 

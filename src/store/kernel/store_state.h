@@ -63,5 +63,6 @@ enum table_family {
     TABLES_DONE = 2,
     TABLES_EMPTY = 3,   /* retain.h */
     TABLES_PAYLOAD = 4, /* payload_days.h */
-    TABLES_PIECE = 5    /* the same */
+    TABLES_PIECE = 5,   /* the same */
+    TABLES_JOB_LOG = 6  /* job_log.h */
 };

@@ -466,6 +466,7 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
     }
     arena_reset(w->arena);
     w->leased = NULL;
+    w->ended = NULL;
     w->audit = NULL;
     w->accepted = 0;
     if (!writer_look_back(w, err) || !db_begin(w->db, err))

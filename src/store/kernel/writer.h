@@ -33,6 +33,7 @@
 
 struct audit_rows;
 struct audit_scope;
+struct job_ended;
 struct store;
 struct store_op;
 struct writer;
@@ -84,7 +85,9 @@ struct writer {
     unsigned connects;    /* of `db`, when the store was last compared (told.h) */
     int64_t birth_claim;  /* PostgreSQL: of tasks created as claimed (lease_rows.h); 0: not drawn */
     struct noted *leased; /* the claims of the group (lease_rows.h), in `arena` */
-    struct arena *arena;  /* reset for each try of a group */
+    struct job_ended *
+        *ended;          /* SQLite: claims of jobs that the group ends (job_token.h), in `arena` */
+    struct arena *arena; /* reset for each try of a group */
     struct audit_rows *audit;      /* audit lines of the group, in `arena`; NULL: none (audit.h) */
     const struct store_op *guilty; /* test builds: refused by an injected fault */
     int64_t indexed_us, indexed_upto; /* time of the last index slice; limit of the index now ... */

@@ -220,6 +220,25 @@ size_t claims_late(struct claims *c, int64_t now_us, struct claims_late *ret, si
     return count;
 }
 
+size_t claims_of_jobs(struct claims *c, struct claim_mark *ret, size_t most)
+{
+    enum { PIECE = 4096 };
+    size_t n = 0;
+
+    for (size_t from = 0; from < SLOTS; from += PIECE) {
+        (void)pthread_mutex_lock(&c->mutex);
+        for (size_t i = from; c->count > 0 && i < from + PIECE && n < most; i++) {
+            const struct mark *m = &c->marks[i];
+
+            if (m->claim != 0 && m->queue <= QUEUE_JOBS)
+                ret[n++] =
+                    (struct claim_mark){ .id = m->id, .claim = m->claim, .until_us = m->until_us };
+        }
+        (void)pthread_mutex_unlock(&c->mutex);
+    }
+    return n;
+}
+
 /* NULL when the queue is new and the table is full. */
 static struct cursor *cursor_of(struct claims *c, int64_t queue)
 {

@@ -46,6 +46,13 @@ struct claims_late {
 };
 size_t claims_late(struct claims *c, int64_t now_us, struct claims_late *ret, size_t most);
 
+/* Claims of jobs, in no order; returns how many, up to `most`.  As above, one that moves may be
+ * missed or be there twice. */
+struct claim_mark {
+    int64_t id, claim, until_us; /* until_us: its deadline; monotonic */
+};
+size_t claims_of_jobs(struct claims *c, struct claim_mark *ret, size_t most);
+
 /* Read the rows behind claims_cursor(), then call claims_read_to() with the last place that was
  * read; the cursor goes no further than what was put in between. */
 struct claim_place claims_cursor(struct claims *c, int64_t queue);

@@ -6,10 +6,18 @@
 
 -- name: job_page
 -- in:  $1 above int, $2 limit int
--- out: @job@, holder
+-- out: @job@, holder, open_runs
 -- The node that has claimed it (PostgreSQL) is its holder.
-SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) AS holder
+SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) AS holder,
+    (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs
 FROM job j WHERE j.num > $1 ORDER BY j.num LIMIT $2;
+
+-- name: job_find
+-- in:  $1 name text
+-- out: @job@, holder, open_runs
+SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) AS holder,
+    (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs
+FROM job j WHERE j.name = $1;
 
 -- name: job_lock
 -- in:  $1 name text
@@ -25,14 +33,19 @@ SELECT @job@ FROM job WHERE num > $1 ORDER BY num LIMIT $2 @FOR_UPDATE@;
 -- name: job_claimed
 -- in:  $1 num int
 -- batch
--- out: which, @job@, state
-SELECT 1, @job@, state FROM job WHERE num = $1;
+-- out: which, @job@, state, open_runs, awaited
+-- With the number of runs without the token, and the one for which the token waits.
+SELECT 1, @job@, state, (SELECT count(*) FROM job_run r WHERE r.job = $1) AS open_runs,
+    (SELECT max(r.claim) FROM job_run r WHERE r.job = $1 AND r.waits = 1) AS awaited
+FROM job WHERE num = $1;
 
 -- name: job_claimed
 -- for: postgresql
 -- in:  $1 num int
 -- batch
-SELECT u.at, @j.job@, j.state FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at)
+SELECT u.at, @j.job@, j.state, (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs,
+    (SELECT max(r.claim) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited
+FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at)
 JOIN job j ON j.num = @KEY(u.num)@;
 
 -- name: job_lock_some
@@ -57,8 +70,18 @@ DELETE FROM task_later WHERE due_us = $1 AND id = $2;
 DELETE FROM task_ready WHERE queue = $1 AND prio = 4 AND rank = $2 AND id = $3;
 
 -- name: job_is_leased
+-- only: postgresql
 -- in:  $1 id int
-SELECT count(*) FROM task_lease WHERE id = $1;
+-- Its lease stays where it is until the commit: a rescue passes over it or waits.
+SELECT 1 FROM task_lease WHERE id = $1 FOR UPDATE;
+
+-- name: job_is_anywhere
+-- only: postgresql
+-- in:  $1 queue int, $2 due int, $3 id int
+-- One statement sees the token in one place, however often it moves: 0 means that there is none.
+SELECT (SELECT count(*) FROM task_later WHERE due_us = $2 AND id = $3)
+     + (SELECT count(*) FROM task_ready WHERE queue = $1 AND prio = 4 AND rank = $2 AND id = $3)
+     + (SELECT count(*) FROM task_lease WHERE id = $3);
 
 -- name: job_lease_end
 -- only: postgresql
@@ -112,15 +135,36 @@ SELECT num FROM job j WHERE gone_us > 0 AND gone_us < $1
 
 -- name: job_drop
 -- in:  $1 num int
+-- batch
 DELETE FROM job WHERE num = $1;
+
+-- name: job_drop
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+DELETE FROM job j USING @ROWS@ WHERE j.num = @KEY(u.c1)@;
 
 -- name: job_drop_states
 -- in:  $1 num int
+-- batch
 DELETE FROM job_state WHERE job = $1;
+
+-- name: job_drop_states
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+DELETE FROM job_state s USING @ROWS@ WHERE s.job = @KEY(u.c1)@;
 
 -- name: job_drop_runs
 -- in:  $1 num int
+-- batch
 DELETE FROM job_run WHERE job = $1;
+
+-- name: job_drop_runs
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+DELETE FROM job_run r USING @ROWS@ WHERE r.job = @KEY(u.c1)@;
 
 -- name: job_end
 -- in:  $1 num int, $2 queue int, $3 due int, $4 stop int, $5 why text, $6 has_state int, $7 state text, $8 outcome int,
@@ -201,7 +245,7 @@ UPDATE job SET outcome = 3, message = $2, ended_us = @NOW_US@ WHERE num = $1;
 -- name: job_reset
 -- in:  $1 num int, $2 number int
 -- The state that had this number, under the next one; nothing if it is not kept.
-UPDATE job SET state = s.state, state_number = job.state_number + 1, turn = turn + 1
+UPDATE job SET state = s.state, state_number = job.state_number + 1
 FROM job_state s WHERE job.num = $1 AND s.job = $1 AND s.number = $2;
 
 -- name: job_state_copy
@@ -214,6 +258,113 @@ INSERT INTO job_state(job, number, at_us, state) SELECT num, state_number, @NOW_
 UPDATE job SET stop = 2, stop_us = @NOW_US@, stop_until_us = 0, stop_by = '', stop_why = $2, asked_us = 0, turn = turn + 1
 WHERE num = $1;
 
+-- Runs without the token (store/job/job_run.h).
+
+-- columns open_run: job, claim, node_id, nominal_us, began_us, until_us, state_number, waits, outside, ack
+
+-- name: job_run_put
+-- in:  $1 job int, $2 claim int, $3 node int, $4 nominal int, $5 began int, $6 until int, $7 state_number int, $8 waits int,
+--      $9 outside int, $10 ack bytes
+INSERT INTO job_run(job, claim, node_id, nominal_us, began_us, until_us, state_number, waits, outside, ack)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+
+-- name: job_run_get
+-- in:  $1 job int, $2 claim int
+-- out: @open_run@
+SELECT @open_run@ FROM job_run WHERE job = $1 AND claim = $2;
+
+-- name: job_run_page
+-- in:  $1 job int, $2 limit int
+-- out: @open_run@
+SELECT @open_run@ FROM job_run WHERE job = $1 ORDER BY claim LIMIT $2;
+
+-- name: job_run_count
+-- in:  $1 job int
+SELECT count(*) FROM job_run WHERE job = $1;
+
+-- name: job_run_awaited
+-- in:  $1 job int
+-- When the run is over for which the token waits.
+SELECT max(until_us) FROM job_run WHERE job = $1 AND waits = 1;
+
+-- name: job_run_late
+-- in:  $1 limit int
+-- out: @open_run@
+-- Runs whose time is over.
+SELECT @open_run@ FROM job_run WHERE until_us < @NOW_US@ ORDER BY until_us LIMIT $1;
+
+-- name: job_run_left
+-- in:  $1 limit int
+-- out: @open_run@
+-- Runs of nodes that are dead or unknown, whose time is not over.
+SELECT @open_run@ FROM job_run r WHERE outside = 0 AND until_us >= @NOW_US@
+    AND (SELECT n.state FROM node n WHERE n.node_id = @KEY(r.node_id)@ AND n.state = 0) IS NULL LIMIT $1;
+
+-- name: job_run_alive
+-- in:  $1 node int
+SELECT count(*) FROM node WHERE node_id = $1 AND state = 0;
+
+-- name: job_run_extend
+-- in:  $1 job int, $2 claim int, $3 until int
+UPDATE job_run SET until_us = $3 WHERE job = $1 AND claim = $2;
+
+-- name: job_run_drop
+-- in:  $1 job int, $2 claim int
+-- batch
+DELETE FROM job_run WHERE job = $1 AND claim = $2;
+
+-- name: job_run_drop
+-- for: postgresql
+-- in:  $1 job int, $2 claim int
+-- batch
+DELETE FROM job_run r USING @ROWS@ WHERE r.job = @KEY(u.c1)@ AND r.claim = u.c2;
+
+-- name: job_run_result
+-- in:  $1 num int, $2 asked int, $3 stop int, $4 why text, $5 has_state int, $6 state text, $7 outcome int, $8 message text,
+--      $9 node int, $10 began int, $11 ended int, $12 failures int
+-- The end of a run beside others: the schedule has moved on already.
+UPDATE job SET asked_us = $2, turn = turn + 1,
+    stop_us = CASE WHEN stop = $3 THEN stop_us ELSE $11 END,
+    stop_until_us = CASE WHEN stop = $3 THEN stop_until_us ELSE 0 END,
+    stop_by = CASE WHEN stop = $3 THEN stop_by ELSE '' END, stop_why = CASE WHEN stop = $3 THEN stop_why ELSE $4 END,
+    stop = $3, state = CASE WHEN $5 = 1 THEN $6 ELSE state END, state_number = state_number + $5, runs = runs + 1,
+    outcome = $7, message = $8, node_id = $9, began_us = $10, ended_us = $11,
+    ok_us = CASE WHEN $7 = 1 THEN $11 ELSE ok_us END, failures = $12 WHERE num = $1;
+
+-- What the queue check asks (store/job/job_late.h).
+
+-- columns waiting: num, name, area, due_us, now = @NOW_US@
+
+-- name: job_held
+-- only: postgresql
+-- in:  $1 limit int
+-- out: id, claim, node_id, over_us
+-- Claims of nodes that live.
+SELECT id, claim, node_id, @NOW_US@ - until_us FROM task_lease l WHERE queue < 0
+    AND EXISTS (SELECT 1 FROM node n WHERE n.node_id = @KEY(l.node_id)@ AND n.state = 0) ORDER BY until_us LIMIT $1;
+
+-- name: job_unclaimed
+-- in:  $1 before int, $2 limit int
+-- out: @waiting@
+-- Tokens that are due, also when nobody has woken them.
+SELECT @waiting@ FROM job WHERE due_us < $1 AND due_us < @NOW_US@ AND (
+        EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = @KEY(job.queue)@ AND t.prio = 4 AND t.rank = job.due_us AND t.id = job.num)
+        OR EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = @KEY(job.due_us)@ AND t.id = job.num))
+ORDER BY due_us, num LIMIT $2;
+
+-- name: job_upto
+-- in:  $1 above int, $2 most int
+SELECT max(num) FROM (SELECT num FROM job WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
+
+-- name: job_tokenless
+-- in:  $1 above int, $2 upto int
+-- out: @waiting@
+SELECT @waiting@ FROM job WHERE num > $1 AND num <= $2 AND gone_us = 0 AND (stop = 0 OR asked_us <> 0)
+    AND NOT EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = @KEY(job.due_us)@ AND t.id = job.num)
+    AND NOT EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = @KEY(job.queue)@ AND t.prio = 4 AND t.rank = job.due_us AND t.id = job.num)
+    AND NOT EXISTS (SELECT 1 FROM task_lease t WHERE t.id = @KEY(job.num)@)
+ORDER BY num;
+
 -- name: job_slice
 -- in:  $1 above int, $2 most int
 -- out: @slice@
@@ -221,10 +372,13 @@ SELECT @slice@ FROM (SELECT num FROM job WHERE num > $1 ORDER BY num LIMIT $2) A
 
 -- name: job_wrong
 -- in:  $1 above int, $2 upto int
--- Jobs that should run and have no token, and jobs whose state is not the last of those that are kept.
+-- Jobs that should run and have no token, jobs that have two, and jobs whose state is not the last of those that are kept.
 SELECT count(*) FROM job j WHERE j.num > $1 AND j.num <= $2 AND 1 = CASE
     WHEN j.state_number > 0 AND (SELECT max(s.number) FROM job_state s WHERE s.job = @KEY(j.num)@) <> j.state_number THEN 1
     WHEN j.state_number > 0 AND (SELECT s.number FROM job_state s WHERE s.job = @KEY(j.num)@ AND s.number = j.state_number) IS NULL THEN 1
+    WHEN (SELECT count(*) FROM task_later t WHERE t.due_us = @KEY(j.due_us)@ AND t.id = j.num)
+        + (SELECT count(*) FROM task_ready t WHERE t.queue = @KEY(j.queue)@ AND t.prio = 4 AND t.rank = j.due_us AND t.id = j.num)
+        + (SELECT count(*) FROM task_lease t WHERE t.id = @KEY(j.num)@) > 1 THEN 1
     WHEN j.gone_us <> 0 THEN 0
     WHEN j.stop <> 0 AND j.asked_us = 0 THEN 0
     WHEN EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = @KEY(j.due_us)@ AND t.id = j.num) THEN 0

@@ -25,7 +25,7 @@ static struct db *connect_to(const struct home *h)
 /* One of each family of numbered tables, and the one of what is kept. */
 static bool make_tables(struct db *db)
 {
-    const enum sql_id all[] = { SQL_DONE_MAKE, SQL_IDEM_MAKE,
+    const enum sql_id all[] = { SQL_DONE_MAKE, SQL_IDEM_MAKE, SQL_JOB_LOG_MAKE,
                                 on_sqlite() ? SQL_KEY_INDEX_MAKE : SQL_PAYLOAD_MAKE };
     struct err err = { 0 };
 

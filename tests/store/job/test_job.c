@@ -218,17 +218,20 @@ TEST(what_is_given_back_is_no_run)
     struct err err = { 0 };
     struct job_claim c, again_;
     int64_t due = clock_wall_us() + DAY_US;
-    bool ours = false;
+    enum job_end_result back;
 
     CHECK(one_job(s) && take(s, 1, &c) == 1);
-    CHECK(job_give_back(s, &c.task, due, NULL, &ours, &err) && ours && places(s).later == 1);
+    CHECK(job_give_back(s, &c.task, due, NULL, &back, &err) && back == JOB_END_WRITTEN);
+    CHECK(places(s).later == 1);
     CHECK(show(s, "a").runs == 0 && show(s, "a").due_us == due && wrongs(s) == 0);
     CHECK(show(s, "a").next.nominal_us == c.record.next.nominal_us);
-    CHECK(job_give_back(s, &c.task, 1, NULL, &ours, &err) && !ours && places(s).later == 1);
+    CHECK(job_give_back(s, &c.task, 1, NULL, &back, &err) && back == JOB_END_LOST);
+    CHECK(places(s).later == 1);
     CHECK(wake(s, due) == 1 && take(s, 1, &again_) == 1);
     /* Stopped meanwhile: it is removed. */
     CHECK(act(s, JOB_PAUSE, 0, 0) == JOB_OK && show(s, "a").running);
-    CHECK(job_give_back(s, &again_.task, 1, NULL, &ours, &err) && ours && tokens(s) == 0);
+    CHECK(job_give_back(s, &again_.task, 1, NULL, &back, &err) && back == JOB_END_WRITTEN);
+    CHECK(tokens(s) == 0);
     store_close(s);
 }
 
@@ -254,7 +257,7 @@ TEST(jobs_follow_the_configuration)
     int64_t turn = show(s, "a").turn;
 
     jobs[0] = wanted("a", "2", due + 5);
-    jobs[0].turn = turn;
+    jobs[0].plan.turn = turn;
     jobs[2] = wanted("d", "1", due);
     agains = 0;
     CHECK(follow(s, 5, jobs, 3) && followed.came == 1 && followed.changed == 1 &&
@@ -267,7 +270,7 @@ TEST(jobs_follow_the_configuration)
 
     /* a came to an end between the look and the commit: its time is computed again. */
     jobs[0] = wanted("a", "3", due + 6);
-    jobs[0].turn = turn;
+    jobs[0].plan.turn = turn;
     CHECK(follow(s, 6, jobs, 3) && agains == 1 && show(s, "a").due_us == due + 6);
 
     /* c comes back, and goes on where it was. */
@@ -279,6 +282,66 @@ TEST(jobs_follow_the_configuration)
     CHECK(tell(&h, "UPDATE job SET gone_us = 5 WHERE name = 'b'"));
     CHECK(follow(s, 8, jobs, 3) && show(s, "b").num == 0);
     CHECK(ask(&h, "SELECT count(*) FROM job") == 3 && tokens(s) == 3 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* As many records as there may be, which left the configuration then. */
+static bool full_of_gone(const struct home *h, int64_t gone_us)
+{
+    char sql[800];
+
+    (void)snprintf(
+        sql, sizeof sql,
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) "
+        "INSERT INTO job(num, name, kind, area, queue, digest, version, turn, due_us, next_us, "
+        "nominal_us, settled_us, paused_us, last_end_us, served, failures, idle, more, tries, "
+        "tried_us, first_us, left_out, gone_us) SELECT 1000000 + i, 'gone' || i, 'note', '', -1, "
+        "%s, 1, 1, 5, 5, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, %lld FROM n",
+        JOBS_MOST, on_postgres() ? "decode(repeat('00', 32), 'hex')" : "zeroblob(32)",
+        (long long)gone_us);
+    return tell(h, sql);
+}
+
+TEST(jobs_that_are_forgotten_make_room)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_wanted jobs[] = { wanted("a", "1", clock_wall_us() + DAY_US),
+                                 wanted("gone7", "1", clock_wall_us() + DAY_US) };
+
+    CHECK(s != NULL && full_of_gone(&h, 5));
+    CHECK(follow(s, 3, jobs, 2) && followed.came == 1 && followed.changed == 1);
+    CHECK(show(s, "gone7").num == 1000007); /* it was wanted again */
+    CHECK(ask(&h, "SELECT count(*) FROM job") == 2 && tokens(s) == 2 && wrongs(s) == 0);
+    store_close(s);
+}
+
+TEST(too_many_jobs_change_nothing)
+{
+    static struct job_wanted many[JOBS_MOST + 1];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_wanted jobs[] = { wanted("a", "1", clock_wall_us() + DAY_US),
+                                 wanted("gone7", "1", clock_wall_us() + DAY_US) };
+    struct job_follow f = { .version = 3, .jobs = jobs, .count = 2, .again = again };
+    struct err err = { 0 };
+
+    CHECK(s != NULL && full_of_gone(&h, clock_wall_us()));
+    CHECK(tell(&h, "UPDATE job SET gone_us = 5 WHERE num = 1000008"));
+    CHECK(follow(s, 2, &jobs[1], 1) && ask(&h, "SELECT count(*) FROM job") == JOBS_MOST - 1);
+    CHECK(tell(&h, "UPDATE job SET gone_us = 0, num = 2000000, name = 'z' WHERE num = 1000009"));
+    jobs[1] = wanted("b", "1", clock_wall_us() + DAY_US);
+    CHECK(!job_follow(s, &f, &err) && err.kind == ERR_LIMIT);
+    CHECK(ask(&h, "SELECT count(*) FROM job") == JOBS_MOST - 1 && tokens(s) == 1);
+    CHECK(ask(&h, "SELECT count(*) FROM job WHERE gone_us = 0") == 2);
+    CHECK(ask(&h, "SELECT value FROM mark WHERE name = 'jobs'") == 2);
+    f.jobs = many;
+    f.count = JOBS_MOST + 1;
+    CHECK(!job_follow(s, &f, &err) && err.kind == ERR_LIMIT);
+    /* The same version is followed when there is room. */
+    f.jobs = jobs;
+    f.count = 1;
+    CHECK(job_follow(s, &f, &err) && f.first && show(s, "a").num != 0);
     store_close(s);
 }
 

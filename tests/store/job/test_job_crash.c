@@ -65,39 +65,29 @@ static bool told_is_kept(const struct home *h, struct str said)
     return true;
 }
 
+static bool jobs_are_whole(const struct home *h, struct store *s, struct str said)
+{
+    int64_t jobs = ask(h, "SELECT count(*) FROM job");
+
+    return told_is_kept(h, said) && wrongs(s) == 0 && (jobs == 0 || jobs == JOBS) &&
+           ask(h, "SELECT count(*) FROM job WHERE runs > 0 AND (state_number <> runs OR "
+                  "state <> CAST(runs AS TEXT))") == 0 &&
+           tokens(s) == jobs;
+}
+
 /* proves: SC10 FO12 */
 TEST(killed_anywhere_a_run_ends_whole_or_not_at_all)
 {
     static const char *const points[] = { "group.begun", "group.written",   "group.taken",
                                           "commit.sent", "group.committed", "group.acked" };
     static const int passes[] = { 1, 2, 3, 9, 14, 23 };
-    int kills = 0;
 
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        struct home h = fresh_home();
-
-        for (size_t p = 0; p < sizeof passes / sizeof passes[0]; p++) {
-            AUTO(buf_done) struct buf said = BUF_INIT(1 << 20);
-            char fault[60];
-
-            (void)snprintf(fault, sizeof fault, "%s:kill:%d", points[i], passes[p]);
-            int status = run_child("run_and_tell", &h, fault, "", &said);
-
-            CHECK(was_killed(status) || ended_well(status));
-            kills += was_killed(status);
-            CHECK(told_is_kept(&h, buf_view(&said)));
-            struct store *s = open_store(&h);
-
-            CHECK(s != NULL && wrongs(s) == 0);
-            CHECK(ask(&h, "SELECT count(*) FROM job WHERE runs > 0 AND (state_number <> runs OR "
-                          "state <> CAST(runs AS TEXT))") == 0);
-            CHECK(tokens(s) == ask(&h, "SELECT count(*) FROM job"));
-            store_close(s);
-        }
-        CHECK(ask(&h, "SELECT count(*) FROM job") == JOBS);
-    }
-    printf("# %d kills\n", kills);
-    CHECK(kills > 20);
+    CHECK(kill_everywhere(&(struct kill_scene){ .child = "run_and_tell",
+                                                .points = points,
+                                                .point_count = sizeof points / sizeof points[0],
+                                                .passes = passes,
+                                                .pass_count = sizeof passes / sizeof passes[0],
+                                                .whole = jobs_are_whole }) > 20);
 }
 
 STORE_TEST_MAIN

@@ -595,34 +595,24 @@ static bool edits_are_whole(const struct home *h, struct store *s)
     return over == ask(h, "SELECT count(*) FROM link WHERE parent NOT IN (SELECT num FROM doc)");
 }
 
+static bool edit_is_whole(const struct home *h, struct store *s, struct str said)
+{
+    return told_are_there(h, said) && edits_are_whole(h, s);
+}
+
 /* proves: ME1 ME2 ME3 */
 TEST(killed_anywhere_an_edit_is_whole_or_not_there)
 {
     static const char *const points[] = { "edit.ended",    "edit.stored",     "edit.written",
                                           "group.written", "group.committed", "group.acked" };
     static const int passes[] = { 1, 4, 9 };
-    int kills = 0;
 
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        struct home h = fresh_home();
-
-        for (size_t p = 0; p < sizeof passes / sizeof passes[0]; p++) {
-            AUTO(buf_done) struct buf said = BUF_INIT(1 << 20);
-            char fault[60];
-
-            (void)snprintf(fault, sizeof fault, "%s:kill:%d", points[i], passes[p]);
-            int status = run_child("edit_and_tell", &h, fault, "", &said);
-
-            CHECK(was_killed(status) || ended_well(status));
-            kills += was_killed(status);
-            struct store *s = open_store(&h);
-
-            CHECK(s != NULL && told_are_there(&h, buf_view(&said)) && edits_are_whole(&h, s));
-            store_close(s);
-        }
-    }
-    printf("# %d kills\n", kills);
-    CHECK(kills >= 12);
+    CHECK(kill_everywhere(&(struct kill_scene){ .child = "edit_and_tell",
+                                                .points = points,
+                                                .point_count = sizeof points / sizeof points[0],
+                                                .passes = passes,
+                                                .pass_count = sizeof passes / sizeof passes[0],
+                                                .whole = edit_is_whole }) >= 12);
 }
 
 STORE_TEST_MAIN

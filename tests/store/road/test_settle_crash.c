@@ -112,35 +112,25 @@ static bool told_are_over(const struct home *h, struct str said)
     return true;
 }
 
+static bool settled_is_whole(const struct home *h, struct store *s, struct str said)
+{
+    (void)s;
+    return told_are_over(h, said) && rows_agree(h);
+}
+
 /* proves: EN1 EN4 FO12 */
 TEST(killed_anywhere_what_was_settled_is_settled_whole)
 {
     static const char *const points[] = { "settle.written", "group.begun",     "group.written",
                                           "group.taken",    "group.committed", "group.acked" };
     static const int passes[] = { 1, 2, 5, 14, 23 };
-    int kills = 0;
 
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        struct home h = fresh_home();
-
-        for (size_t p = 0; p < sizeof passes / sizeof passes[0]; p++) {
-            AUTO(buf_done) struct buf said = BUF_INIT(1 << 20);
-            char fault[60];
-
-            (void)snprintf(fault, sizeof fault, "%s:kill:%d", points[i], passes[p]);
-            int status = run_child("settle_and_tell", &h, fault, "", &said);
-
-            CHECK(was_killed(status) || ended_well(status));
-            kills += was_killed(status);
-            CHECK(told_are_over(&h, buf_view(&said)));
-            struct store *s = open_store(&h);
-
-            CHECK(s != NULL && rows_agree(&h));
-            store_close(s);
-        }
-    }
-    printf("# %d kills\n", kills);
-    CHECK(kills > 20);
+    CHECK(kill_everywhere(&(struct kill_scene){ .child = "settle_and_tell",
+                                                .points = points,
+                                                .point_count = sizeof points / sizeof points[0],
+                                                .passes = passes,
+                                                .pass_count = sizeof passes / sizeof passes[0],
+                                                .whole = settled_is_whole }) > 20);
 }
 
 STORE_TEST_MAIN

@@ -1,0 +1,105 @@
+#include "store/job/job_late.h"
+
+#include <stdlib.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "store/kernel/reader.h"
+#include "store/kernel/store_state.h"
+#include "store/road/claims.h"
+
+/* ---- claimed ---- */
+
+static void late_read_held(struct db_rows *row, struct arena *a, void *to)
+{
+    (void)a;
+    *(struct job_held *)to = (struct job_held){ .job = db_get_int(row, JOB_HELD_ID),
+                                                .claim = db_get_int(row, JOB_HELD_CLAIM),
+                                                .node = db_get_int(row, JOB_HELD_NODE_ID),
+                                                .over_us = db_get_int(row, JOB_HELD_OVER_US) };
+}
+
+static int late_by_age(const void *a, const void *b)
+{
+    const struct job_held *x = a, *y = b;
+
+    return x->over_us > y->over_us ? -1 : x->over_us < y->over_us;
+}
+
+/* SQLite: claims are marks in memory. */
+static size_t late_marks(struct store *s, size_t most, struct job_held *ret)
+{
+    struct claim_mark marks[JOB_LATE_MOST];
+    size_t n = claims_of_jobs(s->claims, marks, most);
+    int64_t now_us = clock_mono_us();
+
+    for (size_t i = 0; i < n; i++)
+        ret[i] = (struct job_held){ .job = marks[i].id,
+                                    .claim = marks[i].claim,
+                                    .node = store_node(s),
+                                    .over_us = now_us - marks[i].until_us };
+    qsort(ret, n, sizeof *ret, late_by_age);
+    return n;
+}
+
+bool job_claims(struct store *s, size_t most, struct job_held *ret, size_t *ret_count,
+                struct err *err)
+{
+    require(most <= JOB_LATE_MOST);
+    if (s->claims != NULL) {
+        *ret_count = late_marks(s, most, ret);
+        return true;
+    }
+    return store_collect(s, SQL_JOB_HELD, DB_ARGS(db_int(most)),
+                         ROWS_INTO(ret, most, NULL, late_read_held), ret_count, err);
+}
+
+/* ---- due ---- */
+
+static void late_read_waiting(struct db_rows *row, struct arena *a, void *to)
+{
+    *(struct job_waiting *)to = (struct job_waiting){ .job = db_get_int(row, WAITING_NUM),
+                                                      .due_us = db_get_int(row, WAITING_DUE_US),
+                                                      .now_us = db_get_int(row, WAITING_NOW),
+                                                      .name = row_text(row, WAITING_NAME, a),
+                                                      .area = row_text(row, WAITING_AREA, a) };
+}
+
+bool job_unclaimed(struct store *s, int64_t before_us, size_t most, struct arena *a,
+                   struct job_waiting *ret, size_t *ret_count, struct err *err)
+{
+    size_t n = 0;
+
+    require(most <= JOB_LATE_MOST);
+    if (!store_collect(s, SQL_JOB_UNCLAIMED, DB_ARGS(db_int(before_us), db_int(most)),
+                       ROWS_INTO(ret, most, a, late_read_waiting), ret_count, err))
+        return false;
+    for (size_t i = 0; i < *ret_count; i++) /* SQLite: a claimed row stays where it is */
+        if (s->claims == NULL || !claims_taken(s->claims, ret[i].job))
+            ret[n++] = ret[i];
+    *ret_count = n;
+    return true;
+}
+
+/* ---- without a token ---- */
+
+bool job_tokenless(struct store *s, int64_t *io_above, struct arena *a,
+                   struct job_waiting ret[static JOB_LATE_MOST], size_t *ret_count, struct err *err)
+{
+    AUTO(reader_back) struct reader r = reader_take(s, err);
+    int64_t upto;
+
+    if (r.db == NULL ||
+        !db_one_int(r.db, SQL_JOB_UPTO, DB_ARGS(db_int(*io_above), db_int(JOB_LATE_MOST)), 0, &upto,
+                    err))
+        return false;
+    *ret_count = 0;
+    bool ok =
+        upto == 0 ||
+        rows_collect(r.db, SQL_JOB_TOKENLESS, DB_NO_SLOT, DB_ARGS(db_int(*io_above), db_int(upto)),
+                     ROWS_INTO(ret, JOB_LATE_MOST, a, late_read_waiting), ret_count, err);
+
+    *io_above = upto;
+    return ok;
+}

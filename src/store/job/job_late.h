@@ -1,0 +1,45 @@
+/* job_late.h - what the queue check asks about jobs.
+ *
+ * Each question is one statement of bounded size, on a connection for reading; it locks nothing.
+ * What is long, and what is done about it, decides the caller, who knows the settings of each job.
+ *
+ *   job_claims()      the runs that hold their token: claimed for longer than `timeout`, although
+ *                     the node lives?  (Those of dead nodes are rescued, store/road/rescue.h.)
+ *   job_unclaimed()   the tokens that are due: does nobody serve that area, are all slots taken?
+ *   job_tokenless()   the jobs that should have a token and have none: will never run
+ *
+ * Runs without the token that are late: job_run.h.
+ *
+ * Threads: any that may block.
+ */
+#pragma once
+
+#include "store/job/job.h"
+
+enum { JOB_LATE_MOST = 1000 }; /* in one answer */
+
+struct job_held {
+    int64_t job, claim;
+    int64_t node;    /* which lives */
+    int64_t over_us; /* since when its lease_us (job_claim()) is over; below 0: it still lasts */
+};
+
+/* Claims, the longest over first. */
+bool job_claims(struct store *s, size_t most, struct job_held *ret, size_t *ret_count,
+                struct err *err);
+
+struct job_waiting {
+    int64_t job, due_us;
+    int64_t now_us; /* of the store */
+    struct str name, area;
+};
+
+/* Jobs whose token is due since before `before_us` and not claimed, the longest first. */
+bool job_unclaimed(struct store *s, int64_t before_us, size_t most, struct arena *a,
+                   struct job_waiting *ret, size_t *ret_count, struct err *err);
+
+/* Of the next JOB_LATE_MOST jobs above a number those without the token that they should have.
+ * *io_above: where the next call goes on; 0: the jobs are over. */
+bool job_tokenless(struct store *s, int64_t *io_above, struct arena *a,
+                   struct job_waiting ret[static JOB_LATE_MOST], size_t *ret_count,
+                   struct err *err);

@@ -1,0 +1,84 @@
+/* job_run.h - runs of a job without its token: beside others, or by somebody outside.
+ *
+ * A run that holds the token is the only one of its job.  Two kinds of runs go on without it, and
+ * have a row instead, by job and claim:
+ *
+ *   beside    `parallel: n`: the token goes back with the next time at once, so that another run
+ * may begin, while fewer than n are there.  The n-th one keeps the token. outside   a service works
+ * in its own time and acknowledges later.  No node holds the job.  If no other run may begin beside
+ * it, its token waits in `later` as its time-out.
+ *
+ * Runs are counted as rows, never in a counter.  All changes lock the record of the job first.
+ *
+ * A state is stored only if nothing has replaced the one that the run has read; else it is `stale`.
+ * The row decides who ends a run: whoever removes it.  It goes with its end, with a cancel, with
+ * the end of a claim that was its time-out (job_end_op.awaited), and with its job.
+ *
+ * A run whose node died, or whose time is over, is found by job_run_late(), by any node, which then
+ * ends it.
+ *
+ * Threads: any that may block.
+ */
+#pragma once
+
+#include "store/job/job_end.h"
+
+enum { JOB_RUNS_MOST = 100 }; /* of a job, and in one answer */
+
+struct job_run {
+    int64_t job, claim, node;
+    int64_t nominal_us, began_us, until_us;
+    int64_t state_number; /* of the state that it has read */
+    bool waits;           /* the token waits for it, as its time-out */
+    bool outside;
+    struct sha256 ack; /* outside: digest of the secret with which it is acknowledged */
+};
+
+enum job_opened {
+    JOB_OPENED,        /* it has a row; the claim is used up */
+    JOB_OPEN_HELD,     /* it keeps the token, and ends by job_end_verb: nothing was changed */
+    JOB_OPEN_TOO_MANY, /* it must not begin: nothing was changed, the claim is to be given back */
+    JOB_OPEN_LOST,     /* the claim was lost: nothing was changed */
+    JOB_OPEN_PLAN      /* the plan is of an older record: nothing was changed, the claim stays */
+};
+
+struct job_run_open {
+    struct task task;
+    int64_t parallel; /* so many may run at the same time, with this one; 1 to JOB_RUNS_MOST */
+    int64_t began_us, until_us;
+    bool outside;
+    struct sha256 ack;
+    struct job_plan plan; /* with this run served: the next time of the token, if it goes back */
+
+    /* the answer */
+    enum job_opened opened;
+    bool waits;
+    int64_t due_us;           /* JOB_OPENED: of the token; 0: there is none */
+    struct job_record record; /* JOB_OPEN_PLAN: as it is now, without its texts */
+};
+
+bool job_run_open(struct store *s, struct job_run_open *o, struct err *err);
+
+/* It goes on until then.  *ret_open false: it is over. */
+bool job_run_beat(struct store *s, int64_t job, int64_t claim, int64_t until_us, bool *ret_open,
+                  struct err *err);
+
+/* The end of the run o->task.id, o->task.claim; results as of job_end_verb (JOB_END_LOST: it is
+ * over).  Plan, queue and digest count only if the token waits for it; otherwise the schedule has
+ * moved on already, only failures in a row are counted, and the job is suspended after so many.
+ * late: only if its time is over or its node died.  began_us and state_number come from its row. */
+struct job_run_end {
+    struct job_end_op *end;
+    int64_t suspend_after; /* 0: never */
+    bool late;
+};
+bool job_run_end(struct store *s, const struct job_run_end *e, struct err *err);
+
+bool job_run_get(struct store *s, int64_t job, int64_t claim, struct job_run *ret, bool *ret_found,
+                 struct err *err);
+/* Runs of a job, oldest first. */
+bool job_run_list(struct store *s, int64_t job, size_t most, struct job_run *ret, size_t *ret_count,
+                  struct err *err);
+/* Runs whose time is over, then runs of dead nodes. */
+bool job_run_late(struct store *s, size_t most, struct job_run *ret, size_t *ret_count,
+                  struct err *err);

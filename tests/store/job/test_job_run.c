@@ -1,0 +1,335 @@
+/* Jobs: runs without the token, beside others and by somebody outside. */
+#include "store/job/job_run.h"
+
+#include "job_scene.h"
+
+static struct job_run_open opening(const struct job_claim *c, int64_t parallel, int64_t due_us)
+{
+    struct job_end_op o = end_of(c, NULL, due_us);
+
+    return (struct job_run_open){ .task = c->task,
+                                  .parallel = parallel,
+                                  .began_us = clock_wall_us(),
+                                  .until_us = clock_wall_us() + DAY_US,
+                                  .plan = o.plan };
+}
+
+static enum job_opened open_run(struct store *s, struct job_run_open *o)
+{
+    struct err err = { 0 };
+
+    if (job_run_open(s, o, &err))
+        return o->opened;
+    printf("# open: %s\n", err.text);
+    return JOB_OPEN_LOST;
+}
+
+static bool end_run(struct store *s, struct job_end_op *o, int64_t suspend_after, bool late)
+{
+    struct job_run_end e = { .end = o, .suspend_after = suspend_after, .late = late };
+    struct err err = { 0 };
+
+    do {
+        if (!job_run_end(s, &e, &err)) {
+            printf("# end: %s\n", err.text);
+            return false;
+        }
+        o->plan.turn = o->record.turn;
+    } while (o->result == JOB_END_PLAN);
+    return o->result == JOB_END_WRITTEN;
+}
+
+static bool beat_run(struct store *s, const struct job_claim *c, int64_t until_us)
+{
+    struct err err = { 0 };
+    bool open = false;
+
+    if (!job_run_beat(s, c->task.id, c->task.claim, until_us, &open, &err))
+        printf("# beat: %s\n", err.text);
+    return open;
+}
+
+static size_t late_runs(struct store *s, struct job_run *ret)
+{
+    struct err err = { 0 };
+    size_t n = 0;
+
+    if (!job_run_late(s, 10, ret, &n, &err))
+        printf("# late: %s\n", err.text);
+    return n;
+}
+
+/* proves: SC3 */
+TEST(so_many_run_beside_each_other)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t now = clock_wall_us() - 10;
+    struct job_run runs[5];
+    struct err err = { 0 };
+    struct job_claim c[4];
+    size_t n = 0;
+
+    CHECK(one_job(s));
+    for (int i = 0; i < 2; i++) { /* the token goes back with the next time */
+        CHECK(take(s, 1, &c[i]) == 1 && c[i].record.open_runs == i);
+        struct job_run_open o = opening(&c[i], 3, now + i);
+
+        CHECK(open_run(s, &o) == JOB_OPENED && !o.waits && o.due_us == now + i);
+        CHECK(show(s, "a").open_runs == i + 1 && tokens(s) == 1 && wrongs(s) == 0);
+        CHECK(open_run(s, &o) == JOB_OPEN_LOST); /* the claim is used up */
+    }
+    CHECK(show(s, "a").past.served == 2 && show(s, "a").next.due_us == now + 1);
+    CHECK(job_run_list(s, c[0].task.id, 5, runs, &n, &err) && n == 2);
+    CHECK(runs[0].claim == c[0].task.claim && runs[0].nominal_us == c[0].record.next.nominal_us);
+    CHECK(runs[1].nominal_us == now && !runs[1].outside && runs[1].node == store_node(s));
+
+    /* The third one keeps the token: nothing else begins. */
+    CHECK(take(s, 1, &c[2]) == 1 && c[2].record.open_runs == 2);
+    struct job_run_open o = opening(&c[2], 3, now + 2);
+
+    CHECK(open_run(s, &o) == JOB_OPEN_HELD && show(s, "a").open_runs == 2 && take(s, 1, c) == 0);
+    o.parallel = 2; /* fewer are allowed by now */
+    CHECK(open_run(s, &o) == JOB_OPEN_TOO_MANY && show(s, "a").running);
+
+    /* It ends; the others end when they like, and move neither token nor schedule. */
+    struct job_end_op e = end_of(&c[2], "three", now + 2);
+
+    CHECK(end(s, &e) && tokens(s) == 1 && show(s, "a").due_us == now + 2);
+    e = end_of(&c[0], NULL, 5);
+    CHECK(end_run(s, &e, 0, false) && show(s, "a").runs == 2 && show(s, "a").open_runs == 1);
+    CHECK(!end_run(s, &e, 0, false) && e.result == JOB_END_LOST);
+    CHECK(show(s, "a").due_us == now + 2 && tokens(s) == 1 && show(s, "a").past.served == 3);
+    CHECK(show(s, "a").open_runs == 1 && strcmp(state_of(&h), "three") == 0 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* proves: SC10 */
+TEST(of_runs_beside_each_other_one_brings_its_state)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c[2];
+    struct job_run_open o;
+
+    CHECK(one_job(s) && take(s, 1, &c[0]) == 1);
+    o = opening(&c[0], 3, clock_wall_us() - 1);
+    CHECK(open_run(s, &o) == JOB_OPENED && take(s, 1, &c[1]) == 1);
+    o = opening(&c[1], 3, clock_wall_us() + DAY_US);
+    CHECK(open_run(s, &o) == JOB_OPENED);
+    struct job_end_op first = end_of(&c[1], "second", 5), other = end_of(&c[0], "first", 5);
+
+    other.state_number = 1; /* what the caller says does not count: the row knows */
+    CHECK(end_run(s, &first, 0, false) && !first.stale);
+    CHECK(end_run(s, &other, 0, false) && other.stale);
+    CHECK(strcmp(state_of(&h), "second") == 0 && show(s, "a").state_number == 1);
+    CHECK(show(s, "a").runs == 2 && tokens(s) == 1 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* A plan of an older record is refused, as everywhere. */
+TEST(a_run_beside_others_needs_a_plan_of_this_record)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    struct job_run_open o = opening(&c, 2, clock_wall_us() + DAY_US);
+
+    CHECK(act(s, JOB_PAUSE, 0, 0) == JOB_OK);
+    CHECK(open_run(s, &o) == JOB_OPEN_HELD); /* it is stopped: nothing else begins */
+    CHECK(act(s, JOB_RESUME, 7, 0) == JOB_OK);
+    CHECK(open_run(s, &o) == JOB_OPEN_PLAN && o.record.turn == show(s, "a").turn);
+    CHECK(show(s, "a").running && show(s, "a").open_runs == 0);
+    o.plan.turn = o.record.turn;
+    CHECK(open_run(s, &o) == JOB_OPENED && tokens(s) == 1 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* proves: SC5 */
+TEST(failures_beside_each_other_suspend)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c[2];
+
+    CHECK(one_job(s));
+    for (int i = 0; i < 2; i++) {
+        CHECK(take(s, 1, &c[i]) == 1);
+        struct job_run_open o = opening(&c[i], 9, clock_wall_us() - 1);
+
+        CHECK(open_run(s, &o) == JOB_OPENED);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct job_end_op e = end_of(&c[i], NULL, 5);
+
+        e.outcome = JOB_FAILED;
+        e.why = STR("2 failed runs");
+        CHECK(end_run(s, &e, 2, false) && show(s, "a").past.failures == i + 1);
+        CHECK(e.stop == (i == 0 ? JOB_GOES : JOB_SUSPENDED));
+    }
+    CHECK(show(s, "a").stop == JOB_SUSPENDED && str_is(show(s, "a").stop_why, "2 failed runs"));
+    CHECK(tokens(s) == 0 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* Nobody holds a job that somebody outside has: its token is the time-out. */
+TEST(a_run_outside_is_acknowledged)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct sha256 secret = digest_of(STR("secret"));
+    int64_t due = clock_wall_us() + 2 * DAY_US;
+    struct err err = { 0 };
+    struct job_claim c;
+    struct job_run run;
+    bool found = false;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    struct job_run_open o = opening(&c, 1, due);
+
+    o.outside = true;
+    o.ack = secret;
+    CHECK(open_run(s, &o) == JOB_OPENED && o.waits && o.due_us == o.until_us);
+    CHECK(places(s).later == 1 && !show(s, "a").running && show(s, "a").open_runs == 1);
+    CHECK(show(s, "a").past.served == 0 && wrongs(s) == 0);
+    CHECK(act(s, JOB_RUN, 0, 0) == JOB_IS_RUNNING && late_runs(s, &run) == 0);
+    store_close(s); /* the node goes, and another one comes */
+    s = open_store(&h);
+    CHECK(s != NULL && late_runs(s, &run) == 0);
+    CHECK(job_run_get(s, c.task.id, c.task.claim, &run, &found, &err) && found && run.waits);
+    CHECK(run.outside && digest_same(&run.ack, &secret));
+    CHECK(job_run_get(s, c.task.id, c.task.claim + 1, &run, &found, &err) && !found);
+
+    /* More time, and the end. */
+    CHECK(beat_run(s, &c, o.until_us + 9) && show(s, "a").due_us == o.until_us + 9);
+    CHECK(places(s).later == 1 && wrongs(s) == 0);
+    struct job_end_op e = end_of(&c, "far", due);
+
+    CHECK(end_run(s, &e, 0, false) && e.due_us == due && !e.stale);
+    CHECK(strcmp(state_of(&h), "far") == 0 && show(s, "a").runs == 1 && tokens(s) == 1);
+    CHECK(show(s, "a").due_us == due && show(s, "a").past.served == 1 && wrongs(s) == 0);
+    CHECK(!end_run(s, &e, 0, false) && !beat_run(s, &c, due) && show(s, "a").runs == 1);
+    store_close(s);
+}
+
+/* Whatever else changes, the token is the time-out of a run that somebody outside has. */
+TEST(a_run_outside_keeps_its_time)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_wanted j = wanted("a", "2", clock_wall_us() - 1);
+    struct err err = { 0 };
+    struct job_claim c;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1 && job_queue(s, STR("dmz"), &j.queue, &err));
+    struct job_run_open o = opening(&c, 1, 5);
+
+    o.outside = true;
+    CHECK(open_run(s, &o) == JOB_OPENED);
+    CHECK(act(s, JOB_PAUSE, 0, 0) == JOB_OK && tokens(s) == 0);
+    CHECK(act(s, JOB_RESUME, 7, 0) == JOB_OK && show(s, "a").due_us == o.until_us);
+    CHECK(follow(s, 2, &j, 1) && followed.changed == 1 && show(s, "a").due_us == o.until_us);
+    CHECK(show(s, "a").queue == j.queue && places(s).later == 1 && wrongs(s) == 0);
+    CHECK(follow(s, 3, NULL, 0) && tokens(s) == 0 && follow(s, 4, &j, 1));
+    CHECK(show(s, "a").due_us == o.until_us && places(s).later == 1 && wrongs(s) == 0);
+    struct job_end_op e = end_of(&c, "x", o.until_us + 5);
+
+    e.digest = j.digest;
+    e.queue = j.queue;
+    CHECK(end_run(s, &e, 0, false) && show(s, "a").due_us == o.until_us + 5);
+    CHECK(tokens(s) == 1 && show(s, "a").runs == 1 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* proves: SC4 */
+TEST(a_run_outside_that_is_not_acknowledged_ends_once)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() + 2 * DAY_US;
+    struct job_claim c, timeout;
+    struct job_run run[2];
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    struct job_run_open o = opening(&c, 1, due);
+
+    o.outside = true;
+    o.until_us = clock_wall_us() - 1;
+    CHECK(open_run(s, &o) == JOB_OPENED && places(s).ready == 1);
+    CHECK(late_runs(s, run) == 1 && run[0].claim == c.task.claim);
+
+    /* A node has its time-out in hand: an ack is too late. */
+    CHECK(take(s, 1, &timeout) == 1 && timeout.awaited == c.task.claim);
+    struct job_end_op late = end_of(&c, "late", due), e = end_of(&timeout, NULL, due);
+
+    CHECK(!end_run(s, &late, 0, false) && late.result == JOB_END_LOST);
+    CHECK(!beat_run(s, &c, due));
+    e.outcome = JOB_FAILED;
+    e.awaited = timeout.awaited;
+    CHECK(end(s, &e) && show(s, "a").open_runs == 0 && show(s, "a").runs == 1);
+    CHECK(!end_run(s, &late, 0, false) && show(s, "a").state_number == 0);
+    CHECK(tokens(s) == 1 && show(s, "a").due_us == due && wrongs(s) == 0);
+
+    /* Or whoever looks for late runs is first. */
+    CHECK(wake(s, due) == 1 && take(s, 1, &c) == 1 && c.awaited == 0);
+    o = opening(&c, 1, due);
+    o.outside = true;
+    CHECK(open_run(s, &o) == JOB_OPENED);
+    e = end_of(&c, NULL, due + 1);
+    CHECK(!end_run(s, &e, 0, true) && e.result == JOB_END_LOST); /* not late */
+    CHECK(beat_run(s, &c, clock_wall_us() - 1) && late_runs(s, run) == 1);
+    CHECK(end_run(s, &e, 0, true) && show(s, "a").due_us == due + 1 && tokens(s) == 1);
+    CHECK(show(s, "a").open_runs == 0 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* proves: SC4 */
+TEST(the_run_of_a_dead_node_is_found)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c;
+    struct job_run run[2];
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    struct job_run_open o = opening(&c, 2, clock_wall_us() + DAY_US);
+
+    CHECK(open_run(s, &o) == JOB_OPENED && late_runs(s, run) == 0);
+    CHECK(beat_run(s, &c, o.until_us + 5));
+    struct job_end_op e = end_of(&c, NULL, 5);
+
+    CHECK(!end_run(s, &e, 0, true));
+    store_close(s); /* its process ends */
+    s = open_store(&h);
+    CHECK(s != NULL && late_runs(s, run) == 1 && run[0].until_us == o.until_us + 5);
+    e.outcome = JOB_FAILED;
+    CHECK(end_run(s, &e, 0, true) && late_runs(s, run) == 0 && show(s, "a").past.failures == 1);
+    CHECK(tokens(s) == 1 && wrongs(s) == 0);
+    store_close(s);
+}
+
+TEST(a_cancel_ends_runs_without_the_token)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() + DAY_US;
+    struct job_claim c;
+    struct job_run_open o;
+
+    for (int outside = 0; outside < 2; outside++) {
+        CHECK((outside ? act(s, JOB_RUN, 0, 0) == JOB_OK : one_job(s)) && take(s, 1, &c) == 1);
+        o = opening(&c, 2, due);
+        o.outside = outside;
+        CHECK(open_run(s, &o) == JOB_OPENED && act(s, JOB_CANCEL, due + 7, 0) == JOB_OK);
+        struct job_end_op e = end_of(&c, "x", due);
+
+        CHECK(!end_run(s, &e, 0, false) && show(s, "a").outcome == JOB_CANCELLED);
+        CHECK(show(s, "a").due_us == due + 7 && tokens(s) == 1 && wrongs(s) == 0);
+        CHECK(act(s, JOB_CANCEL, due, 0) == JOB_NOT_RUNNING);
+    }
+    store_close(s);
+}
+
+STORE_TEST_MAIN
