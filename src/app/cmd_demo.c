@@ -114,9 +114,11 @@ static void tell_what_runs(struct demo *d)
                  "                     which is busy now and then, slow at times, and down for\n"
                  "                     a while every two minutes\n"
                  "  stock     CSV   -> %s/inbox -> %s/archive\n"
+                 "  visits    HL7   -> %s/in/visits -> MLLP to 127.0.0.1:%u, a gateway of\n"
+                 "                     the same node -> %s/archive\n"
                  "\n",
                  d->node.url, dir, d->node.url, dir, dir, d->node.url, mock, dir, d->node.url, mock,
-                 dir, dir);
+                 dir, dir, d->node.url, d->node.mllp_port, dir);
     (void)printf(
         "Three things to try, in another terminal:\n"
         "\n"
@@ -206,6 +208,9 @@ static void send_paper(struct demo *d)
         break;
     case DEMO_INVOICE:
         ok = demo_node_post(&d->node, "invoices", "application/json", name, buf_view(&text));
+        break;
+    case DEMO_VISIT:
+        ok = demo_node_post(&d->node, "visits", "application/hl7-v2", name, buf_view(&text));
         break;
     default:
         (void)snprintf(name, sizeof name, "tills-%" PRIx64 "-%05" PRIu64 ".csv",
@@ -341,10 +346,10 @@ static const struct arg_option demo_options[] = {
 const struct verb cmd_demo = {
     .name = "demo",
     .summary = "a node, mock receivers and live example traffic; nothing to configure",
-    .about = "Five documents a second, orders in XML, invoices in JSON and stock lists in CSV,\n"
-             "go through a node of their own to an order system, an invoice system that is busy\n"
-             "now and then, and an archive folder.  What runs where is printed, with three\n"
-             "things to try.  Ctrl-C ends it.\n",
+    .about = "Five documents a second, orders in XML, invoices in JSON, stock lists in CSV and\n"
+             "patients' visits in HL7, go through a node of their own to an order system, an\n"
+             "invoice system that is busy now and then, a clinic over MLLP, and an archive\n"
+             "folder.  What runs where is printed, with three things to try.  Ctrl-C ends it.\n",
     .example = "waybill demo\n"
                "waybill demo --dir ./demo\n",
     .forms = (const struct arg_form[]){ { .usage = "[--dir DIR]",

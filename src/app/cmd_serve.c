@@ -33,7 +33,7 @@
 #include "engine/intake/intake.h"
 #include "engine/intake/listeners.h"
 #include "engine/upkeep/file_config.h"
-#include "sql/sql_link.h"
+#include "sql/sql_file.h"
 #include "store/open.h"
 #include "store/road/recorder.h"
 #include "store/store.h"
@@ -552,7 +552,7 @@ static bool prepare_processes(const struct node *n, struct err *err)
             folders[count++] = reach.rules[i].path;
     if (n->unconfined)
         folders[0] = "/", count = 1;
-    sql_link_prepare(n->config->node.data);
+    sql_file_prepare(n->config->node.data, n->config->folders);
     return cage_prepare(folders, count, err);
 }
 

@@ -31,24 +31,36 @@ enum {
 
 /* ---- folder and configuration ---- */
 
-/* Finds a free port, DEMO_PORT if possible.  The probing socket is closed again, so another process
- * may take the port before our node does; then the node fails to start and says so. */
-static uint16_t find_port(void)
+/* Whether the port is free; 0 wants any.  The probing socket is closed again, so another process
+ * may take the port before our node does; then the node fails to start, or its gateway to listen,
+ * and says so. */
+static bool is_port_free(uint16_t wanted, uint16_t *ret)
 {
-    for (int wanted = DEMO_PORT; wanted >= 0; wanted -= DEMO_PORT) {
-        struct sockaddr_in at = { .sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)wanted),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-        socklen_t len = sizeof at;
-        int one = 1;
-        AUTO_FD fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_port = htons(wanted),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof at;
+    int one = 1;
+    AUTO_FD fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-        if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
-            bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 1) == 0 &&
-            getsockname(fd, (struct sockaddr *)&at, &len) == 0)
-            return ntohs(at.sin_port);
-    }
-    return DEMO_PORT;
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
+        bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(fd, 1) < 0 ||
+        getsockname(fd, (struct sockaddr *)&at, &len) < 0)
+        return false;
+    *ret = ntohs(at.sin_port);
+    return true;
+}
+
+/* DEMO_PORT for HTTP if possible; any other one for MLLP, which nobody has to know by heart. */
+static bool find_ports(struct demo_node *n, struct err *err)
+{
+    if (!is_port_free(DEMO_PORT, &n->port) && !is_port_free(0, &n->port))
+        return err_set(err, ERR_TRANSIENT, errno, "no port is free: %s", strerror(errno));
+    do {
+        if (!is_port_free(0, &n->mllp_port))
+            return err_set(err, ERR_TRANSIENT, errno, "no port is free: %s", strerror(errno));
+    } while (n->mllp_port == n->port);
+    return true;
 }
 
 static const char top[] = "# Made by `waybill demo`.\n"
@@ -56,16 +68,19 @@ static const char top[] = "# Made by `waybill demo`.\n"
                           "location: { name: Paper & Pen, environment: demo, colour: blue }\n"
                           "\n"
                           "systems:\n"
-                          "  webshop: { title: Web shop, ids: [WS-01] }\n"
-                          "  tills:   { title: Tills of the shops }\n"
-                          "  erp:     { title: Order system, ids: [\"4012345000009\"] }\n"
-                          "  finance: { title: Invoice system, limits: { concurrency: 4 } }\n"
-                          "  archive: { title: Archive }\n"
+                          "  webshop:  { title: Web shop, ids: [WS-01] }\n"
+                          "  tills:    { title: Tills of the shops }\n"
+                          "  firstaid: { title: First-aid room }\n"
+                          "  erp:      { title: Order system, ids: [\"4012345000009\"] }\n"
+                          "  finance:  { title: Invoice system, limits: { concurrency: 4 } }\n"
+                          "  clinic:   { title: Clinic next door }\n"
+                          "  archive:  { title: Archive }\n"
                           "\n"
                           "types:\n"
                           "  order:   { title: Purchase order }\n"
                           "  invoice: { title: Invoice }\n"
                           "  stock:   { title: Stock list }\n"
+                          "  visit:   { title: Visit of a patient }\n"
                           "\n";
 
 static const char routes[] = "routes:\n"
@@ -81,6 +96,14 @@ static const char routes[] = "routes:\n"
                              "    when: { receiver: archive, type: stock }\n"
                              "    do:\n"
                              "      - replace: { find: \";\", with: \",\" }\n"
+                             "      - deliver: [archive-folder]\n"
+                             "  - name: visits\n"
+                             "    when: { receiver: clinic, type: visit }\n"
+                             "    do:\n"
+                             "      - deliver: [clinic-mllp]\n"
+                             "  - name: visits-at-the-clinic\n"
+                             "    when: { receiver: archive, type: visit }\n"
+                             "    do:\n"
                              "      - deliver: [archive-folder]\n";
 
 /* Writes a path below the demo's folder as a quoted YAML text. */
@@ -104,7 +127,19 @@ static void write_gateways(struct buf *to, const struct demo_node *n)
                  "    auth: none\n"
                  "    extract: { sender: \"json:/from\", receiver: \"json:/to\", "
                  "type: \"value:invoice\" }\n"
-                 "  stock:\n"
+                 "  visits:\n"
+                 "    kind: http\n"
+                 "    auth: none\n"
+                 "    extract: { sender: \"value:firstaid\", receiver: \"value:clinic\", "
+                 "type: \"value:visit\" }\n");
+    buf_printf(to,
+               "  clinic: # as if it were another system: what clinic-mllp sends arrives here\n"
+               "    kind: mllp\n"
+               "    listen: 127.0.0.1:%u\n"
+               "    extract: { sender: \"value:clinic\", receiver: \"value:archive\", "
+               "type: \"value:visit\" }\n",
+               n->mllp_port);
+    buf_puts(to, "  stock:\n"
                  "    kind: file\n"
                  "    path: ");
     put_path(to, n, "inbox");
@@ -127,11 +162,12 @@ static void write_endpoints(struct buf *to, const struct demo_node *n)
                "  finance-api: { kind: http, system: finance, "
                "url: \"http://127.0.0.1:%u/invoices\", timeout: 10s, "
                "retry: { first: 1s, most: 10s, for: 1h }, breaker: { failures: 5, wait: 5s } }\n"
+               "  clinic-mllp: { kind: mllp, system: clinic, address: \"127.0.0.1:%u\" }\n"
                "  archive-folder:\n"
                "    kind: file\n"
                "    system: archive\n"
                "    path: ",
-               n->mock_port, n->mock_port);
+               n->mock_port, n->mock_port, n->mllp_port);
     put_path(to, n, "archive");
     buf_puts(to, "\n    name: \"${type}/${date}/${id}\"\n\n");
 }
@@ -185,7 +221,8 @@ bool demo_node_prepare(struct demo_node *n, struct arena *a, const char *dir, ui
     if (setenv("WAYBILL_DATA", arena_printf(a, "%s/data", n->dir), 1) < 0 ||
         unsetenv("WAYBILL_TOKEN") < 0)
         return err_set(err, ERR_PERMANENT, errno, "setenv: %s", strerror(errno));
-    n->port = find_port();
+    if (!find_ports(n, err))
+        return false;
     (void)snprintf(n->url, sizeof n->url, "http://127.0.0.1:%u", n->port);
     n->curl = curl_easy_init();
     require(n->curl != NULL);

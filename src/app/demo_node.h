@@ -26,7 +26,7 @@ struct demo_node {
     const char *program; /* this binary    */
     const char *dir;     /* absolute       */
     int dir_fd, inbox_fd;
-    uint16_t port, mock_port;
+    uint16_t port, mock_port, mllp_port;
     char url[40];
     bool used_before; /* the folder has a store already */
     pid_t pid;        /* 0: not running */

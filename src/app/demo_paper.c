@@ -1,5 +1,7 @@
 #include "app/demo_paper.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 
 enum { STRANGE_ORDER_EACH = 40, STRANGE_INVOICE_EACH = 60, LINES_MOST = 4 };
@@ -35,7 +37,7 @@ enum demo_paper_kind demo_paper_kind(uint64_t number)
 {
     static const enum demo_paper_kind turn[] = {
         DEMO_ORDER, DEMO_INVOICE, DEMO_ORDER,   DEMO_INVOICE, DEMO_STOCK,
-        DEMO_ORDER, DEMO_INVOICE, DEMO_INVOICE, DEMO_ORDER,   DEMO_STOCK,
+        DEMO_ORDER, DEMO_VISIT,   DEMO_INVOICE, DEMO_ORDER,   DEMO_STOCK,
     };
 
     return turn[number % 10];
@@ -85,6 +87,27 @@ static void write_stock(uint64_t n, const char *day, struct buf *to)
                    demo_paper_pick(n, 40 + i, 0, 180));
 }
 
+/* MSH-10 is another one in every run: the gateway knows a message by it. */
+static void write_visit(uint64_t n, int64_t wall_us, struct buf *to)
+{
+    static const char *const names[] = { "DOE^JANE", "ROE^RICHARD", "MUSTER^ERIKA", "BLOGGS^JOE" };
+    static const char *const why[] = { "Paper cut, left thumb", "Paper cut, right hand",
+                                       "Ink in the eye", "Fall from a stool" };
+    char text[CLOCK_TEXT], at[16];
+
+    (void)clock_utc_text(wall_us, text); /* "2026-11-15T02:52:10" and more */
+    (void)snprintf(at, sizeof at, "%.4s%.2s%.2s%.2s%.2s%.2s", text, text + 5, text + 8, text + 11,
+                   text + 14, text + 17);
+    buf_printf(to,
+               "MSH|^~\\&|FIRSTAID|PAPERPEN|ADT|CLINIC|%s||ADT^A04|%llx-%llu|P|2.5\r"
+               "EVN|A04|%s\r"
+               "PID|1||P-%u||%s\r"
+               "PV1|1|E\r"
+               "DG1|1|||%s\r",
+               at, (unsigned long long)(wall_us / CLOCK_S), (unsigned long long)n, at,
+               demo_paper_pick(n, 50, 1000, 1999), names[mixed(n, 51) % 4], why[mixed(n, 52) % 4]);
+}
+
 void demo_paper_write(uint64_t number, int64_t wall_us, struct buf *to)
 {
     char day[CLOCK_TEXT];
@@ -100,6 +123,9 @@ void demo_paper_write(uint64_t number, int64_t wall_us, struct buf *to)
         break;
     case DEMO_STOCK:
         write_stock(number, day, to);
+        break;
+    case DEMO_VISIT:
+        write_visit(number, wall_us, to);
         break;
     }
 }

@@ -161,6 +161,11 @@ static void warn_of_url(struct check *c, const struct yaml_node *map)
         !is_this_machine(parts.host))
         problem_add(c->warnings, url->place, "use https://",
                     "credentials go out in clear text: the URL starts with http://");
+    if ((parts.user.len > 0 || sends_credentials(map)) && str_is(parts.scheme, "ftp") &&
+        yaml_get(map, "tls") == NULL && !is_this_machine(parts.host))
+        problem_add(c->warnings, url->place, "add `tls: explicit`, or use ftps:// or sftp://",
+                    "credentials and files go out in clear text: the URL starts with ftp://, and "
+                    "there is no `tls`");
 }
 
 /* One value, or the only one of a list. */

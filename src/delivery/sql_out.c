@@ -24,6 +24,7 @@
 #include "core/grammar.h"
 #include "core/problem.h"
 #include "delivery/sql_items.h"
+#include "sql/sql_key.h"
 #include "sql/sql_line.h"
 #include "sql/sql_names.h"
 #include "sql/sql_probe.h"
@@ -409,7 +410,8 @@ static bool sql_out_probe_inbox(const struct sql_out *self, struct sql_probe *s)
     if (self->inbox.len == 0)
         return true;
     (void)snprintf(remedy, sizeof remedy, "it is made by: " INBOX_DDL, self->inbox.ptr);
-    return sql_probe_statements(s, "inbox", remedy, both, 2, &ignored);
+    return sql_probe_statements(s, "inbox", remedy, both, 2, &ignored) &&
+           sql_key_probe(s, self->inbox);
 }
 
 static void sql_out_probe(void *arg, struct call *c, struct probing *p)

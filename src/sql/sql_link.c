@@ -12,9 +12,9 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/egress.h"
-#include "base/folder_spot.h"
 #include "cage/keeper.h"
 #include "core/call.h"
+#include "sql/sql_file.h"
 #include "sql/sql_names.h"
 #include "sql/sql_wire.h"
 
@@ -43,14 +43,6 @@ struct sql_link {
     char database[DATABASE_MOST]; /* its name and version */
     char in[LINK_ROOM];
 };
-
-static char *data_folder;
-
-void sql_link_prepare(const char *data)
-{
-    free(data_folder);
-    data_folder = xstrdup(data);
-}
 
 /* ---- a link that is lost ---- */
 
@@ -264,30 +256,6 @@ static bool check_egress(const struct sql_place *place, const struct egress *e,
     return true;
 }
 
-/* The file of a database is not among our own. */
-static bool check_file(const struct sql_place *place, struct sql_failure *f)
-{
-    struct folder_spot own, there;
-    struct err err = { 0 };
-    const char *slash;
-
-    if (place->file.len == 0 || data_folder == NULL)
-        return true;
-    AUTO_TEXT folder = strndup(place->file.ptr, place->file.len);
-
-    slash = folder != NULL ? strrchr(folder, '/') : NULL;
-    if (slash == NULL)
-        return sql_fail(f, SQL_FAULT_CONFIG, "the file of the database has no folder");
-    folder[slash == folder ? 1 : slash - folder] = '\0';
-    if (!folder_spot_find(folder, &there, &err) || !folder_spot_find(data_folder, &own, &err))
-        return sql_fail(f, SQL_FAULT_LOST, "the folder of the database: %s", err.text);
-    if (folder_spot_is_in(&there, &own) || folder_spot_is_in(&own, &there))
-        return sql_fail(f, SQL_FAULT_CONFIG,
-                        "the file of the database is in or above the data folder of the node: put "
-                        "it in a folder of its own");
-    return true;
-}
-
 static bool link_start(struct sql_link *l, struct sql_failure *f)
 {
     struct err err = { 0 };
@@ -329,10 +297,31 @@ static bool introduce(struct sql_link *l, const struct sql_place *place, struct 
     return ok;
 }
 
+/* MariaDB's driver connects in the clear to a server that has no TLS, whatever it was told: that is
+ * found out before the first statement. */
+static bool link_has_tls(struct sql_link *l, const struct sql_place *place, struct sql_failure *f)
+{
+    const struct datum *row = NULL;
+    struct sql_result result;
+
+    if (!place->tls ||
+        (strcasestr(l->database, "mariadb") == NULL && strcasestr(l->database, "mysql") == NULL))
+        return true;
+    if (!sql_link_run(l, STR("SHOW SESSION STATUS LIKE 'Ssl_version'"), NULL, 0, &result, f) ||
+        !sql_link_next(l, &row, f))
+        return false;
+    bool encrypted = row != NULL && result.column_count == 2 && row[1].bytes.len > 0;
+
+    return sql_link_rollback(l, f) &&
+           (encrypted || sql_fail(f, SQL_FAULT_LOST,
+                                  "`dsn` asks for TLS, and the driver has connected without it: "
+                                  "nothing is sent"));
+}
+
 bool sql_link_open(const struct sql_place *place, struct call *c, int64_t until_us,
                    struct sql_link **ret, struct sql_failure *f)
 {
-    if (!check_egress(place, c != NULL ? c->egress : NULL, f) || !check_file(place, f)) {
+    if (!check_egress(place, c != NULL ? c->egress : NULL, f) || !sql_file_may_use(place, f)) {
         f->ours = f->kind == SQL_FAULT_CONFIG;
         return false;
     }
@@ -351,6 +340,10 @@ bool sql_link_open(const struct sql_place *place, struct call *c, int64_t until_
         return false;
     }
     l->until_us = until_us;
+    if (!link_has_tls(l, place, f)) {
+        sql_link_close(l);
+        return false;
+    }
     *ret = l;
     return true;
 }

@@ -72,11 +72,8 @@ struct sql_result {
     int64_t affected;                /* rows that it changed; -1: the driver does not tell */
 };
 
-/* The data folder of the node, in which no file of a database (SQLite) may be.  Call it before the
- * first link is opened. */
-void sql_link_prepare(const char *data);
-
-/* c: NULL, nobody gives it up; its `egress` is asked before a connection is made.  until_us:
+/* c: NULL, nobody gives it up; its `egress`, and sql_file.h, are asked before a connection is made.
+ * A place that is to have TLS and has not is LOST, before the first statement.  until_us:
  * monotonic, when the process is killed; it holds until sql_link_set_pace(). */
 bool sql_link_open(const struct sql_place *place, struct call *c, int64_t until_us,
                    struct sql_link **ret, struct sql_failure *f);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "core/call.h"
 #include "core/probing/probing_net.h"
+#include "sql/sql_file.h"
 #include "sql/sql_names.h"
 
 enum {
@@ -30,6 +31,7 @@ enum {
 #define DATABASE_REMEDY \
     "create it, or correct `Database` in `dsn`; check that the user may connect to it"
 #define FILE_REMEDY "check `Database` in `dsn`; a new database is made first, by its owner"
+#define OURS_REMEDY "correct `dsn`, or the node's settings (docs/reach.md)"
 #define TLS_REMEDY  "check the settings of TLS in `dsn` and those of the server (docs/sql.md)"
 #define STUCK_REMEDY \
     "check whether the database is stuck, and that `Port` in `dsn` is that of a database"
@@ -101,9 +103,8 @@ static bool fail_open(const struct sql_place *place, struct call *c, struct prob
                       const struct sql_failure *f)
 {
     if (f->kind == SQL_FAULT_CONFIG)
-        return f->ours ? probing_fail(p, place->file.len > 0 ? "database" : "connect",
-                                      "correct `dsn`, or the node's settings (docs/reach.md)", "%s",
-                                      f->text)
+        return f->ours ? probing_fail(p, place->file.len > 0 ? "database" : "connect", OURS_REMEDY,
+                                      "%s", f->text)
                        : probing_fail(p, "driver", DRIVER_REMEDY, "%s", f->text);
     if (f->kind == SQL_FAULT_TIME && !f->hung)
         return probing_fail(p, "driver", "update the driver, or use another one", "%s", f->text);
@@ -120,15 +121,19 @@ static bool fail_open(const struct sql_place *place, struct call *c, struct prob
     return fail_reach(place, c, p, f);
 }
 
-/* SQLite would make a file that is missing. */
+/* SQLite would make a file that is missing.  Whether there is one is told only of a place that the
+ * node may use. */
 static bool is_there(const struct sql_place *place, struct probing *p)
 {
+    struct sql_failure f = { 0 };
     AUTO_TEXT path = strndup(place->file.ptr != NULL ? place->file.ptr : "", place->file.len);
     struct stat st;
 
     if (place->file.len == 0 || path == NULL)
         return true;
     probing_begin(p, "database");
+    if (!sql_file_may_use(place, &f))
+        return probing_fail(p, "database", f.ours ? OURS_REMEDY : FILE_REMEDY, "%s", f.text);
     if (stat(path, &st) < 0)
         return probing_fail(p, "database", FILE_REMEDY, "%s: %s", path, strerror(errno));
     return S_ISREG(st.st_mode) || probing_fail(p, "database", FILE_REMEDY, "%s is no file", path);
@@ -145,13 +150,13 @@ static enum sql_probe_family family_now(const char *database)
 
 /* ---- asking the database itself ---- */
 
-/* Value `column` of the first row; false: it does not tell. */
-static bool ask_value(struct sql_probe *s, const char *query, size_t column, char *to, size_t size)
+bool sql_probe_ask(struct sql_probe *s, const char *query, const struct datum *values, size_t count,
+                   size_t column, char *to, size_t size)
 {
     struct sql_failure f = { 0 }, ignored = { 0 };
     const struct datum *row = NULL;
     struct sql_result result;
-    bool ok = sql_link_run(s->link, str_of(query), NULL, 0, &result, &f) &&
+    bool ok = sql_link_run(s->link, str_of(query), values, count, &result, &f) &&
               column < result.column_count && sql_link_next(s->link, &row, &f) && row != NULL;
 
     if (ok)
@@ -175,7 +180,8 @@ static bool probe_encryption(struct sql_probe *s)
     if (s->family == SQL_PROBE_SQLITE)
         return true;
     probing_begin(p, "TLS");
-    if (asks[s->family] == NULL || !ask_value(s, asks[s->family], 1, version, sizeof version))
+    if (asks[s->family] == NULL ||
+        !sql_probe_ask(s, asks[s->family], NULL, 0, 1, version, sizeof version))
         probing_leave(p, "TLS", "the database does not tell");
     else if (version[0] != '\0')
         (void)probing_pass(p, "TLS", "%s", version);
@@ -201,7 +207,8 @@ static void probe_clock(struct sql_probe *s)
     if (s->family == SQL_PROBE_SQLITE) /* it has ours */
         return;
     probing_begin(p, "clock");
-    if (asks[s->family] == NULL || !ask_value(s, asks[s->family], 0, text, sizeof text)) {
+    if (asks[s->family] == NULL ||
+        !sql_probe_ask(s, asks[s->family], NULL, 0, 0, text, sizeof text)) {
         probing_leave(p, "clock", "the database does not tell its time");
         return;
     }

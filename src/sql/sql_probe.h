@@ -48,5 +48,10 @@ bool sql_probe_statements(struct sql_probe *s, const char *step, const char *rem
 /* The rights of all statements before.  writes: they change something. */
 bool sql_probe_rights(struct sql_probe *s, bool writes);
 
+/* Asks the database something; value `column` of the first row, as far as there is room.  False: it
+ * does not tell. */
+bool sql_probe_ask(struct sql_probe *s, const char *query, const struct datum *values, size_t count,
+                   size_t column, char *to, size_t size);
+
 /* ok: the clock, too. */
 void sql_probe_close(struct sql_probe *s, bool ok);

@@ -87,7 +87,7 @@ TABLE = {
         "swallowed": SQL + "test_the_answer_to_the_commit_is_lost",
         "login": SQL + "test_a_wrong_password_opens_the_breaker",
         "space": "tests/unit/sql/test_sql_failure.c::sql_failure_of_the_moment",
-        "right": "tests/unit/sql/test_sql_failure.c::sql_failure_of_logins",
+        "right": SQL + "test_a_missing_right_is_waited_for",
         "taken": SQL + "test_what_can_never_be_executed_is_rejected",
         "hostile": SQL + "test_a_document_becomes_a_row",
         "sql.entered": SQL + "test_our_own_crash_loses_and_doubles_nothing",

@@ -162,14 +162,16 @@ def test_the_bucket_in_the_name_of_the_host(start, client, service):
 def test_over_tls_the_certificate_must_be_right(start, client, service, tmp_path):
     certificates = Certificates(tmp_path / "tls")
     with Between(service.port, tls=certificates.context("good")) as good, \
-            Between(service.port, tls=certificates.context("wrong_name")) as wrong:
+            Between(service.port, tls=certificates.context("wrong_name")) as wrong, \
+            Between(service.port, tls=certificates.context("expired")) as old:
         node = start(good={"url": good.url, "name": "tls/${id}", "tls": {"ca": certificates.path("ca.pem")}},
                      unknown={"url": good.url, "name": "tls/${id}"},
-                     other={"url": wrong.url, "name": "tls/${id}", "tls": {"ca": certificates.path("ca.pem")}})
+                     other={"url": wrong.url, "name": "tls/${id}", "tls": {"ca": certificates.path("ca.pem")}},
+                     old={"url": old.url, "name": "tls/${id}", "tls": {"ca": certificates.path("ca.pem")}})
         doc = send(node, "good", b"<a/>")
         await_state(node, doc, "delivered")
         assert client.get(BUCKET, f"tls/{doc}") == b"<a/>"
-        for to in ("unknown", "other"):
+        for to in ("unknown", "other", "old"):
             await_said(node, send(node, to, b"<a/>"), "the service was not reached")
         assert [k for k in client.keys(BUCKET) if k.startswith("tls/")] == [f"tls/{doc}"]
 

@@ -12,6 +12,7 @@ import hl7.mllp
 import pytest
 
 from mllp import SECONDS, frame, free_port, message
+from rig.receiver import Certificates
 from test_42_mllp_in import make_authority, make_signed
 from wire import wait_until
 
@@ -342,6 +343,15 @@ def test_tls_and_our_own_certificate(make_node, tmp_path, client):
     seen = ends(wrong, wrong.accept("in", message("2")), "retrying")
     assert "certificate" in seen["deliveries"][0]["message"]
     assert far.messages == [message("1")]
+    far.close()
+
+
+def test_an_expired_certificate(make_node, tmp_path):
+    certificates = Certificates(tmp_path / "tls")
+    far = Receiver(tls=certificates.context("expired"))
+    node = start(make_node, far.address, more=f", tls: {{ ca: {certificates.path('ca.pem')} }}")
+    seen = ends(node, node.accept("in", message("1")), "retrying")
+    assert "expired" in seen["deliveries"][0]["message"] and far.messages == []
     far.close()
 
 

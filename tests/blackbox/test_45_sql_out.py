@@ -1,5 +1,6 @@
 """Documents that become rows of other people's databases: PostgreSQL, MariaDB and SQLite over ODBC.  What arrives, what
 is refused, and what happens when the driver, the server, the line or the node itself fails in the middle."""
+import contextlib
 import hashlib
 import json
 import os
@@ -430,6 +431,19 @@ def test_a_wrong_password_opens_the_breaker(run, db):
     assert count(db) == 1
 
 
+@on("postgres")
+def test_a_missing_right_is_waited_for(run, db):
+    node = run([docs_table(db)])
+    db.sql("revoke all on docs from hub")
+    doc = send(node)
+    await_words(node, doc, "permission denied")
+    assert "breaker" in wait_for(node, "held", lambda: look(node, doc)["deliveries"][0]["held"])
+    others_go_on(node)
+    db.sql("grant all on docs to hub")
+    await_state(node, doc, "delivered")
+    assert count(db) == 1
+
+
 @on(*ALL)
 def test_a_missing_inbox_says_how_it_is_made(run, db):
     node = run(["create table log (id varchar(60))"], statement="insert into log (id) values (:id)",
@@ -576,6 +590,17 @@ def test_the_store_of_the_node_is_no_database(run, make_node, db, tmp_path):
     data = tmp_path / "node0" / "data"
     node = run(dsn=f"Driver=SQLite3;Database={data}/waybill.db", statement="delete from x")
     await_words(node, send(node), "data folder of the node")
+
+
+def test_a_database_outside_of_the_folders_of_the_node(run, tmp_path_factory):
+    """Neither read nor written, whatever the kernel can confine."""
+    away = tmp_path_factory.mktemp("away") / "far.db"
+    with contextlib.closing(sqlite3.connect(away)) as far:
+        far.execute("create table docs (id text)")
+    node = run(dsn=f"Driver=SQLite3;Database={away}", statement="insert into docs (id) values (:id)")
+    await_words(node, send(node), "outside of node.folders")
+    with contextlib.closing(sqlite3.connect(away)) as far:
+        assert far.execute("select count(*) from docs").fetchone() == (0,)
 
 
 # ---- connections are kept

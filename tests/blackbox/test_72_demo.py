@@ -85,6 +85,9 @@ def test_starts_with_nothing_and_leaves_nothing(demo):
     folder, pid = one.dir, int((one.dir / "node.pid").read_text())
     assert folder.parent == one.temp
     assert run_program("check", folder / "waybill.yaml").returncode == 0
+    visits = one.wait("visit that went over MLLP", lambda: [
+        path for path in (folder / "archive" / "visit").rglob("[!.]*") if path.is_file()])
+    assert visits[0].read_bytes().startswith(b"MSH|^~\\&|FIRSTAID|")
     assert one.end() == 0
     assert not folder.exists()
     assert gone(pid)

@@ -37,7 +37,7 @@ class Server:
         self.socket_dir = tempfile.mkdtemp(prefix="maria-", dir="/tmp")
         self.directory = tempfile.mkdtemp(prefix="mariadata-", dir=postgres.unsynced_folder())
         self.user = pwd.getpwnam("mysql") if os.getuid() == 0 else None
-        self.process = None
+        self.process, self.more = None, []  # more: words for the server, from its next start on
         self.socket = os.path.join(self.socket_dir, "sock")
         self.log_path = os.path.join(self.socket_dir, "log")
         atexit.register(self.close)
@@ -78,7 +78,7 @@ class Server:
                  f"--port={self.port}", "--bind-address=127.0.0.1", f"--pid-file={self.socket_dir}/pid",
                  "--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M",
                  "--innodb-log-file-size=16M", "--character-set-server=utf8mb4", "--skip-name-resolve",
-                 "--max-allowed-packet=80M"],
+                 "--max-allowed-packet=80M", *self.more],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 preexec_fn=self._die_with_parent, cwd="/", **self._as_user())
         deadline = time.monotonic() + timeout
@@ -97,6 +97,16 @@ class Server:
             self.process.kill()
             self.process.wait()
             self.process = None
+
+    def use_tls(self, cert, key):
+        """From its next start on it offers TLS, with this certificate."""
+        for source, name in ((cert, "cert.pem"), (key, "key.pem")):
+            path = os.path.join(self.socket_dir, name)
+            shutil.copyfile(source, path)
+            os.chmod(path, 0o600)
+            if self.user is not None:
+                os.chown(path, self.user.pw_uid, self.user.pw_gid)
+            self.more.append(f"--ssl-{name.split('.')[0]}={path}")
 
     def freeze(self):
         """It stands still; thaw() lets it go on."""

@@ -28,6 +28,7 @@ static const char *said(const char *text, const char *file)
 }
 
 #define HTTP "types: {}\nendpoints:\n  e: { kind: http, url: "
+#define FTP  "types: {}\nendpoints:\n  e: { kind: ftp, user: u, password: secret:p, url: \"ftp"
 #define SFTP                                                                                 \
     "types: {}\nendpoints:\n  e: { kind: sftp, url: \"sftp://u@far/\", password: secret:p, " \
     "host_key: "
@@ -49,6 +50,10 @@ TEST(config_safety_says_what_may_hurt)
         { SFTP "any }", "3: with `host_key: any` whoever answers" },
         { SFTP "[ any ] }", "3: with `host_key: any` whoever answers" },
         { SFTP "\"SHA256:uNiVztksCsDhcc0u9e8BrrJXVGDVskgzbHYBKGdlXeI\" }", "" },
+        { FTP "://far.example/in\" }", "3: credentials and files go out in clear text" },
+        { FTP "://far.example/in\", tls: explicit }", "" },
+        { FTP "s://far.example/in\" }", "" },
+        { FTP "://127.0.0.1/in\" }", "" },
         { HTTP "http://far.example/ }", "" },
         { HTTP "http://far.example/, password: \"secret:p\", user: u }", "3: credentials go out" },
         { HTTP "http://127.0.0.1:8/, password: \"secret:p\", user: u }", "" },

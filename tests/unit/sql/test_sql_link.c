@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cage/cage_main.h"
 #include "folder.h"
+#include "sql/sql_file.h"
 #include "sql/sql_link.h"
 #include "sql/sql_main.h"
 #include "test.h"
@@ -171,9 +172,9 @@ TEST(sql_link_is_not_in_the_data_folder)
 {
     AUTO(folder_done) struct folder home = folder_make();
 
-    sql_link_prepare(home.path);
+    sql_file_prepare(home.path, NULL);
     CHECK(opened(home.path) == NULL && f.kind == SQL_FAULT_CONFIG);
-    sql_link_prepare("/nonexistent");
+    sql_file_prepare("/nonexistent", NULL);
 }
 
 TEST(sql_link_describes_and_does_not_run)
