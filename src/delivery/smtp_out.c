@@ -29,6 +29,7 @@
 #include "core/probing/probing_net.h"
 #include "core/problem.h"
 #include "core/template.h"
+#include "delivery/smtp_reply.h"
 
 enum {
     MAILBOX_MOST = MAIL_ADDRESS_MOST + MAIL_NAME_MOST + 8,
@@ -36,18 +37,8 @@ enum {
     SLICE_ROOM = (SLICE + 2 * MAIL_LINE_BYTES) * 3 / 2 + MAIL_TAIL_MOST,
     LETTER_ARENA = 1 << 20, /* texts of one mail */
     LAST_BYTES = 2,
-    FAILURE_LEAST = 400,
-    FAILURE_MOST = 599,
     CLOSES = 421, /* the server ends the conversation */
     LOGGED_IN = 235,
-};
-
-enum smtp_outcome {
-    OUTCOME_USUAL,
-    OUTCOME_DELIVERED,
-    OUTCOME_RETRY,
-    OUTCOME_DOUBT,
-    OUTCOME_REJECTED
 };
 
 struct smtp_out {
@@ -57,7 +48,7 @@ struct smtp_out {
     const struct template *from, *subject, *text, *name; /* text: NULL: none */
     const struct template **to;
     size_t to_count;
-    unsigned char outcomes[FAILURE_MOST - FAILURE_LEAST + 1]; /* enum smtp_outcome */
+    struct smtp_replies replies;
 };
 
 struct letter;
@@ -271,11 +262,6 @@ static const char *smtp_out_on_ready(void *arg)
 
 /* ---- one recipient ---- */
 
-static bool is_about_login(int64_t code)
-{
-    return code == 530 || code == 534 || code == 535 || code == 538;
-}
-
 static void say_reply(const struct letter *l, const struct mail_recipient *r, struct verdict *v,
                       enum verdict_kind kind)
 {
@@ -288,27 +274,11 @@ static void say_reply(const struct letter *l, const struct mail_recipient *r, st
                           : "");
 }
 
-static enum verdict_kind kind_of_reply(const struct smtp_out *self, int64_t code)
-{
-    static const enum verdict_kind kinds[] = { [OUTCOME_DELIVERED] = VERDICT_DELIVERED,
-                                               [OUTCOME_RETRY] = VERDICT_RETRY,
-                                               [OUTCOME_DOUBT] = VERDICT_DOUBT,
-                                               [OUTCOME_REJECTED] = VERDICT_REJECTED };
-
-    if (code < FAILURE_LEAST)
-        return VERDICT_DELIVERED;
-    if (self->outcomes[code - FAILURE_LEAST] != OUTCOME_USUAL)
-        return kinds[self->outcomes[code - FAILURE_LEAST]];
-    if (is_about_login(code))
-        return VERDICT_CREDENTIAL;
-    return code < 500 ? VERDICT_RETRY : VERDICT_REJECTED;
-}
-
 /* The server has judged the mail, or the part of it that it was told.  False: it is of no use to go
  * on to the next recipient. */
 static bool judge_mail_reply(struct letter *l, struct mail_recipient *r)
 {
-    enum verdict_kind kind = kind_of_reply(l->self, l->line->code);
+    enum verdict_kind kind = smtp_reply_kind(&l->self->replies, l->line->code);
 
     r->status = l->line->code;
     if (kind == VERDICT_CREDENTIAL || kind == VERDICT_RETRY) {
@@ -643,45 +613,13 @@ static bool smtp_read_to(const struct settings *s, struct smtp_out *self, struct
     return true;
 }
 
-static bool is_failure_code(struct str text, uint64_t *ret)
-{
-    return str_to_u64(text, ret) && *ret >= FAILURE_LEAST && *ret <= FAILURE_MOST;
-}
-
-static bool smtp_read_outcomes(const struct settings *s, struct smtp_out *self, struct err *err)
-{
-    static const char *const words[] = { [OUTCOME_DELIVERED] = "delivered",
-                                         [OUTCOME_RETRY] = "retry",
-                                         [OUTCOME_DOUBT] = "in_doubt",
-                                         [OUTCOME_REJECTED] = "rejected" };
-    const struct yaml_node *map = yaml_get(s->node, "outcome");
-
-    if (map == NULL || map->kind != YAML_MAP)
-        return true;
-    for (const struct yaml_node *n = map->first; n != NULL; n = n->next) {
-        unsigned char i = OUTCOME_DELIVERED;
-        uint64_t code;
-        struct str word;
-
-        if (!settings_expand(s, n, &word, err))
-            return err_context(err, "`outcome`");
-        while (i <= OUTCOME_REJECTED && !str_is(word, words[i]))
-            i++;
-        if (!is_failure_code(n->key->text, &code) || i > OUTCOME_REJECTED)
-            return err_set(err, ERR_CONFIG, 0, "`outcome`: `%.*s` cannot be used",
-                           STR_ARG(str_first(n->key->text, 40)));
-        self->outcomes[code - FAILURE_LEAST] = i;
-    }
-    return true;
-}
-
 static bool smtp_make(const struct settings *s, void **ret_self, struct err *err)
 {
     struct smtp_out *self = ARENA_NEW(s->arena, struct smtp_out);
 
     if (!curl_line_read(s, "smtp,smtps", &self->options, err) ||
         !settings_text(s, "token", &self->token, err) || !compile(s, "from", &self->from, err) ||
-        !smtp_read_to(s, self, err) || !smtp_read_outcomes(s, self, err) ||
+        !smtp_read_to(s, self, err) || !smtp_reply_read(s, &self->replies, err) ||
         !compile(s, "subject", &self->subject, err) || !compile(s, "body", &self->text, err) ||
         !compile(s, "name", &self->name, err))
         return false;
@@ -711,25 +649,11 @@ static void check_mailbox(const struct yaml_node *n, struct problem_list *proble
     problem_add(problems, n->place, "write NAME@DOMAIN, or TEXT <NAME@DOMAIN>", "%s", err.text);
 }
 
-static void check_outcomes(const struct yaml_node *map, struct problem_list *problems)
-{
-    if (map == NULL || map->kind != YAML_MAP)
-        return;
-    for (const struct yaml_node *n = map->first; n != NULL; n = n->next) {
-        char quoted[PROBLEM_QUOTE];
-        uint64_t code;
-
-        if (!is_failure_code(n->key->text, &code))
-            problem_add(problems, n->key->place, "a status is a number from 400 to 599",
-                        "`%s` is no failure of a mail server", problem_quote(quoted, n->key->text));
-    }
-}
-
 static void smtp_check(const struct yaml_node *map, struct problem_list *problems)
 {
     const struct yaml_node *to = yaml_get(map, "to"), *token = yaml_get(map, "token");
 
-    check_outcomes(yaml_get(map, "outcome"), problems);
+    smtp_reply_check(yaml_get(map, "outcome"), problems);
     check_mailbox(yaml_get(map, "from"), problems);
     check_mailbox(to, problems);
     if (to != NULL && to->kind == YAML_LIST)
