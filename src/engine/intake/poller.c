@@ -1,9 +1,8 @@
-/* poller.c - which node polls which gateway, when, and when the ledger may forget.
+/* poller.c - which node polls which gateway, and when.
  *
  * Problem.  A polling gateway must be polled by one node at a time, although every node has it in
  * its configuration.  A poll blocks (network file systems, large files), so a slow gateway must not
- * delay the others, and a new configuration must not interrupt a poll.  The ledger of `after: keep`
- * must not grow for ever, but a source that still lies there must never be taken for a new one.
+ * delay the others, and a new configuration must not interrupt a poll.
  *
  * Method.  One duty per gateway.  The poller's thread only keeps the time: it gives a due duty the
  * new configuration if there is one, and submits its post, the gateway as that configuration has
@@ -24,14 +23,9 @@
  *   (3) A new configuration is adopted only between two polls: poller_use() leaves it in `fresh`,
  *       and the end of a poll does not move due_us while there is one.
  *   (4) Notes of the ledger are swept only right after a poll that saw every source, and only if
- *       for FORGET_EVERY_US no poll failed, was skipped or began under another configuration.
- *
- * Why (4) is enough.  A connector may remember that a source is known for DEPOSIT_KNOWN_US, half of
- * FORGET_EVERY_US; then it asks the ledger again, which renews a note that is older than a day.  So
- * after such a period the note of each source that still lies there is a day and some hours old at
- * most, and a limit of a week is safe.  A wall clock that is set forward, or a machine that slept,
- * would age all notes at once: if wall time runs ahead by an hour the period starts again.  A poll
- * that was cut short (full, or the node is busy) neither sweeps nor restarts the period.
+ *       for a long period no poll failed, was skipped or began under another configuration
+ *       (polled.c says why that is enough).  A poll that was cut short (full, or the node is busy)
+ *       neither sweeps nor restarts the period.
  *
  * Crashes.  Nothing here is durable except the turn, which expires after LEASE_US or with its node.
  * A source is removed only after its document is committed; one that was not removed is deposited
@@ -76,10 +70,8 @@ enum {
     LOOKS_LOST_MOST = 2        /* polls of one gateway that hang before no more begin */
 };
 
-#define LEASE_US        (INT64_C(60) * CLOCK_S)
-#define FORGET_EVERY_US (2 * DEPOSIT_KNOWN_US)
-#define FORGET_AFTER_US (INT64_C(7) * 86400 * CLOCK_S)
-#define ARENA_MOST      ((size_t)1 << 20)
+#define LEASE_US   (INT64_C(60) * CLOCK_S)
+#define ARENA_MOST ((size_t)1 << 20)
 
 enum look_result { LOOK_SKIPPED, LOOK_ELSEWHERE, LOOK_FAILED, LOOK_REFUSED, LOOK_DONE };
 
@@ -352,26 +344,6 @@ static void note_success(struct post *o)
                   kv_int("failures", failures));
 }
 
-/* After a poll that saw every source: sweeps the ledger when the period of (4) is over. */
-static void forget_vanished(struct post *o)
-{
-    const struct poller_options *options = &o->duty->poller->o;
-    int64_t every_us = options->forget_every_us > 0 ? options->forget_every_us : FORGET_EVERY_US;
-    struct err err = { 0 };
-
-    if (polled_period_is_over(&o->whole, every_us) &&
-        !ledger_sweep(options->store, o->depositor.word, clock_wall_us() - FORGET_AFTER_US, &err))
-        log_event(LOG_WARN, "keeper.fail", kv_z("duty", "ledger"), kv_z("why", err.text));
-}
-
-static void give_turn_back(struct poller *p, int64_t word)
-{
-    struct err err = { 0 };
-
-    if (word != 0)
-        (void)poll_turn_end(p->o.store, word, &err); /* or it expires */
-}
-
 static enum look_result skip(struct post *o, int64_t wait_us)
 {
     o->wait_us = wait_us;
@@ -437,7 +409,7 @@ static enum look_result poller_look(struct post *o)
         return skip(o, WAIT_US);
     if (o->err.kind == ERR_LIMIT && o->err.sys == DEPOSIT_WAIT)
         return LOOK_REFUSED;
-    give_turn_back(o->duty->poller, o->depositor.word); /* another node may reach it */
+    polled_give_turn_back(&o->duty->poller->o, o->depositor.word); /* another node may reach it */
     return LOOK_FAILED;
 }
 
@@ -453,7 +425,7 @@ static void post_run(struct crew_call *call)
         call_pause(&call->call);
         (void)forget_failures(o);
         poller_use_line(o, (struct polled_line){ 0 });
-        give_turn_back(o->duty->poller, o->depositor.word);
+        polled_give_turn_back(&o->duty->poller->o, o->depositor.word);
     } else if (!poller_is_stopping(o))
         o->result = poller_look(o);
 }
@@ -498,7 +470,7 @@ static int64_t post_outcome(struct post *o)
     if (o->taken >= DEPOSIT_LOOK_MOST)
         return 0; /* there may be more: poll again at once */
     if (!poller_is_stopping(o))
-        forget_vanished(o);
+        polled_forget_vanished(&o->duty->poller->o, &o->whole, o->depositor.word);
     return o->every_us;
 }
 
@@ -708,7 +680,7 @@ void poller_stop(struct poller *p)
     p->running = false;
     lines_stop(p->lines);
     for (int64_t word; (word = take_word(p)) != 0;)
-        give_turn_back(p, word);
+        polled_give_turn_back(&p->o, word);
 }
 
 void poller_free(struct poller *p)

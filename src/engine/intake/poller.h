@@ -10,7 +10,7 @@
  * (store/govern/ledger.h), but only when polls have gone well for longer than a connector caches
  * what it knows: so every source that still lies there was renewed before.  A failed poll, a pause,
  * a new configuration, another node's turn or a clock that was set forward restarts that period.
- * Notes of a gateway that is not configured any more are kept.  poller.c has the argument.
+ * Notes of a gateway that is not configured any more are kept.  polled.c has the argument.
  *
  * Results are visible as metrics per gateway, as a log line when failures begin and end, and in
  * poller_troubles().  What a gateway refuses is logged once per name.
