@@ -8,7 +8,8 @@
  * mail that comes twice can be told.
  *
  * One connection serves many mails (core/line/line.h).  One that was kept is asked for RSET before
- * it is used, so that a server that is gone is noticed before anything is sent.
+ * it is used, so that a server that is gone is noticed before anything is sent.  A server that
+ * takes only so many mails over a connection is given the next one over another, at once.
  */
 #include <curl/curl.h>
 #include <stdio.h>
@@ -37,7 +38,8 @@ enum {
     SLICE_ROOM = (SLICE + 2 * MAIL_LINE_BYTES) * 3 / 2 + MAIL_TAIL_MOST,
     LETTER_ARENA = 1 << 20, /* texts of one mail */
     LAST_BYTES = 2,
-    CLOSES = 421, /* the server ends the conversation */
+    CLOSES = 421,  /* the server ends the conversation, */
+    NO_MORE = 452, /* ... or takes no more, in this one at least */
     LOGGED_IN = 235,
 };
 
@@ -59,6 +61,7 @@ struct smtp_line {
     struct letter *letter; /* the one under way */
     bool has_login;        /* it is needed ... */
     bool logged_in;        /* ... and was taken */
+    size_t served;         /* mails that were accepted over the connection */
 };
 
 /* One attempt. */
@@ -247,6 +250,7 @@ static void smtp_out_on_open(void *arg)
     struct smtp_line *h = arg;
 
     h->logged_in = false;
+    h->served = 0;
 }
 
 /* libcurl goes on without a login when the server offers none. */
@@ -349,6 +353,41 @@ static bool smtp_out_judge(struct letter *l, struct mail_recipient *r, CURLcode 
     return l->line->ended ? judge_doubt(l, r, why) : judge_failure(l, rc, why);
 }
 
+static CURLcode perform_mail(struct letter *l)
+{
+    begin_reading(l);
+    l->no_login = false;
+    CURLcode rc = curl_line_perform(l->line);
+
+    l->broken = rc != CURLE_OK;
+    l->held->served += rc == CURLE_OK;
+    return rc;
+}
+
+/* The mail was refused before its end, over a connection that has served others: it may have been
+ * one too many.  That says nothing of the mail, so it is no failure. */
+static bool is_line_used_up(const struct letter *l)
+{
+    int64_t code = l->line->code;
+
+    return l->broken && l->held->served > 0 && l->line->began && !l->line->ended &&
+           (code == CLOSES || code == NO_MORE) && l->err.kind == ERR_NONE &&
+           smtp_reply_kind(&l->self->replies, code) == VERDICT_RETRY && !curl_line_is_late(l->line);
+}
+
+/* What a new connection answers is true. */
+static CURLcode perform_mail_anew(struct letter *l)
+{
+    CURL *e = l->line->easy;
+
+    if (curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L) != CURLE_OK)
+        return CURLE_FAILED_INIT;
+    CURLcode rc = perform_mail(l);
+
+    (void)curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 0L);
+    return rc;
+}
+
 static bool send_to(struct letter *l, struct mail_recipient *r)
 {
     char to[MAIL_ADDRESS_MOST + 3], from[MAIL_ADDRESS_MOST + 3];
@@ -357,14 +396,13 @@ static bool send_to(struct letter *l, struct mail_recipient *r)
 
     (void)snprintf(to, sizeof to, "<%.*s>", STR_ARG(r->address));
     (void)snprintf(from, sizeof from, "<%.*s>", STR_ARG(l->mail.from.address));
-    begin_reading(l);
-    l->no_login = false;
     if (curl_easy_setopt(e, CURLOPT_MAIL_FROM, from) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_MAIL_RCPT, &list) != CURLE_OK)
         return judge_failure(l, CURLE_FAILED_INIT, "libcurl does not take the recipient");
-    CURLcode rc = curl_line_perform(l->line);
+    CURLcode rc = perform_mail(l);
 
-    l->broken = rc != CURLE_OK;
+    if (is_line_used_up(l))
+        rc = perform_mail_anew(l);
     (void)curl_easy_setopt(e, CURLOPT_MAIL_RCPT, NULL); /* the list is ours */
     return smtp_out_judge(l, r, rc);
 }
@@ -487,7 +525,11 @@ static CURLcode smtp_out_reset(struct letter *l)
         curl_easy_setopt(e, CURLOPT_NOBODY, 1L) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, "RSET") != CURLE_OK)
         return CURLE_FAILED_INIT;
-    return curl_line_perform(l->line);
+    l->line->until_us = curl_line_soon_us(l->line);
+    CURLcode rc = curl_line_perform(l->line);
+
+    l->line->until_us = l->until_us;
+    return rc;
 }
 
 static bool smtp_out_set_mail(struct letter *l)
@@ -500,21 +542,25 @@ static bool smtp_out_set_mail(struct letter *l)
            curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)mail_size(l)) == CURLE_OK;
 }
 
-/* A connection that was kept and is gone by now is no failure: nothing was sent over it. */
+/* A connection that was kept and is gone by now, or silent, is no failure: nothing was sent over
+ * it.  If it is silent the next one is new, because others that were kept may be so, too. */
 static bool smtp_out_reach(struct letter *l, struct err *err)
 {
     l->until_us = l->sending->bytes.ptr == NULL ? 0 : clock_mono_us() + l->self->options.timeout_us;
-    for (;;) {
-        bool kept;
-        void *line;
+    for (CURLcode rc = CURLE_OK;;) {
+        void *self = (void *)(uintptr_t)l->self, *line;
+        bool kept = false;
 
-        if (!line_take(l->call, &smtp_out_lines, (void *)(uintptr_t)l->self, &line, &kept, err))
+        if (!(rc == CURLE_OPERATION_TIMEDOUT
+                  ? smtp_out_open(self, l->call, &line, err)
+                  : line_take(l->call, &smtp_out_lines, self, &line, &kept, err)))
             return false;
         smtp_out_hold(l, line);
-        if (!kept || smtp_out_reset(l) == CURLE_OK)
+        if (!kept || (rc = smtp_out_reset(l)) == CURLE_OK)
             break;
         l->broken = true;
         smtp_out_drop(l);
+        call_alive(l->call);
     }
     return smtp_out_set_mail(l) ||
            err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a mail");
