@@ -11,6 +11,10 @@
  * (store/govern/ledger.h: a row with a node and an end) and calls the connector, which stores what
  * it finds through core/deposit.h.  A failed poll is repeated with exponential back-off and jitter.
  *
+ * When places are scarce, the duty that was submitted longest ago comes first: one that was
+ * submitted goes to the end of the list.  So gateways that always have more (a full poll is
+ * repeated at once) share the places with the others.
+ *
  * A poll that hangs is given up (threads/crew.h): its post is left to the lost thread, the duty has
  * failed, and the next poll gets a new post.  While LOOKS_LOST_MOST polls of a gateway hang, none
  * begins.  What a lost thread still does has no effect: deposits and the turn are refused to it.
@@ -128,7 +132,7 @@ struct poller {
     pthread_cond_t changed;
     bool running;
     _Atomic bool stopping;
-    struct duty *duties;
+    struct duty *duties; /* in the order in which they were last submitted */
     size_t busy;
     struct lines *lines; /* connections of polls */
 };
@@ -474,16 +478,25 @@ static int64_t post_outcome(struct post *o)
     return o->every_us;
 }
 
-/* With the mutex held, as the last thing that is done with the duty (2). */
-static void take_out_if_over(struct duty *d)
+/* With the mutex held.  Returns the end of the list without it. */
+static struct duty **duty_take_out(struct duty *d)
 {
     struct duty **at = &d->poller->duties;
 
-    if (!d->gone || !d->released || d->busy || d->lost > 0)
-        return;
     while (*at != d)
         at = &(*at)->next;
     *at = d->next;
+    while (*at != NULL)
+        at = &(*at)->next;
+    return at;
+}
+
+/* With the mutex held, as the last thing that is done with the duty (2). */
+static void take_out_if_over(struct duty *d)
+{
+    if (!d->gone || !d->released || d->busy || d->lost > 0)
+        return;
+    (void)duty_take_out(d);
     duty_free(d);
 }
 
@@ -588,27 +601,36 @@ static size_t polls_at_work(struct poller *p, int64_t now, size_t *ret_failing)
     return n;
 }
 
+/* With the mutex held.  Others that are due come before it from now on. */
+static void submit_duty(struct poller *p, struct duty *d)
+{
+    *duty_take_out(d) = d;
+    d->next = NULL;
+    adopt(d);
+    d->busy = true;
+    p->busy++;
+    d->post->gone = d->gone;
+    call_alive(&d->post->call.call);
+    crew_submit(p->o.looks, &d->post->call);
+}
+
 /* With the mutex held: submits due duties; returns when to come again. */
 static int64_t poller_begin_due(struct poller *p)
 {
     int64_t now = clock_mono_us(), next = now + CLOCK_S;
     size_t failing, at_work = polls_at_work(p, now, &failing);
 
-    for (struct duty *d = p->duties; d != NULL; d = d->next) {
+    for (struct duty *d = p->duties, *after; d != NULL; d = after) {
         int64_t due_us = d->due_us;
 
+        after = d->next;
         if (d->busy || (d->gone ? d->released : d->lost >= LOOKS_LOST_MOST))
             continue;
         if (due_us <= now && at_work < POLLS_MOST && p->busy < LOOKS_MOST &&
             (d->failures == 0 || failing < FAILING_MOST)) {
-            adopt(d);
-            d->busy = true;
-            p->busy++;
             at_work++;
             failing += d->failures > 0;
-            d->post->gone = d->gone;
-            call_alive(&d->post->call.call);
-            crew_submit(p->o.looks, &d->post->call);
+            submit_duty(p, d);
             continue;
         }
         due_us = due_us > now ? due_us : now + STILL_US / 2; /* nobody tells that one is silent */

@@ -17,7 +17,8 @@
  *
  * Bounded: POLLS_MOST polls that do something at the same time, LOOKS_MOST with those that wait in
  * silence for an answer.  Of these FAILING_MOST are of gateways whose last poll failed: a server
- * that hangs leaves places to others, however many gateways ask it.
+ * that hangs leaves places to others, however many gateways ask it.  Of gateways that are due the
+ * one comes first that has waited longest since its last poll began.
  *
  * Threads: a thread of its own keeps the time; poller_use() and the rest from any thread that may
  * block.
