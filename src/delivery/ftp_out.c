@@ -498,26 +498,30 @@ static CURLcode ftp_out_go_back(struct parcel *p)
         curl_easy_setopt(e, CURLOPT_FTP_FILEMETHOD, (long)CURLFTPMETHOD_NOCWD) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_POSTQUOTE, &noop) != CURLE_OK)
         return CURLE_FAILED_INIT;
+    p->line->until_us = curl_line_soon_us(p->line);
     CURLcode rc = ftp_out_request(p);
 
+    p->line->until_us = p->until_us;
     (void)curl_easy_setopt(e, CURLOPT_POSTQUOTE, NULL); /* the list is ours */
     (void)curl_easy_setopt(e, CURLOPT_FTP_FILEMETHOD, (long)CURLFTPMETHOD_MULTICWD);
     /* libcurl calls this a time-out, or takes it for an answer */
     return p->line->code == ENDS_SERVICE ? CURLE_RECV_ERROR : rc;
 }
 
-/* A login that was kept and is gone by now is no failure: nothing was sent over it. */
+/* A login that was kept and is gone by now, or silent, is no failure: nothing was sent over it.  If
+ * it is silent the next one is new, because others that were kept may be so, too. */
 static bool ftp_out_reach(struct parcel *p)
 {
     p->until_us =
         p->sending->bytes.ptr == NULL ? 0 : clock_mono_us() + p->self->place.options.timeout_us;
-    for (;;) {
+    for (CURLcode rc = CURLE_OK;;) {
+        void *self = (void *)(uintptr_t)p->self, *line;
         struct err err = { 0 };
-        CURLcode rc;
-        bool kept;
-        void *line;
+        bool kept = false;
 
-        if (!line_take(p->call, &ftp_out_lines, (void *)(uintptr_t)p->self, &line, &kept, &err)) {
+        if (!(rc == CURLE_OPERATION_TIMEDOUT
+                  ? ftp_out_open(self, p->call, &line, &err)
+                  : line_take(p->call, &ftp_out_lines, self, &line, &kept, &err))) {
             (void)verdict_say(p->verdict, VERDICT_RETRY, "%s", err.text);
             return false;
         }
@@ -525,9 +529,10 @@ static bool ftp_out_reach(struct parcel *p)
         if (!kept || (rc = ftp_out_go_back(p)) == CURLE_OK)
             return true;
         p->broken = true;
-        if (rc == CURLE_OPERATION_TIMEDOUT || call_is_over(p->call))
+        if (call_is_over(p->call))
             return ftp_out_fail(p, rc);
         ftp_out_drop(p);
+        call_alive(p->call);
     }
 }
 

@@ -8,7 +8,8 @@
  * mail that comes twice can be told.
  *
  * One connection serves many mails (core/line/line.h).  One that was kept is asked for RSET before
- * it is used, so that a server that is gone is noticed before anything is sent.
+ * it is used, so that a server that is gone is noticed before anything is sent.  A server that
+ * takes only so many mails over a connection is given the next one over another, at once.
  */
 #include <curl/curl.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@
 #include "core/probing/probing_net.h"
 #include "core/problem.h"
 #include "core/template.h"
+#include "delivery/smtp_reply.h"
 
 enum {
     MAILBOX_MOST = MAIL_ADDRESS_MOST + MAIL_NAME_MOST + 8,
@@ -36,18 +38,9 @@ enum {
     SLICE_ROOM = (SLICE + 2 * MAIL_LINE_BYTES) * 3 / 2 + MAIL_TAIL_MOST,
     LETTER_ARENA = 1 << 20, /* texts of one mail */
     LAST_BYTES = 2,
-    FAILURE_LEAST = 400,
-    FAILURE_MOST = 599,
-    CLOSES = 421, /* the server ends the conversation */
+    CLOSES = 421,  /* the server ends the conversation, */
+    NO_MORE = 452, /* ... or takes no more, in this one at least */
     LOGGED_IN = 235,
-};
-
-enum smtp_outcome {
-    OUTCOME_USUAL,
-    OUTCOME_DELIVERED,
-    OUTCOME_RETRY,
-    OUTCOME_DOUBT,
-    OUTCOME_REJECTED
 };
 
 struct smtp_out {
@@ -57,7 +50,7 @@ struct smtp_out {
     const struct template *from, *subject, *text, *name; /* text: NULL: none */
     const struct template **to;
     size_t to_count;
-    unsigned char outcomes[FAILURE_MOST - FAILURE_LEAST + 1]; /* enum smtp_outcome */
+    struct smtp_replies replies;
 };
 
 struct letter;
@@ -68,6 +61,7 @@ struct smtp_line {
     struct letter *letter; /* the one under way */
     bool has_login;        /* it is needed ... */
     bool logged_in;        /* ... and was taken */
+    size_t served;         /* mails that were accepted over the connection */
 };
 
 /* One attempt. */
@@ -256,6 +250,7 @@ static void smtp_out_on_open(void *arg)
     struct smtp_line *h = arg;
 
     h->logged_in = false;
+    h->served = 0;
 }
 
 /* libcurl goes on without a login when the server offers none. */
@@ -271,11 +266,6 @@ static const char *smtp_out_on_ready(void *arg)
 
 /* ---- one recipient ---- */
 
-static bool is_about_login(int64_t code)
-{
-    return code == 530 || code == 534 || code == 535 || code == 538;
-}
-
 static void say_reply(const struct letter *l, const struct mail_recipient *r, struct verdict *v,
                       enum verdict_kind kind)
 {
@@ -288,27 +278,11 @@ static void say_reply(const struct letter *l, const struct mail_recipient *r, st
                           : "");
 }
 
-static enum verdict_kind kind_of_reply(const struct smtp_out *self, int64_t code)
-{
-    static const enum verdict_kind kinds[] = { [OUTCOME_DELIVERED] = VERDICT_DELIVERED,
-                                               [OUTCOME_RETRY] = VERDICT_RETRY,
-                                               [OUTCOME_DOUBT] = VERDICT_DOUBT,
-                                               [OUTCOME_REJECTED] = VERDICT_REJECTED };
-
-    if (code < FAILURE_LEAST)
-        return VERDICT_DELIVERED;
-    if (self->outcomes[code - FAILURE_LEAST] != OUTCOME_USUAL)
-        return kinds[self->outcomes[code - FAILURE_LEAST]];
-    if (is_about_login(code))
-        return VERDICT_CREDENTIAL;
-    return code < 500 ? VERDICT_RETRY : VERDICT_REJECTED;
-}
-
 /* The server has judged the mail, or the part of it that it was told.  False: it is of no use to go
  * on to the next recipient. */
 static bool judge_mail_reply(struct letter *l, struct mail_recipient *r)
 {
-    enum verdict_kind kind = kind_of_reply(l->self, l->line->code);
+    enum verdict_kind kind = smtp_reply_kind(&l->self->replies, l->line->code);
 
     r->status = l->line->code;
     if (kind == VERDICT_CREDENTIAL || kind == VERDICT_RETRY) {
@@ -379,6 +353,41 @@ static bool smtp_out_judge(struct letter *l, struct mail_recipient *r, CURLcode 
     return l->line->ended ? judge_doubt(l, r, why) : judge_failure(l, rc, why);
 }
 
+static CURLcode perform_mail(struct letter *l)
+{
+    begin_reading(l);
+    l->no_login = false;
+    CURLcode rc = curl_line_perform(l->line);
+
+    l->broken = rc != CURLE_OK;
+    l->held->served += rc == CURLE_OK;
+    return rc;
+}
+
+/* The mail was refused before its end, over a connection that has served others: it may have been
+ * one too many.  That says nothing of the mail, so it is no failure. */
+static bool is_line_used_up(const struct letter *l)
+{
+    int64_t code = l->line->code;
+
+    return l->broken && l->held->served > 0 && l->line->began && !l->line->ended &&
+           (code == CLOSES || code == NO_MORE) && l->err.kind == ERR_NONE &&
+           smtp_reply_kind(&l->self->replies, code) == VERDICT_RETRY && !curl_line_is_late(l->line);
+}
+
+/* What a new connection answers is true. */
+static CURLcode perform_mail_anew(struct letter *l)
+{
+    CURL *e = l->line->easy;
+
+    if (curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L) != CURLE_OK)
+        return CURLE_FAILED_INIT;
+    CURLcode rc = perform_mail(l);
+
+    (void)curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 0L);
+    return rc;
+}
+
 static bool send_to(struct letter *l, struct mail_recipient *r)
 {
     char to[MAIL_ADDRESS_MOST + 3], from[MAIL_ADDRESS_MOST + 3];
@@ -387,14 +396,13 @@ static bool send_to(struct letter *l, struct mail_recipient *r)
 
     (void)snprintf(to, sizeof to, "<%.*s>", STR_ARG(r->address));
     (void)snprintf(from, sizeof from, "<%.*s>", STR_ARG(l->mail.from.address));
-    begin_reading(l);
-    l->no_login = false;
     if (curl_easy_setopt(e, CURLOPT_MAIL_FROM, from) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_MAIL_RCPT, &list) != CURLE_OK)
         return judge_failure(l, CURLE_FAILED_INIT, "libcurl does not take the recipient");
-    CURLcode rc = curl_line_perform(l->line);
+    CURLcode rc = perform_mail(l);
 
-    l->broken = rc != CURLE_OK;
+    if (is_line_used_up(l))
+        rc = perform_mail_anew(l);
     (void)curl_easy_setopt(e, CURLOPT_MAIL_RCPT, NULL); /* the list is ours */
     return smtp_out_judge(l, r, rc);
 }
@@ -517,7 +525,11 @@ static CURLcode smtp_out_reset(struct letter *l)
         curl_easy_setopt(e, CURLOPT_NOBODY, 1L) != CURLE_OK ||
         curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, "RSET") != CURLE_OK)
         return CURLE_FAILED_INIT;
-    return curl_line_perform(l->line);
+    l->line->until_us = curl_line_soon_us(l->line);
+    CURLcode rc = curl_line_perform(l->line);
+
+    l->line->until_us = l->until_us;
+    return rc;
 }
 
 static bool smtp_out_set_mail(struct letter *l)
@@ -530,21 +542,25 @@ static bool smtp_out_set_mail(struct letter *l)
            curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)mail_size(l)) == CURLE_OK;
 }
 
-/* A connection that was kept and is gone by now is no failure: nothing was sent over it. */
+/* A connection that was kept and is gone by now, or silent, is no failure: nothing was sent over
+ * it.  If it is silent the next one is new, because others that were kept may be so, too. */
 static bool smtp_out_reach(struct letter *l, struct err *err)
 {
     l->until_us = l->sending->bytes.ptr == NULL ? 0 : clock_mono_us() + l->self->options.timeout_us;
-    for (;;) {
-        bool kept;
-        void *line;
+    for (CURLcode rc = CURLE_OK;;) {
+        void *self = (void *)(uintptr_t)l->self, *line;
+        bool kept = false;
 
-        if (!line_take(l->call, &smtp_out_lines, (void *)(uintptr_t)l->self, &line, &kept, err))
+        if (!(rc == CURLE_OPERATION_TIMEDOUT
+                  ? smtp_out_open(self, l->call, &line, err)
+                  : line_take(l->call, &smtp_out_lines, self, &line, &kept, err)))
             return false;
         smtp_out_hold(l, line);
-        if (!kept || smtp_out_reset(l) == CURLE_OK)
+        if (!kept || (rc = smtp_out_reset(l)) == CURLE_OK)
             break;
         l->broken = true;
         smtp_out_drop(l);
+        call_alive(l->call);
     }
     return smtp_out_set_mail(l) ||
            err_set(err, ERR_TRANSIENT, 0, "libcurl does not take the settings of a mail");
@@ -643,45 +659,13 @@ static bool smtp_read_to(const struct settings *s, struct smtp_out *self, struct
     return true;
 }
 
-static bool is_failure_code(struct str text, uint64_t *ret)
-{
-    return str_to_u64(text, ret) && *ret >= FAILURE_LEAST && *ret <= FAILURE_MOST;
-}
-
-static bool smtp_read_outcomes(const struct settings *s, struct smtp_out *self, struct err *err)
-{
-    static const char *const words[] = { [OUTCOME_DELIVERED] = "delivered",
-                                         [OUTCOME_RETRY] = "retry",
-                                         [OUTCOME_DOUBT] = "in_doubt",
-                                         [OUTCOME_REJECTED] = "rejected" };
-    const struct yaml_node *map = yaml_get(s->node, "outcome");
-
-    if (map == NULL || map->kind != YAML_MAP)
-        return true;
-    for (const struct yaml_node *n = map->first; n != NULL; n = n->next) {
-        unsigned char i = OUTCOME_DELIVERED;
-        uint64_t code;
-        struct str word;
-
-        if (!settings_expand(s, n, &word, err))
-            return err_context(err, "`outcome`");
-        while (i <= OUTCOME_REJECTED && !str_is(word, words[i]))
-            i++;
-        if (!is_failure_code(n->key->text, &code) || i > OUTCOME_REJECTED)
-            return err_set(err, ERR_CONFIG, 0, "`outcome`: `%.*s` cannot be used",
-                           STR_ARG(str_first(n->key->text, 40)));
-        self->outcomes[code - FAILURE_LEAST] = i;
-    }
-    return true;
-}
-
 static bool smtp_make(const struct settings *s, void **ret_self, struct err *err)
 {
     struct smtp_out *self = ARENA_NEW(s->arena, struct smtp_out);
 
     if (!curl_line_read(s, "smtp,smtps", &self->options, err) ||
         !settings_text(s, "token", &self->token, err) || !compile(s, "from", &self->from, err) ||
-        !smtp_read_to(s, self, err) || !smtp_read_outcomes(s, self, err) ||
+        !smtp_read_to(s, self, err) || !smtp_reply_read(s, &self->replies, err) ||
         !compile(s, "subject", &self->subject, err) || !compile(s, "body", &self->text, err) ||
         !compile(s, "name", &self->name, err))
         return false;
@@ -711,25 +695,11 @@ static void check_mailbox(const struct yaml_node *n, struct problem_list *proble
     problem_add(problems, n->place, "write NAME@DOMAIN, or TEXT <NAME@DOMAIN>", "%s", err.text);
 }
 
-static void check_outcomes(const struct yaml_node *map, struct problem_list *problems)
-{
-    if (map == NULL || map->kind != YAML_MAP)
-        return;
-    for (const struct yaml_node *n = map->first; n != NULL; n = n->next) {
-        char quoted[PROBLEM_QUOTE];
-        uint64_t code;
-
-        if (!is_failure_code(n->key->text, &code))
-            problem_add(problems, n->key->place, "a status is a number from 400 to 599",
-                        "`%s` is no failure of a mail server", problem_quote(quoted, n->key->text));
-    }
-}
-
 static void smtp_check(const struct yaml_node *map, struct problem_list *problems)
 {
     const struct yaml_node *to = yaml_get(map, "to"), *token = yaml_get(map, "token");
 
-    check_outcomes(yaml_get(map, "outcome"), problems);
+    smtp_reply_check(yaml_get(map, "outcome"), problems);
     check_mailbox(yaml_get(map, "from"), problems);
     check_mailbox(to, problems);
     if (to != NULL && to->kind == YAML_LIST)

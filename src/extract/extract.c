@@ -245,6 +245,14 @@ void extractor_free(struct extractor *x)
     free(x);
 }
 
+bool extractor_seeks(const struct extractor *x, struct str attribute)
+{
+    for (size_t i = 0; i < x->field_count; i++)
+        if (x->fields[i].attribute.ptr != NULL && str_eq(x->fields[i].attribute, attribute))
+            return true;
+    return false;
+}
+
 /* ---- run ---- */
 
 struct asking {

@@ -41,6 +41,9 @@ bool extractor_compile(const struct yaml_node *node, bool relative, struct extra
                        struct err *err);
 void extractor_free(struct extractor *x); /* NULL is fine */
 
+/* It looks for an attribute of that name, found or not. */
+bool extractor_seeks(const struct extractor *x, struct str attribute);
+
 struct extract_source {
     struct str body; /* only the first EXTRACT_BYTES_MOST bytes are read */
     bool whole;      /* `body` is the whole body */

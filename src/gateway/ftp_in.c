@@ -437,14 +437,15 @@ static bool ftp_in_alive(void *arg, struct err *err)
     return o->port->alive(o->deposit, err);
 }
 
-/* A login that was kept and is gone by now is no failure. */
+/* A login that was kept and is gone by now, or silent, is no failure. */
 static bool ftp_in_reach(struct ftp_poll *o, struct err *err)
 {
-    for (;;) {
-        bool kept;
+    for (bool fresh = false;;) {
+        bool kept = false;
         void *line;
 
-        if (!line_take(o->call, &ftp_line_type, o->in, &line, &kept, err))
+        if (!(fresh ? ftp_line_type.open(o->in, o->call, &line, err)
+                    : line_take(o->call, &ftp_line_type, o->in, &line, &kept, err)))
             return false;
         if (ftp_line_begin(line, &o->in->place, o->call, kept, err)) {
             o->line = line;
@@ -453,9 +454,11 @@ static bool ftp_in_reach(struct ftp_poll *o, struct err *err)
             return true;
         }
         line_give(o->call, &ftp_line_type, o->in, line, false);
-        if (!kept || err->sys == ETIMEDOUT || call_is_over(o->call))
+        if (!kept || call_is_over(o->call))
             return false;
+        fresh = err->sys == ETIMEDOUT;
         *err = (struct err){ 0 };
+        call_alive(o->call);
     }
 }
 

@@ -125,6 +125,7 @@ static bool make_question(const struct settings *s, struct enriching *p, struct 
     p->sql = ARENA_NEW(s->arena, struct sql_ask);
     if (!sql_ask_read(s, p->sql, err) || !service_call_read(s, &p->call, err))
         return false;
+    p->sql->line.spare_us = SPARE_US;
     if (!settings_has(&limits, "concurrency"))
         p->call.concurrency = QUESTIONS_MOST;
     p->call.service =
@@ -370,7 +371,7 @@ static int64_t enrich_patience(void *self)
 {
     const struct enriching *p = self;
 
-    return p->sql->line.timeout_us + SPARE_US;
+    return p->sql->line.timeout_us + p->sql->line.spare_us;
 }
 
 static const struct sha256 *enrich_line_key(void *self)

@@ -16,11 +16,11 @@ static const struct sha256 *sql_line_key(const void *self)
 
 int64_t sql_line_until(const struct sql_line *self, const struct call *c)
 {
-    int64_t margin = self->timeout_us / 8;
+    int64_t part = self->timeout_us / 8, margin = part < LINE_MARGIN_US ? part : LINE_MARGIN_US;
 
-    margin = margin < LINE_MARGIN_US ? margin : LINE_MARGIN_US;
-    return (c != NULL && c->until_us != 0 ? c->until_us : clock_mono_us() + self->timeout_us) -
-           margin;
+    if (c == NULL || c->until_us == 0)
+        return clock_mono_us() + self->timeout_us - margin;
+    return c->until_us - (self->spare_us > 0 ? self->spare_us : margin);
 }
 
 static bool sql_line_open(void *arg, struct call *c, void **ret_line, struct err *err)

@@ -12,12 +12,13 @@
 struct sql_line {
     struct sql_place place;
     int64_t timeout_us; /* of a call */
+    int64_t spare_us;   /* it is given up so long after that; 0: when it is over */
 };
 
 extern const struct line_type sql_line_type;
 
-/* When a call must have ended: a little before it would be given up, so that its thread is not
- * lost. */
+/* When a call must have ended: with its `timeout`, and before it would be given up, so that its
+ * thread is not lost. */
 int64_t sql_line_until(const struct sql_line *self, const struct call *c);
 
 /* *ret_kept: it was open before, and may be closed by the server although it looked open. */

@@ -17,6 +17,7 @@ from wire import wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "harness"))
 import opensmtpd  # noqa: E402  pylint: disable=wrong-import-position
+import proxy  # noqa: E402  pylint: disable=wrong-import-position
 import smtp_peer  # noqa: E402  pylint: disable=wrong-import-position
 
 SECONDS = 60
@@ -459,6 +460,38 @@ def test_a_connection_that_is_gone_is_no_failure(make, peer, gone):
         peer.script(rset=gone)
     delivers(node, [b"b"])
     assert connections(peer) == 2 and [content(raw) for _, raw in peer.mails()] == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("answer", ["421 4.7.0 too many messages in this connection", "452 4.5.3 too many mails"])
+def test_a_server_that_limits_the_mails_of_a_connection(make, peer, answer):
+    """The next one goes over a new connection, at once: also in the middle of the recipients of a document."""
+    peer.script(most=[2, answer])
+    node = make(peer, "to: [ ann@example.org, bob@example.org, eve@example.org ]\nconnections: 1")
+    delivers(node, [b"a%d" % n for n in range(4)])
+    assert to(peer) == ["ann@example.org", "bob@example.org", "eve@example.org"] * 4
+    assert connections(peer) == 6 and peer.log().count(f"no more {answer}") == 5
+
+
+def test_what_a_new_connection_answers_costs_an_attempt(make, peer):
+    """One that was used is left for a new one, and that is told the same."""
+    node = make(peer, ONE + "\nconnections: 1")
+    delivers(node, [b"a"])
+    peer.script(most=[0, "452 4.3.1 full"])
+    doc = node.accept("in", b"b")
+    until_said(node, doc, "452 4.3.1 full")
+    peer.script()
+    seen = end(node, doc, "delivered")
+    assert seen["deliveries"][0]["attempts"] > 1 and to(peer) == ["ann@example.org"] * 2
+
+
+def test_a_kept_connection_that_is_silent_costs_no_attempt(make, peer):
+    """Nothing comes back over the old one; a new one is made with most of the time."""
+    with proxy.Proxy(peer.port) as between:
+        node = make(between, ONE + "\nconnections: 1", timeout="40s")
+        delivers(node, [b"a"])
+        between.mute = b"RSET"
+        delivers(node, [b"b"])
+        assert between.connections == 2 and [content(raw) for _, raw in peer.mails()] == [b"a", b"b"]
 
 
 def test_who_is_refused_leaves_no_trace_for_the_next_mail(make, peer):

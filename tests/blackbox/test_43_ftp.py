@@ -4,6 +4,7 @@ import http.client
 import signal
 import time
 
+import proxy
 import pytest
 
 from ftp_servers import LOGIN, authority, both, certificates, peer, peers, vsftpd_server  # noqa: F401
@@ -318,6 +319,16 @@ def test_a_login_that_is_gone_is_no_failure(make, peer, gone):
         peer.script(NOOP=gone)
     delivers(node, "b")
     assert files(peer) == {"a": b"bytes", "b": b"bytes"} and logins(peer) == 2
+
+
+def test_a_kept_login_that_is_silent_costs_no_attempt(make, peer):
+    """Nothing comes back over the old one; a new one is made with most of the time."""
+    with proxy.Proxy(peer.port) as between:
+        node = make(between, LOGIN + "\nconnections: 1", timeout="40s")
+        delivers(node, "a")
+        between.mute = b"NOOP"
+        delivers(node, "b")
+        assert between.connections == 2 and files(peer) == {"a": b"bytes", "b": b"bytes"} and logins(peer) == 2
 
 
 def test_a_server_with_tls_13_alone(make, peers, certificates, authority, tmp_path):

@@ -3,6 +3,7 @@ import os
 import signal
 import time
 
+import proxy
 import pytest
 
 from ftp_servers import LOGIN, authority, both, certificates, peer, peers, vsftpd_server  # noqa: F401
@@ -285,6 +286,20 @@ def test_one_file_that_is_refused_harms_no_other(make, peer):
     drop(peer, {"large": b"x" * 101, "small": b"x" * 100})
     taken(node, peer, {"a": b"one", "small": b"x" * 100}, ["large"])
     assert refused(node, "large", "limits.size")
+
+
+def test_a_kept_login_that_is_silent_is_no_failure(make, peer):
+    """Nothing comes back over the old one: the look goes on over a new one."""
+    with proxy.Proxy(peer.port) as between:
+        node = make(between)
+        drop(peer, {"a": b"one"})
+        taken(node, peer, {"a": b"one"})
+        between.mute = b"NOOP"
+        wait_for(node, "new login", lambda: logins(peer) > 1)
+        between.mute = None
+        drop(peer, {"b": b"two"})
+        taken(node, peer, {"a": b"one", "b": b"two"})
+        assert not any(e["event"] in ("gateway.fail", "gateway.hang") for e in node.events)
 
 
 @pytest.mark.proves("IN11")

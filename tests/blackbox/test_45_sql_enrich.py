@@ -14,6 +14,7 @@ import pytest
 SECONDS = 90
 FAKE = pathlib.Path(__file__).parent.parent / "harness" / "odbc_fake.c"
 ASK = "select name, city, credit from customer where id = :customer"
+OVERRUN = 5_000_000  # microseconds: far more than `timeout`, and less than when the node itself would give it up
 BY_PATH = {"customer": "json:/customer"}
 
 
@@ -171,6 +172,19 @@ def test_no_row_is_what_missing_says(run, db):
     assert json.loads(made_of(node, later))["buyer"]["name"] == "Late"
 
 
+def test_a_value_that_is_not_there_is_no_attribute(run, db):
+    """Both have the name `buyer`: what `values` names comes from the document or is NULL."""
+    query = "select name from customer where id = :buyer"
+    node = run({"values": ask(db, query, values={"buyer": "json:/by"}, missing="pass"),
+                "attribute": ask(db, query, values={}),
+                "null": ask(db, "select coalesce(:buyer, 'none') as who", values={"buyer": "json:/by"})})
+    body = b'{"customer":"7"}'
+    assert made_of(node, send(node, "values", body, Buyer="8")) == body
+    assert json.loads(made_of(node, send(node, "null", body, Buyer="8")))["buyer"] == {"who": "none"}
+    assert json.loads(made_of(node, send(node, "attribute", body, Buyer="8")))["buyer"] == {"name": "Bolt"}
+    assert json.loads(made_of(node, send(node, "values", b'{"by":"7"}', Buyer="8")))["buyer"] == {"name": 'Acme "1"'}
+
+
 @every
 def test_what_can_never_be_answered_is_a_dead_letter(run, db):
     many = "select a.id from customer a, customer b, customer c, customer d, customer e, customer f, customer g, customer h, " \
@@ -231,10 +245,15 @@ def drivers(tmp_path):
 def test_a_driver_that_misbehaves_costs_an_attempt(run, db, drivers):
     folder, mend = drivers
     node = run({**{how: ask(db, dsn=f"Driver=SQLite3 {how.upper()};Database={db.path}", timeout="5s", connect_timeout="3s")
-                   for how in ("hang", "crash")}, "near": None}, environment={"ODBCSYSINI": str(folder)})
-    docs = {to: send(node, to) for to in ("hang", "crash")}
+                   for how in ("hang", "crash")}, "near": None,
+                "short": ask(db, dsn=f"Driver=SQLite3 HANG;Database={db.path}", timeout="1s", connect_timeout="60s")}, environment={"ODBCSYSINI": str(folder)})
+    docs = {to: send(node, to) for to in ("hang", "crash", "short")}
     until(node, docs["hang"], "did not answer in time")
     until(node, docs["crash"], "the driver crashed")
+    until(node, docs["short"], "did not answer in time")
+    lines = node.show(docs["short"], "timeline { duration message }")["timeline"]
+    waited = [line["duration"] for line in lines if "in time" in (line["message"] or "")]
+    assert waited and min(waited) < OVERRUN, lines
     assert made_of(node, send(node, "near")) == b'{"customer":"7"}'
     assert not {look(node, doc)["state"] for doc in docs.values()} & {"dead", "delivered"}
     mend()

@@ -7,6 +7,7 @@
         p.slam = True                ... and then the connection is closed instead of left open
         p.rate = 20e6                bytes per second that go on, at most, there and back together
         p.connections                how many were made
+        p.mute = b"NOOP"             a connection whose client sends this stays open and carries nothing from there on
 """
 import select
 import socket
@@ -21,7 +22,7 @@ class Proxy:
 
     def __init__(self, target, host="127.0.0.1"):
         self.target = (host, target)
-        self.cut_after = self.lose = self.rate = None
+        self.cut_after = self.lose = self.rate = self.mute = None
         self.slam = False
         self.connections = self.lost = 0
         self.ending = False
@@ -59,12 +60,15 @@ class Proxy:
             server.close()
 
     def carry(self, client, server):
-        sent, losing = 0, False
+        sent, losing, muted = 0, False, False
         while not self.ending:
             for ready in select.select([client, server], [], [], 0.2)[0]:
                 data = ready.recv(PIECE)
                 if not data:
                     return
+                muted = muted or (ready is client and self.mute is not None and self.mute in data)
+                if muted:
+                    continue
                 if self.rate is not None:
                     time.sleep(len(data) / self.rate)
                 if ready is client:

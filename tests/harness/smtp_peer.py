@@ -4,8 +4,9 @@
     smtp_peer.py FOLDER       reads FOLDER/options.json once, FOLDER/script.json before each command
 
 What it accepts is FOLDER/N.eml with FOLDER/N.json; what happens is a line of FOLDER/log.  options: port, tls
-(certificate, key), implicit, login (user, password or a list of them, token).  script: `rcpt` {address: answer}, `rset`
-an answer ("cut" closes the connection), `data` a list of answers, the first of which is used up by each mail and the last one stays; "swallow" stores the mail and
+(certificate, key), implicit, login (user, password or a list of them, token).  script: `most` [mails of a connection, the
+answer to the sender of one more: a 421 closes it], `rcpt` {address: answer}, `rset` an answer ("cut" closes the
+connection), `data` a list of answers, the first of which is used up by each mail and the last one stays; "swallow" stores the mail and
 never answers, "drop" closes the connection after it, "later" answers when FOLDER/go exists.
 """
 import asyncio
@@ -51,6 +52,16 @@ class Handler:
             server.transport.abort()
         return answer
 
+    async def handle_MAIL(self, server, session, envelope, address, options):
+        most, answer = self.script().get("most", [None, None])
+        if most is not None and getattr(session, "served", 0) >= most:
+            self.log(f"no more {answer}")
+            if answer.startswith("421"):
+                asyncio.get_running_loop().call_soon(server.transport.close)
+            return answer
+        envelope.mail_from = address
+        return "250 OK"
+
     async def handle_RCPT(self, server, session, envelope, address, options):
         self.log(f"rcpt {address}")
         answer = self.script().get("rcpt", {}).get(address)
@@ -76,6 +87,7 @@ class Handler:
         if answer[0] in "45":
             return answer
         self.store(session, envelope)
+        session.served = getattr(session, "served", 0) + 1
         if answer == "swallow":
             await asyncio.sleep(3600)
         if answer == "drop":

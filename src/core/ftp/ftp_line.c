@@ -181,6 +181,8 @@ static bool set_request(struct ftp_line *l, enum ftp_line_verb verb, const char 
         return false;
     l->line.until_us =
         verb == LINE_TALK ? clock_mono_us() + l->place->options.timeout_us : 0; /* else silence */
+    if (l->checking)
+        l->line.until_us = curl_line_soon_us(&l->line);
     return curl_easy_setopt(e, CURLOPT_URL, url.ptr) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_NOBODY, verb == LINE_TALK ? 1L : 0L) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, list) == CURLE_OK &&
@@ -361,16 +363,24 @@ static bool ftp_line_meet(struct ftp_line *l, struct err *err)
     return true;
 }
 
-bool ftp_line_begin(struct ftp_line *l, const struct ftp_place *place, struct call *call, bool kept,
-                    struct err *err)
+static bool ftp_line_is_there(struct ftp_line *l, struct err *err)
 {
     struct ftp_said said;
 
+    l->checking = true;
+    bool ok = ftp_line_talk(l, (const char *const[]){ "NOOP" }, 1, &said, err);
+
+    l->checking = false;
+    return ok;
+}
+
+bool ftp_line_begin(struct ftp_line *l, const struct ftp_place *place, struct call *call, bool kept,
+                    struct err *err)
+{
     l->place = place;
     l->line.options = &place->options;
     l->line.call = call;
-    return (!kept || ftp_line_talk(l, (const char *const[]){ "NOOP" }, 1, &said, err)) &&
-           (l->met || ftp_line_meet(l, err));
+    return (!kept || ftp_line_is_there(l, err)) && (l->met || ftp_line_meet(l, err));
 }
 
 void ftp_line_rest(struct ftp_line *l)

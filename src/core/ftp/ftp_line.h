@@ -3,10 +3,11 @@
  * Paths are relative to the folder of the place; one that begins with a slash is counted from the
  * root of the server.  They hold no control characters.
  *
- * Every request ends in time: commands within `timeout`, listings and files when the server is
- * silent for as long.  A request that fails because of the connection sets ERR_TRANSIENT and a text
- * that names the server and the remedy; the next one makes a new connection.  What the server
- * refuses is told in words of its own (struct ftp_said).
+ * Every request ends in time: commands within `timeout`, the question whether a login that was kept
+ * is still there within a part of it, listings and files when the server is silent for as long.  A
+ * request that fails because of the connection sets ERR_TRANSIENT and a text that names the server
+ * and the remedy; the next one makes a new connection.  What the server refuses is told in words of
+ * its own (struct ftp_said).
  *
  * Bounded: an answer to a command (core/line/curl_line.h), the lines of a listing, the window of a
  * file that is read.
@@ -42,6 +43,7 @@ struct ftp_line {
     bool (*alive)(void *arg, struct err *err);
     void *arg;
 
+    bool checking;    /* it is asked whether the login is still there */
     bool fresh;       /* the request under way has made a new connection */
     bool met;         /* what follows is known, of this login ... */
     uint64_t login;   /* ... which is this one, a random number */
@@ -65,7 +67,8 @@ struct ftp_line {
 extern const struct line_type ftp_line_type;
 
 /* A line that was taken is ready for requests of this call.  `kept`: the server is asked whether
- * the login is still there.  False, sys ETIMEDOUT: it is silent; else a new line may help. */
+ * the login is still there.  False: a new line may help; sys ETIMEDOUT: it is silent, and others
+ * that were kept may be so, too. */
 bool ftp_line_begin(struct ftp_line *l, const struct ftp_place *place, struct call *call, bool kept,
                     struct err *err);
 /* Before it is given back: what was lent for the call is forgotten. */

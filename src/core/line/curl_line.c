@@ -16,6 +16,8 @@
 enum {
     KEEPALIVE_S = 30,
     LATE_US = 50 * CLOCK_MS,
+    SOON_US = 5 * CLOCK_S,
+    SOON_PART = 4,       /* ... or this part of `timeout`, if it is less */
     STEP_MS = 1000,      /* a wait for the server, after which the time is looked at */
     ANSWER_MOST = 300,   /* of an answer, in a message */
     ANSWER_LINES = 1000, /* to a request */
@@ -365,6 +367,14 @@ bool curl_line_open(struct curl_line *c, const struct curl_line_options *options
 bool curl_line_is_late(const struct curl_line *c)
 {
     return c->until_us != 0 && clock_mono_us() > c->until_us - LATE_US;
+}
+
+int64_t curl_line_soon_us(const struct curl_line *c)
+{
+    int64_t part = c->options->timeout_us / SOON_PART;
+    int64_t until_us = clock_mono_us() + (part < SOON_US ? part : SOON_US);
+
+    return c->until_us != 0 && c->until_us < until_us ? c->until_us : until_us;
 }
 
 /* ---- requests ---- */

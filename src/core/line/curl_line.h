@@ -88,6 +88,9 @@ CURLcode curl_line_perform(struct curl_line *c);
 CURLcode curl_line_begin(struct curl_line *c);
 CURLcode curl_line_step(struct curl_line *c, bool wait, bool *ret_done);
 void curl_line_end(struct curl_line *c);
+/* Until when a server is waited for that is only asked whether it still listens on a connection
+ * that was kept: soon, so that most of the time is left for another connection. */
+int64_t curl_line_soon_us(const struct curl_line *c);
 /* What was answered belongs to the past. */
 void curl_line_forget(struct curl_line *c);
 /* No time is left for another one. */

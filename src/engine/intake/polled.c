@@ -1,3 +1,13 @@
+/* When the ledger may forget.  That of `after: keep` must not grow for ever, but a source that
+ * still lies there must never be taken for a new one.  Its notes are swept only after a period of
+ * FORGET_EVERY_US in which polls saw every source (poller.c, invariant 4).
+ *
+ * Why that is enough.  A connector may remember that a source is known for DEPOSIT_KNOWN_US, half
+ * of FORGET_EVERY_US; then it asks the ledger again, which renews a note that is older than a day.
+ * So after such a period the note of each source that still lies there is a day and some hours old
+ * at most, and a limit of a week is safe.  A wall clock that is set forward, or a machine that
+ * slept, would age all notes at once: if wall time runs ahead by an hour the period starts again.
+ */
 #include "engine/intake/polled.h"
 
 #include <stdlib.h>
@@ -10,21 +20,25 @@
 #include "base/patient.h"
 #include "core/call.h"
 #include "core/connector.h"
+#include "core/deposit.h"
 #include "core/grammar.h"
 #include "core/line/line.h"
 #include "engine/plan/folders.h"
 #include "engine/tally/mishaps.h"
 #include "engine/threads/lines.h"
 #include "store/govern/failing.h"
+#include "store/govern/ledger.h"
 #include "store/people/secret.h"
 #include "store/store.h"
 
 enum { TRY_PATIENCE_US = 2 * CLOCK_S, ARENA_MOST = 1 << 20, DOUBLINGS_MOST = 8 };
 
-#define BACK_OFF_MOST (INT64_C(300) * CLOCK_S)
-#define STEP_US       (INT64_C(3600) * CLOCK_S) /* tolerated step of the wall clock */
-#define PATIENCE_US   (INT64_C(30) * CLOCK_S)   /* of a kind without `timeout` */
-#define SPARE_US      (INT64_C(5) * CLOCK_S)    /* for one that keeps the time itself */
+#define BACK_OFF_MOST   (INT64_C(300) * CLOCK_S)
+#define STEP_US         (INT64_C(3600) * CLOCK_S) /* tolerated step of the wall clock */
+#define PATIENCE_US     (INT64_C(30) * CLOCK_S)   /* of a kind without `timeout` */
+#define SPARE_US        (INT64_C(5) * CLOCK_S)    /* for one that keeps the time itself */
+#define FORGET_EVERY_US (2 * DEPOSIT_KNOWN_US)
+#define FORGET_AFTER_US (INT64_C(7) * 86400 * CLOCK_S)
 
 const struct gateway_type *polled_type(const struct poller_options *o, const char *kind)
 {
@@ -121,7 +135,8 @@ int64_t polled_back_off_us(int64_t every_us, int64_t failures)
     return every_us + (int64_t)(chance_u64() % (uint64_t)most) / 2;
 }
 
-bool polled_period_is_over(struct polled_period *p, int64_t longer_than_us)
+/* The next one begins then.  A wall clock that ran ahead of the other begins it anew. */
+static bool polled_period_is_over(struct polled_period *p, int64_t longer_than_us)
 {
     int64_t now_us = clock_mono_us(), wall_us = clock_wall_us(), long_us = now_us - p->since_us;
     bool goes_on = p->since_us != 0 && wall_us - p->since_wall_us < long_us + STEP_US;
@@ -130,6 +145,24 @@ bool polled_period_is_over(struct polled_period *p, int64_t longer_than_us)
         return false;
     *p = (struct polled_period){ .since_us = now_us, .since_wall_us = wall_us };
     return goes_on;
+}
+
+void polled_forget_vanished(const struct poller_options *o, struct polled_period *p, int64_t word)
+{
+    int64_t every_us = o->forget_every_us > 0 ? o->forget_every_us : FORGET_EVERY_US;
+    struct err err = { 0 };
+
+    if (polled_period_is_over(p, every_us) &&
+        !ledger_sweep(o->store, word, clock_wall_us() - FORGET_AFTER_US, &err))
+        log_event(LOG_WARN, "keeper.fail", kv_z("duty", "ledger"), kv_z("why", err.text));
+}
+
+void polled_give_turn_back(const struct poller_options *o, int64_t word)
+{
+    struct err err = { 0 };
+
+    if (word != 0)
+        (void)poll_turn_end(o->store, word, &err); /* or it expires */
 }
 
 /* ---- what is told ---- */

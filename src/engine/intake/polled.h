@@ -1,5 +1,5 @@
 /* polled.h - gateways that are polled: which of a configuration they are, what they read, and
- * whether they can be set up; what this node tells of them. */
+ * whether they can be set up; what this node tells of them, and forgets of their sources. */
 #pragma once
 
 #include "base/digest.h"
@@ -45,9 +45,12 @@ struct polled_period {
     int64_t since_us, since_wall_us; /* the same moment by both clocks */
 };
 
-/* After a poll that went well: true if the period was longer than this; the next one begins then. A
- * wall clock that ran ahead of the other begins it anew. */
-bool polled_period_is_over(struct polled_period *p, int64_t longer_than_us);
+/* After a poll that saw every source, and went well: sweeps the ledger when the period was long
+ * enough; the next one begins then. */
+void polled_forget_vanished(const struct poller_options *o, struct polled_period *p, int64_t word);
+
+/* Another node may poll it.  `word` 0: it has no name id yet. */
+void polled_give_turn_back(const struct poller_options *o, int64_t word);
 
 /* Tells all nodes that polls of the gateway fail on this one, and that they go well again.  A store
  * that fails does not matter here: it is told elsewhere.  `word` 0: it has no name id yet. */

@@ -1,9 +1,8 @@
-/* poller.c - which node polls which gateway, when, and when the ledger may forget.
+/* poller.c - which node polls which gateway, and when.
  *
  * Problem.  A polling gateway must be polled by one node at a time, although every node has it in
  * its configuration.  A poll blocks (network file systems, large files), so a slow gateway must not
- * delay the others, and a new configuration must not interrupt a poll.  The ledger of `after: keep`
- * must not grow for ever, but a source that still lies there must never be taken for a new one.
+ * delay the others, and a new configuration must not interrupt a poll.
  *
  * Method.  One duty per gateway.  The poller's thread only keeps the time: it gives a due duty the
  * new configuration if there is one, and submits its post, the gateway as that configuration has
@@ -11,6 +10,10 @@
  * for a server that hangs.  There the post takes or renews the gateway's turn
  * (store/govern/ledger.h: a row with a node and an end) and calls the connector, which stores what
  * it finds through core/deposit.h.  A failed poll is repeated with exponential back-off and jitter.
+ *
+ * When places are scarce, the duty that was submitted longest ago comes first: one that was
+ * submitted goes to the end of the list.  So gateways that always have more (a full poll is
+ * repeated at once) share the places with the others.
  *
  * A poll that hangs is given up (threads/crew.h): its post is left to the lost thread, the duty has
  * failed, and the next poll gets a new post.  While LOOKS_LOST_MOST polls of a gateway hang, none
@@ -24,14 +27,9 @@
  *   (3) A new configuration is adopted only between two polls: poller_use() leaves it in `fresh`,
  *       and the end of a poll does not move due_us while there is one.
  *   (4) Notes of the ledger are swept only right after a poll that saw every source, and only if
- *       for FORGET_EVERY_US no poll failed, was skipped or began under another configuration.
- *
- * Why (4) is enough.  A connector may remember that a source is known for DEPOSIT_KNOWN_US, half of
- * FORGET_EVERY_US; then it asks the ledger again, which renews a note that is older than a day.  So
- * after such a period the note of each source that still lies there is a day and some hours old at
- * most, and a limit of a week is safe.  A wall clock that is set forward, or a machine that slept,
- * would age all notes at once: if wall time runs ahead by an hour the period starts again.  A poll
- * that was cut short (full, or the node is busy) neither sweeps nor restarts the period.
+ *       for a long period no poll failed, was skipped or began under another configuration
+ *       (polled.c says why that is enough).  A poll that was cut short (full, or the node is busy)
+ *       neither sweeps nor restarts the period.
  *
  * Crashes.  Nothing here is durable except the turn, which expires after LEASE_US or with its node.
  * A source is removed only after its document is committed; one that was not removed is deposited
@@ -76,10 +74,8 @@ enum {
     LOOKS_LOST_MOST = 2        /* polls of one gateway that hang before no more begin */
 };
 
-#define LEASE_US        (INT64_C(60) * CLOCK_S)
-#define FORGET_EVERY_US (2 * DEPOSIT_KNOWN_US)
-#define FORGET_AFTER_US (INT64_C(7) * 86400 * CLOCK_S)
-#define ARENA_MOST      ((size_t)1 << 20)
+#define LEASE_US   (INT64_C(60) * CLOCK_S)
+#define ARENA_MOST ((size_t)1 << 20)
 
 enum look_result { LOOK_SKIPPED, LOOK_ELSEWHERE, LOOK_FAILED, LOOK_REFUSED, LOOK_DONE };
 
@@ -136,7 +132,7 @@ struct poller {
     pthread_cond_t changed;
     bool running;
     _Atomic bool stopping;
-    struct duty *duties;
+    struct duty *duties; /* in the order in which they were last submitted */
     size_t busy;
     struct lines *lines; /* connections of polls */
 };
@@ -352,26 +348,6 @@ static void note_success(struct post *o)
                   kv_int("failures", failures));
 }
 
-/* After a poll that saw every source: sweeps the ledger when the period of (4) is over. */
-static void forget_vanished(struct post *o)
-{
-    const struct poller_options *options = &o->duty->poller->o;
-    int64_t every_us = options->forget_every_us > 0 ? options->forget_every_us : FORGET_EVERY_US;
-    struct err err = { 0 };
-
-    if (polled_period_is_over(&o->whole, every_us) &&
-        !ledger_sweep(options->store, o->depositor.word, clock_wall_us() - FORGET_AFTER_US, &err))
-        log_event(LOG_WARN, "keeper.fail", kv_z("duty", "ledger"), kv_z("why", err.text));
-}
-
-static void give_turn_back(struct poller *p, int64_t word)
-{
-    struct err err = { 0 };
-
-    if (word != 0)
-        (void)poll_turn_end(p->o.store, word, &err); /* or it expires */
-}
-
 static enum look_result skip(struct post *o, int64_t wait_us)
 {
     o->wait_us = wait_us;
@@ -437,7 +413,7 @@ static enum look_result poller_look(struct post *o)
         return skip(o, WAIT_US);
     if (o->err.kind == ERR_LIMIT && o->err.sys == DEPOSIT_WAIT)
         return LOOK_REFUSED;
-    give_turn_back(o->duty->poller, o->depositor.word); /* another node may reach it */
+    polled_give_turn_back(&o->duty->poller->o, o->depositor.word); /* another node may reach it */
     return LOOK_FAILED;
 }
 
@@ -453,7 +429,7 @@ static void post_run(struct crew_call *call)
         call_pause(&call->call);
         (void)forget_failures(o);
         poller_use_line(o, (struct polled_line){ 0 });
-        give_turn_back(o->duty->poller, o->depositor.word);
+        polled_give_turn_back(&o->duty->poller->o, o->depositor.word);
     } else if (!poller_is_stopping(o))
         o->result = poller_look(o);
 }
@@ -498,20 +474,29 @@ static int64_t post_outcome(struct post *o)
     if (o->taken >= DEPOSIT_LOOK_MOST)
         return 0; /* there may be more: poll again at once */
     if (!poller_is_stopping(o))
-        forget_vanished(o);
+        polled_forget_vanished(&o->duty->poller->o, &o->whole, o->depositor.word);
     return o->every_us;
+}
+
+/* With the mutex held.  Returns the end of the list without it. */
+static struct duty **duty_take_out(struct duty *d)
+{
+    struct duty **at = &d->poller->duties;
+
+    while (*at != d)
+        at = &(*at)->next;
+    *at = d->next;
+    while (*at != NULL)
+        at = &(*at)->next;
+    return at;
 }
 
 /* With the mutex held, as the last thing that is done with the duty (2). */
 static void take_out_if_over(struct duty *d)
 {
-    struct duty **at = &d->poller->duties;
-
     if (!d->gone || !d->released || d->busy || d->lost > 0)
         return;
-    while (*at != d)
-        at = &(*at)->next;
-    *at = d->next;
+    (void)duty_take_out(d);
     duty_free(d);
 }
 
@@ -616,27 +601,36 @@ static size_t polls_at_work(struct poller *p, int64_t now, size_t *ret_failing)
     return n;
 }
 
+/* With the mutex held.  Others that are due come before it from now on. */
+static void submit_duty(struct poller *p, struct duty *d)
+{
+    *duty_take_out(d) = d;
+    d->next = NULL;
+    adopt(d);
+    d->busy = true;
+    p->busy++;
+    d->post->gone = d->gone;
+    call_alive(&d->post->call.call);
+    crew_submit(p->o.looks, &d->post->call);
+}
+
 /* With the mutex held: submits due duties; returns when to come again. */
 static int64_t poller_begin_due(struct poller *p)
 {
     int64_t now = clock_mono_us(), next = now + CLOCK_S;
     size_t failing, at_work = polls_at_work(p, now, &failing);
 
-    for (struct duty *d = p->duties; d != NULL; d = d->next) {
+    for (struct duty *d = p->duties, *after; d != NULL; d = after) {
         int64_t due_us = d->due_us;
 
+        after = d->next;
         if (d->busy || (d->gone ? d->released : d->lost >= LOOKS_LOST_MOST))
             continue;
         if (due_us <= now && at_work < POLLS_MOST && p->busy < LOOKS_MOST &&
             (d->failures == 0 || failing < FAILING_MOST)) {
-            adopt(d);
-            d->busy = true;
-            p->busy++;
             at_work++;
             failing += d->failures > 0;
-            d->post->gone = d->gone;
-            call_alive(&d->post->call.call);
-            crew_submit(p->o.looks, &d->post->call);
+            submit_duty(p, d);
             continue;
         }
         due_us = due_us > now ? due_us : now + STILL_US / 2; /* nobody tells that one is silent */
@@ -708,7 +702,7 @@ void poller_stop(struct poller *p)
     p->running = false;
     lines_stop(p->lines);
     for (int64_t word; (word = take_word(p)) != 0;)
-        give_turn_back(p, word);
+        polled_give_turn_back(&p->o, word);
 }
 
 void poller_free(struct poller *p)

@@ -10,14 +10,15 @@
  * (store/govern/ledger.h), but only when polls have gone well for longer than a connector caches
  * what it knows: so every source that still lies there was renewed before.  A failed poll, a pause,
  * a new configuration, another node's turn or a clock that was set forward restarts that period.
- * Notes of a gateway that is not configured any more are kept.  poller.c has the argument.
+ * Notes of a gateway that is not configured any more are kept.  polled.c has the argument.
  *
  * Results are visible as metrics per gateway, as a log line when failures begin and end, and in
  * poller_troubles().  What a gateway refuses is logged once per name.
  *
  * Bounded: POLLS_MOST polls that do something at the same time, LOOKS_MOST with those that wait in
  * silence for an answer.  Of these FAILING_MOST are of gateways whose last poll failed: a server
- * that hangs leaves places to others, however many gateways ask it.
+ * that hangs leaves places to others, however many gateways ask it.  Of gateways that are due the
+ * one comes first that has waited longest since its last poll began.
  *
  * Threads: a thread of its own keeps the time; poller_use() and the rest from any thread that may
  * block.

@@ -71,7 +71,8 @@ static struct str call_key(struct flight *f, const struct plan_step *s, struct s
                                STR_ARG(question)));
 }
 
-/* The facts of the document, and in front of them what the expressions of `values` find in it. */
+/* The facts of the document and what the expressions of `values` find in it.  A name of `values` is
+ * never an attribute: one whose expression finds nothing has no value. */
 static bool call_facts(struct flight *f, const struct plan_step *s, const struct facts **ret,
                        struct extract_failure *ret_failure)
 {
@@ -85,12 +86,14 @@ static bool call_facts(struct flight *f, const struct plan_step *s, const struct
     if (!extract_run(s->extractor, &source, &f->arena, &found, ret_failure))
         return false;
     *all = f->facts;
-    all->attribute_count = found.attribute_count + f->facts.attribute_count;
-    all->attributes = ARENA_ARRAY(&f->arena, struct fact, all->attribute_count + 1);
-    for (size_t i = 0; i < all->attribute_count; i++)
-        all->attributes[i] = i < found.attribute_count
-                                 ? found.attributes[i]
-                                 : f->facts.attributes[i - found.attribute_count];
+    all->attributes =
+        ARENA_ARRAY(&f->arena, struct fact, found.attribute_count + f->facts.attribute_count + 1);
+    all->attribute_count = 0;
+    for (size_t i = 0; i < found.attribute_count; i++)
+        all->attributes[all->attribute_count++] = found.attributes[i];
+    for (size_t i = 0; i < f->facts.attribute_count; i++)
+        if (!extractor_seeks(s->extractor, f->facts.attributes[i].name))
+            all->attributes[all->attribute_count++] = f->facts.attributes[i];
     *ret = all;
     return true;
 }

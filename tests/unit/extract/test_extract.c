@@ -110,6 +110,18 @@ static const char *run_attributes(int count, const char *name, size_t bytes)
     return run(yaml, &sample);
 }
 
+TEST(extract_tells_which_attributes_it_seeks)
+{
+    struct err err;
+    struct extractor *x =
+        extractor_of("{ sender: value:a, attributes: { b: json:/b, c: value:c } }", false, &err);
+
+    CHECK(x != NULL && extractor_seeks(x, STR("b")) && extractor_seeks(x, STR("c")));
+    CHECK(!extractor_seeks(x, STR("sender")) && !extractor_seeks(x, STR("")) &&
+          !extractor_seeks(x, STR("a")));
+    extractor_free(x);
+}
+
 TEST(extract_values_together_have_a_limit)
 {
     CHECK(strcmp(run_attributes(17, "a", 1000),

@@ -1,4 +1,5 @@
-/* Polls that hang and come back, with a real store and crew.  The connector waits at a gate. */
+/* Polls that hang and come back, and whose turn it is, with a real store and crew.  The connector
+ * waits at a gate. */
 #include "engine/intake/poller.h"
 
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include "base/metrics.h"
 #include "base/require.h"
 #include "core/connector.h"
+#include "core/deposit.h"
 #include "engine/threads/crew.h"
 #include "folder.h"
 #include "store/open.h"
@@ -33,6 +35,7 @@ static struct {
     pthread_cond_t changed;
     bool in_make, in_look; /* where the first one waits */
     int wait_most;         /* ... and how many wait in their looks */
+    bool is_full;          /* each look takes as many as one may */
     bool open;
     int made, inside;
     int looks[MADE_MOST]; /* by instance */
@@ -74,8 +77,8 @@ static bool look_gateway(void *self, const struct deposit_port *port, void *arg,
     gate.looks[(char *)self - selfs]++;
     if (((char *)self - selfs) < gate.wait_most && gate.in_look)
         wait_at_gate();
+    *ret_taken = gate.is_full ? DEPOSIT_LOOK_MOST : 0;
     (void)pthread_mutex_unlock(&gate.mutex);
-    *ret_taken = 0;
     return true;
 }
 
@@ -88,6 +91,7 @@ static void gate_set(bool open, bool in_make, bool in_look)
         gate.in_make = in_make;
         gate.in_look = in_look;
         gate.wait_most = 1;
+        gate.is_full = false;
     }
     gate.open = open;
     (void)pthread_cond_broadcast(&gate.changed);
@@ -325,6 +329,22 @@ TEST(looks_that_wait_take_no_place_from_others)
     use_many(&s, "well", 3);
     CHECK(looks_reach(MANY, 3));
     CHECK(inside_now() == MANY && lost_reaches(&s, 0));
+    gate_set(true, false, false);
+    setting_close(&s);
+}
+
+/* More gateways than places, and each is due again as soon as its look ends: those that come first
+ * in the list do not keep the others from theirs. */
+TEST(gateways_that_always_have_more_take_turns)
+{
+    struct setting s;
+
+    setting_open_with(&s, without_gateway);
+    gate_set(false, false, false);
+    gate.is_full = true; /* nothing looks yet */
+    use_many(&s, NULL, 2);
+    for (int i = 0; i < MANY; i++)
+        CHECK(looks_reach(i, 3));
     gate_set(true, false, false);
     setting_close(&s);
 }
