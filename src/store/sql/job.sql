@@ -329,7 +329,7 @@ UPDATE job SET asked_us = $2, turn = turn + 1,
     stop_by = CASE WHEN stop = $3 THEN stop_by ELSE '' END, stop_why = CASE WHEN stop = $3 THEN stop_why ELSE $4 END,
     stop = $3, state = CASE WHEN $5 = 1 THEN $6 ELSE state END, state_number = state_number + $5, runs = runs + 1,
     outcome = $7, message = $8, node_id = $9, began_us = $10, ended_us = $11,
-    ok_us = CASE WHEN $7 = 1 THEN $11 ELSE ok_us END, failures = $12 WHERE num = $1;
+    ok_us = CASE WHEN CAST($7 AS BIGINT) = 1 THEN $11 ELSE ok_us END, failures = $12 WHERE num = $1;
 
 -- What the queue check asks (store/job/job_late.h).
 
