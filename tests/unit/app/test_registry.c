@@ -91,8 +91,10 @@ static bool example_is_valid(const struct option_kind *kind)
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(buf_done) struct buf text = BUF_INIT(4096);
 
-    if (kind->example == NULL)
-        return true;
+    if (kind->example == NULL) {
+        printf("# %s has no example\n", kind->name);
+        return false;
+    }
     buf_printf(&text, "routes:\n- name: a\n  do:\n  %s\n", kind->example);
     struct config *c = config_load(buf_view(&text), "example", &options, &report);
 
