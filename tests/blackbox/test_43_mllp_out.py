@@ -429,9 +429,9 @@ def test_python_hl7_takes_a_thousand_messages(make_node, tmp_path, tls):
 
 
 @contextlib.contextmanager
-def node_hl7_server(papers=None):
-    """The server of npm; its port, and the control ids that it has taken so far."""
-    folder, port, taken = npm_folder.install("mllp"), free_port(), []
+def node_hl7_server(papers=None, port=None):
+    """The server of npm; its port, and the control ids that it has taken so far.  It is killed at the end."""
+    folder, port, taken = npm_folder.install("mllp"), port or free_port(), []
     more = [papers / "authority.pem", papers / "server.pem", papers / "server.key"] if papers else []
     listens = threading.Event()
 
@@ -465,6 +465,19 @@ def test_node_hl7_server_takes_a_thousand_messages(make_node, tmp_path, tls):
         again = [look(node, doc)["deliveries"][0]["attempts"] > 1 for doc in docs if ends(node, doc, "delivered")]
     assert sum(again) <= 1, "once it has acknowledged another message, a connection serves one"
     assert set(taken) == {f"n{n}" for n in range(1000)}
+
+
+@pytest.mark.proves("DE5")
+def test_a_server_that_is_killed_gets_everything_later(make_node):
+    with node_hl7_server() as (port, taken):
+        node = start(make_node, f"localhost:{port}", policy="resend")
+        ends(node, node.accept("in", message("before")), "delivered")
+    docs = [node.accept("in", message(f"n{n}")) for n in range(5)]
+    ends(node, docs[0], "retrying")
+    with node_hl7_server(port=port) as (_, later):
+        for doc in docs:
+            ends(node, doc, "delivered")
+    assert taken == ["before"] and set(later) == {f"n{n}" for n in range(5)}
 
 
 def test_who_acknowledges_another_message_gets_one_over_a_connection(make_node, far):
