@@ -55,6 +55,14 @@ static bool jobs_find_queues(struct jobs *j, struct err *err)
            job_queue(j->store, str_of(areas[j->node->area]), &j->queues[JOBS_AREA], err);
 }
 
+static void jobs_list_kinds(struct jobs *j)
+{
+    const struct config_texts *kinds = &j->node->job_kinds;
+
+    for (size_t i = 0; i < kinds->count; i++)
+        buf_printf(&j->kinds, "%s%s,", i == 0 ? "," : "", kinds->items[i]);
+}
+
 bool jobs_start(struct engine *e, struct jobs **ret, struct err *err)
 {
     struct jobs *j = NEW(struct jobs);
@@ -67,10 +75,12 @@ bool jobs_start(struct engine *e, struct jobs **ret, struct err *err)
                         .mishaps = engine_mishaps(e),
                         .connectors = engine_connectors(e),
                         .node = node,
+                        .kinds = BUF_INIT(1 << 20),
                         .ports = { .engine = e, .store = engine_store(e) } };
     (void)pthread_mutex_init(&j->mutex, NULL);
     (void)pthread_cond_init(&j->wake, NULL);
     (void)pthread_cond_init(&j->rested, NULL);
+    jobs_list_kinds(j);
     *ret = j;
     if (!jobs_find_queues(j, err))
         return false;
@@ -126,6 +136,7 @@ void jobs_free(struct jobs *j)
     if (j == NULL || engine_lost(j->engine) > 0)
         return; /* a thread that hangs may wake up: what it reads stays, until _exit() */
     ending_drop(j);
+    buf_done(&j->kinds);
     book_unref(j->book);
     config_unref(j->config);
     (void)pthread_cond_destroy(&j->wake);

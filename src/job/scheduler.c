@@ -35,7 +35,7 @@
 enum {
     CLAIM_ARENA = 64 << 20,
     STRANGE_US = 500 * CLOCK_MS, /* this node does not have the settings of a job yet */
-    OTHERS_US = 2 * CLOCK_S,     /* it does not run the kind: others may */
+    OTHERS_US = 10 * CLOCK_S,    /* it does not run the kind, and is the only node (SQLite) */
 };
 
 /* ---- what is not run now ---- */
@@ -241,7 +241,8 @@ static void scheduler_claim(struct jobs *j, bool *io_turn)
         queues[0] = queues[1];
         queues[1] = first;
     }
-    if (!job_claim(j->store, queues, queue_count, room, 0, &arena, claims, &count, &err)) {
+    if (!job_claim(j->store, queues, queue_count, buf_view(&j->kinds), room, 0, &arena, claims,
+                   &count, &err)) {
         if (!j->claim_failing)
             log_event(LOG_WARN, "job.trouble", kv_z("what", "claim"), kv_z("why", err.text));
         j->claim_failing = true; /* the claimer tells again within a second */

@@ -43,6 +43,7 @@ struct jobs {
     pthread_t thread;
     bool running; /* the thread is there */
     int64_t queues[JOBS_QUEUES];
+    struct buf kinds; /* that it runs, as job_claim() takes them; empty: all */
 
     pthread_mutex_t mutex; /* guards the fields below */
     pthread_cond_t wake;   /* for the scheduler */
