@@ -173,7 +173,8 @@ static void scheduler_begin(struct jobs *j, struct book *b, const struct book_jo
     if (job->parallel > 1 && c->record.asked_us == 0 && !scheduler_open(j, job, c, now_us, &beside))
         return;
     counts_claim(now_us - c->task.rank);
-    running_begin(j, b, job, c, nominal_us, now_us, beside);
+    if (!running_begin(j, b, job, c, nominal_us, now_us, beside) && !beside)
+        scheduler_give_back(j, c, now_us, NULL);
 }
 
 static void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c)
