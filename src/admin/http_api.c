@@ -24,6 +24,7 @@
 #include "engine/intake/intake.h"
 #include "engine/intake/intake_table.h"
 #include "engine/upkeep/admin_keys.h"
+#include "job/jobs.h"
 
 enum {
     ANSWER_MOST = 8 << 20,
@@ -231,6 +232,7 @@ static void answer_ready(struct visit *v)
     json_bool(&j, ready);
     if (is_listed(v) || (knows_caller(v) && rights_everywhere(&v->who.rights, RIGHT_SEE))) {
         engine_troubles(v->self->known.engine, &why);
+        jobs_tell(v->self->known.jobs, &why);
         put_reasons(&j, buf_view(&why));
     }
     json_close(&j, '}');
@@ -346,12 +348,13 @@ const struct http_handler http_api_handler = {
 
 /* ---- life ---- */
 
-struct http_api *http_api_new(struct engine *engine, struct api *api,
+struct http_api *http_api_new(struct engine *engine, struct jobs *jobs, struct api *api,
                               const struct config_networks *monitors)
 {
     struct http_api *h = NEW(struct http_api);
 
     h->known.engine = engine;
+    h->known.jobs = jobs;
     h->api = api;
     h->monitors = monitors;
     h->events = http_events_new(engine, &h->known);

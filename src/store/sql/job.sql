@@ -212,6 +212,11 @@ UPDATE job SET due_us = $2, turn = turn + 1,
     failures = $9, idle = $10, more = $11, tries = $12, tried_us = $13, first_us = $14, left_out = left_out + $15
 WHERE num = $1;
 
+-- name: job_over
+-- in:  $1 num int, $2 why text
+-- Its schedule has no time any more.
+UPDATE job SET stop = 3, stop_us = @NOW_US@, stop_until_us = 0, stop_by = '', stop_why = $2 WHERE num = $1;
+
 -- name: job_state_put
 -- in:  $1 job int, $2 number int, $3 state text
 -- batch
@@ -360,9 +365,9 @@ SELECT max(num) FROM (SELECT num FROM job WHERE num > $1 ORDER BY num LIMIT $2) 
 -- in:  $1 above int, $2 upto int
 -- out: @waiting@
 SELECT @waiting@ FROM job WHERE num > $1 AND num <= $2 AND gone_us = 0 AND (stop = 0 OR asked_us <> 0)
-    AND NOT EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = @KEY(job.due_us)@ AND t.id = job.num)
-    AND NOT EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = @KEY(job.queue)@ AND t.prio = 4 AND t.rank = job.due_us AND t.id = job.num)
-    AND NOT EXISTS (SELECT 1 FROM task_lease t WHERE t.id = @KEY(job.num)@)
+    AND (SELECT count(*) FROM task_later t WHERE t.due_us = @KEY(job.due_us)@ AND t.id = job.num) = 0
+    AND (SELECT count(*) FROM task_ready t WHERE t.queue = @KEY(job.queue)@ AND t.prio = 4 AND t.rank = job.due_us AND t.id = job.num) = 0
+    AND (SELECT count(*) FROM task_lease t WHERE t.id = @KEY(job.num)@) = 0
 ORDER BY num;
 
 -- name: job_slice

@@ -135,7 +135,7 @@ static void *race(void *arg)
         size_t n = 0;
 
         arena_reset(&a);
-        r->ok = job_claim(r->s, &queue, 1, 5, LEASE_US, &a, claims, &n, &err);
+        r->ok = job_claim(r->s, &queue, 1, STR(""), 5, LEASE_US, &a, claims, &n, &err);
         for (size_t i = 0; r->ok && i < n; i++) {
             int64_t which = 0, count = 0;
             char text[32];
@@ -221,16 +221,16 @@ TEST(what_is_given_back_is_no_run)
     enum job_end_result back;
 
     CHECK(one_job(s) && take(s, 1, &c) == 1);
-    CHECK(job_give_back(s, &c.task, due, NULL, &back, &err) && back == JOB_END_WRITTEN);
+    CHECK(job_give_back(s, &c.task, due, NULL, STR(""), &back, &err) && back == JOB_END_WRITTEN);
     CHECK(places(s).later == 1);
     CHECK(show(s, "a").runs == 0 && show(s, "a").due_us == due && wrongs(s) == 0);
     CHECK(show(s, "a").next.nominal_us == c.record.next.nominal_us);
-    CHECK(job_give_back(s, &c.task, 1, NULL, &back, &err) && back == JOB_END_LOST);
+    CHECK(job_give_back(s, &c.task, 1, NULL, STR(""), &back, &err) && back == JOB_END_LOST);
     CHECK(places(s).later == 1);
     CHECK(wake(s, due) == 1 && take(s, 1, &again_) == 1);
     /* Stopped meanwhile: it is removed. */
     CHECK(act(s, JOB_PAUSE, 0, 0) == JOB_OK && show(s, "a").running);
-    CHECK(job_give_back(s, &again_.task, 1, NULL, &back, &err) && back == JOB_END_WRITTEN);
+    CHECK(job_give_back(s, &again_.task, 1, NULL, STR(""), &back, &err) && back == JOB_END_WRITTEN);
     CHECK(tokens(s) == 0);
     store_close(s);
 }
@@ -373,7 +373,7 @@ TEST(a_version_that_comes_while_a_job_runs)
     size_t n = 0;
     int64_t queues[] = { QUEUE_JOBS, queue };
 
-    CHECK(job_claim(s, queues, 2, 5, LEASE_US, &texts, &c, &n, &err) && n == 1);
+    CHECK(job_claim(s, queues, 2, STR(""), 5, LEASE_US, &texts, &c, &n, &err) && n == 1);
     /* It leaves while it runs: its result is there, and no token. */
     CHECK(follow(s, 3, NULL, 0) && followed.left == 1 && show(s, "a").running);
     o = end_of(&c, "y", due);
