@@ -346,12 +346,13 @@ const struct http_handler http_api_handler = {
 
 /* ---- life ---- */
 
-struct http_api *http_api_new(struct engine *engine, struct api *api,
+struct http_api *http_api_new(struct engine *engine, struct jobs *jobs, struct api *api,
                               const struct config_networks *monitors)
 {
     struct http_api *h = NEW(struct http_api);
 
     h->known.engine = engine;
+    h->known.jobs = jobs;
     h->api = api;
     h->monitors = monitors;
     h->events = http_events_new(engine, &h->known);

@@ -24,11 +24,12 @@ struct config_networks;
 struct engine;
 struct http_api;
 struct http_server;
+struct jobs;
 struct login;
 struct principal;
 
 /* monitors: machines that need no key for metrics and reasons; lent. */
-struct http_api *http_api_new(struct engine *engine, struct api *api,
+struct http_api *http_api_new(struct engine *engine, struct jobs *jobs, struct api *api,
                               const struct config_networks *monitors);
 void http_api_watch(struct http_api *h, const struct http_server *server); /* for its metrics */
 void http_api_rest(

@@ -2,6 +2,7 @@
  * never run. */
 #include "base/clock.h"
 #include "core/config_check.h"
+#include "core/connector.h"
 #include "core/grammar.h"
 #include "core/nominal.h"
 #include "core/window.h"
@@ -78,6 +79,40 @@ static void config_jobs_check_keys(struct check *c, const struct yaml_node *job)
                     "a job has at most %d times", TIMES_MOST);
 }
 
+/* Two runs at once must be able to do the same work. */
+static void config_jobs_check_parallel(struct check *c, const struct yaml_node *job)
+{
+    const struct yaml_node *parallel = yaml_get(job, "parallel");
+    const struct job_type *type =
+        connector_job(c->options->connectors, yaml_text(yaml_get(job, "kind")));
+
+    if (parallel != NULL && type != NULL && !type->repeatable && !str_is(yaml_text(parallel), "1"))
+        problem_add(c->problems, yaml_position(parallel), "leave it out",
+                    "jobs of kind `%s` run one at a time: `parallel` is for kinds whose runs may "
+                    "be repeated in any order",
+                    type->kind.name);
+}
+
+/* `node: { jobs: { kinds: [...] } }` */
+static void config_jobs_check_node(struct check *c)
+{
+    const struct yaml_node *kinds = yaml_get(yaml_get(yaml_get(c->root, "node"), "jobs"), "kinds");
+    char value[PROBLEM_QUOTE], text[1400];
+
+    if (kinds == NULL || kinds->kind != YAML_LIST)
+        return;
+    for (const struct yaml_node *n = kinds->first; n != NULL; n = n->next) {
+        struct check_hint hint;
+
+        if (n->kind != YAML_SCALAR || kind_find(c->options->connectors, ROLE_JOB, n->text) != NULL)
+            continue;
+        check_hint_start(&hint, c, n->text);
+        check_hint_add_kinds(&hint, c->options->connectors, ROLE_JOB);
+        problem_add(c->problems, n->place, check_hint_text(&hint, "allowed", text),
+                    "unknown kind of job `%s`", problem_quote(value, n->text));
+    }
+}
+
 /* ---- times that never come ---- */
 
 static bool config_jobs_read_at(struct check *c, const struct yaml_node *at, struct nominal *ret)
@@ -140,6 +175,7 @@ void check_jobs(struct check *c)
     bool search = c->options->ask_zones && c->problems->count == 0;
     size_t looks = 0;
 
+    config_jobs_check_node(c);
     if (jobs == NULL || jobs->kind != YAML_MAP)
         return;
     for (const struct yaml_node *job = jobs->first; job != NULL; job = job->next) {
@@ -149,6 +185,7 @@ void check_jobs(struct check *c)
         config_jobs_check_keys(c, job);
         config_jobs_check_waits(c, job);
         config_jobs_check_until(c, job);
+        config_jobs_check_parallel(c, job);
         if (search)
             config_jobs_check_never(c, &m, job, &looks);
     }

@@ -78,6 +78,18 @@ static const struct option node_limits[] = {
     { 0 },
 };
 
+static const struct option job_kind_each = { .type = OPT_NAME, .noun = "kind" };
+
+static const struct option node_jobs[] = {
+    OPTION("batch", OPT_INT, "how many jobs that are due it claims at once", .fallback = "10",
+           .least = 1, .most = 100),
+    OPTION("slots", OPT_INT, "how many jobs it runs at the same time; 0: it runs none",
+           .fallback = "16", .most = 1000),
+    OPTION("kinds", OPT_LIST, "the kinds of jobs that it runs; left out: all",
+           .each = &job_kind_each),
+    { 0 },
+};
+
 static const struct option folder_each = { .type = OPT_PATH, .noun = "folder" };
 static const struct option file_each = { .type = OPT_PATH, .noun = "file" };
 static const struct option variable_each = { .type = OPT_TEXT, .noun = "variable" };
@@ -107,6 +119,7 @@ const struct option grammar_node[] = {
     OPTION("log", OPT_WORD, "what is logged, from this level up",
            .words = OPTION_WORDS("debug", "info", "warn", "error"), .fallback = "info"),
     OPTION("limits", OPT_MAP, "what this node takes on", .keys = node_limits),
+    OPTION("jobs", OPT_MAP, "what this node takes on of the jobs", .keys = node_jobs),
     OPTION("folders", OPT_LIST,
            "where file gateways, file endpoints, the archive and backups may read and write; left "
            "out: the folder of this file and what is below it",
@@ -325,6 +338,8 @@ static const struct option batch_each = {
     .noun = "batch",
 };
 
+static const struct option job_each = { .type = OPT_KIND, .role = ROLE_JOB, .noun = "job" };
+
 #define KEPT(word)                                                          \
     {                                                                       \
         .name = word, .type = OPT_DURATION, .words = grammar_never,         \
@@ -382,6 +397,7 @@ const struct option grammar_sections[] = {
            .each = &calendar_each),
     OPTION("batches", OPT_NAMED, "how documents are gathered, and what becomes of them then",
            .each = &batch_each),
+    OPTION("jobs", OPT_NAMED, "recurring work", .each = &job_each),
     OPTION("retention", OPT_MAP, "how long documents are kept after they ended",
            .keys = grammar_retention),
     OPTION("alerts", OPT_MAP, "what needs a person, and who is told", .keys = grammar_alerts),

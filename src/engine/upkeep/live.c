@@ -38,6 +38,8 @@ struct live {
     size_t missing;  /* secrets, variables and files that the plan in force could not read */
     bool is_back;    /* some of them can be read now: the plan is made anew */
     char trouble[300];
+    void (*used)(void *arg, struct config *c, int64_t version); /* live_tell() */
+    void *used_arg;
 };
 
 struct live *live_new(const struct live_options *options)
@@ -183,7 +185,20 @@ static bool use(struct live *l, struct config *c, int64_t version, struct err *e
     l->is_back = false;
     l->key_period_us = period;
     l->trouble[0] = '\0';
+    if (!same && l->used != NULL)
+        l->used(l->used_arg, c, version);
     return true;
+}
+
+void live_tell(struct live *l, void (*used)(void *arg, struct config *c, int64_t version),
+               void *arg)
+{
+    (void)pthread_mutex_lock(&l->mutex);
+    l->used = used;
+    l->used_arg = arg;
+    if (used != NULL && l->config != NULL)
+        used(arg, l->config, l->version);
+    (void)pthread_mutex_unlock(&l->mutex);
 }
 
 static void say_warnings(const struct problem_list *warnings)

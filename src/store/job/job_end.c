@@ -322,7 +322,9 @@ struct job_back_op {
     const struct task *task;
     int64_t due_us;
     const struct job_plan *plan;
+    struct str why;
     enum job_end_result result;
+    bool over; /* the schedule has no time any more */
     struct job_place place;
     struct job_record record;
 };
@@ -334,6 +336,7 @@ static bool job_back_run(struct writer *w, struct store_op **ops, size_t count, 
 
     require(count == 1);
     o->result = JOB_END_LOST;
+    o->over = false;
     if (!job_lock_num(w, o->task->id, &o->record, err) ||
         !db_one_int(w->db, SQL_RATE_NOW, DB_NO_ARGS, 0, &now_us, err))
         return false;
@@ -360,6 +363,11 @@ static bool job_back_run(struct writer *w, struct store_op **ops, size_t count, 
     struct job_plan same = job_plan_of(&o->record);
 
     job_plan_values(v + 2, o->plan != NULL ? o->plan : &same);
+    o->over = o->plan != NULL && o->plan->next.due_us == 0 && o->record.asked_us == 0;
+    if (o->over)
+        return db_run(w->db, SQL_JOB_PUT_BACK, (struct db_args){ v, 2 + JOB_PLAN }, NULL, err) &&
+               db_run(w->db, SQL_JOB_OVER, DB_ARGS(db_int(o->place.num), db_text(job_cut(o->why))),
+                      NULL, err);
     o->place.due_us = o->due_us;
     return job_token_put(w, &o->place, now_us, err) &&
            db_run(w->db, SQL_JOB_PUT_BACK, (struct db_args){ v, 2 + JOB_PLAN }, NULL, err);
@@ -374,7 +382,7 @@ static void job_back_committed(struct writer *w, struct store_op **ops, size_t c
     if (claims == NULL || o->result == JOB_END_PLAN)
         return;
     claims_drop(claims, o->task);
-    if (o->result == JOB_END_LOST)
+    if (o->result == JOB_END_LOST || o->over)
         return;
     claims_put_at(claims, o->place.queue,
                   (struct claim_place){ PRIO_NORMAL, o->place.due_us, o->place.num });
@@ -385,9 +393,10 @@ static const struct store_verb job_back_verb = {
 };
 
 bool job_give_back(struct store *s, const struct task *t, int64_t due_us,
-                   const struct job_plan *plan, enum job_end_result *ret, struct err *err)
+                   const struct job_plan *plan, struct str why, enum job_end_result *ret,
+                   struct err *err)
 {
-    struct job_back_op o = { .task = t, .due_us = due_us, .plan = plan };
+    struct job_back_op o = { .task = t, .due_us = due_us, .plan = plan, .why = why };
 
     if (!writers_call(s->writers, &job_back_verb, &o.op, err))
         return false;

@@ -216,6 +216,11 @@ UPDATE job SET due_us = $2, turn = turn + 1,
     failures = $9, idle = $10, more = $11, tries = $12, tried_us = $13, first_us = $14, left_out = left_out + $15
 WHERE num = $1;
 
+-- name: job_over
+-- in:  $1 num int, $2 why text
+-- Its schedule has no time any more.
+UPDATE job SET stop = 3, stop_us = @NOW_US@, stop_until_us = 0, stop_by = '', stop_why = $2 WHERE num = $1;
+
 -- name: job_state_put
 -- in:  $1 job int, $2 number int, $3 state text
 -- batch

@@ -222,16 +222,16 @@ TEST(what_is_given_back_is_no_run)
     enum job_end_result back;
 
     CHECK(one_job(s) && take(s, 1, &c) == 1);
-    CHECK(job_give_back(s, &c.task, due, NULL, &back, &err) && back == JOB_END_WRITTEN);
+    CHECK(job_give_back(s, &c.task, due, NULL, STR(""), &back, &err) && back == JOB_END_WRITTEN);
     CHECK(places(s).later == 1);
     CHECK(show(s, "a").runs == 0 && show(s, "a").due_us == due && wrongs(s) == 0);
     CHECK(show(s, "a").next.nominal_us == c.record.next.nominal_us);
-    CHECK(job_give_back(s, &c.task, 1, NULL, &back, &err) && back == JOB_END_LOST);
+    CHECK(job_give_back(s, &c.task, 1, NULL, STR(""), &back, &err) && back == JOB_END_LOST);
     CHECK(places(s).later == 1);
     CHECK(wake(s, due) == 1 && take(s, 1, &again_) == 1);
     /* Stopped meanwhile: it is removed. */
     CHECK(act(s, JOB_PAUSE, 0, 0) == JOB_OK && show(s, "a").running);
-    CHECK(job_give_back(s, &again_.task, 1, NULL, &back, &err) && back == JOB_END_WRITTEN);
+    CHECK(job_give_back(s, &again_.task, 1, NULL, STR(""), &back, &err) && back == JOB_END_WRITTEN);
     CHECK(tokens(s) == 0);
     store_close(s);
 }

@@ -1,0 +1,241 @@
+/* scheduler.c - the thread that claims jobs that are due, and never waits for their work.
+ *
+ * The problem.  Any number of nodes race for tokens that become due at many times; a token may be
+ * put by another node, by a person, by a new version.  Jobs of tomorrow must cost nothing.
+ *
+ * The method.  The scheduler sleeps until somebody tells it that a queue has tokens that are due:
+ * the claimer of documents, which wakes what is due and looks into the store every second for its
+ * own queues anyway (road_tell_jobs()), and this node itself when it puts a token.  Then it claims
+ * small batches while slots are free, from the queue of its area and from that for any in turn.
+ * There is no query of its own.
+ *
+ * A claim begins as what the schedule says now: nodes may have been down since its time was
+ * computed, the window may be closed, a later time may have come.
+ *
+ * Invariants
+ *   (1) A hint is cleared before the claim that uses it; after a full batch or a failed claim the
+ *       scheduler sets it itself.  A lost hint costs a second: the claimer looks again.
+ *   (2) Every claim becomes a run, or is given back.
+ *   (3) It claims at most as many as there are free slots.
+ */
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/wait.h"
+#include "core/config.h"
+#include "engine/upkeep/controls.h"
+#include "job/book.h"
+#include "job/state.h"
+#include "store/job/job_run.h"
+#include "store/kernel/node.h"
+
+enum {
+    CLAIM_ARENA = 64 << 20,
+    STRANGE_US = 500 * CLOCK_MS, /* this node does not have the settings of a job yet */
+    OTHERS_US = 2 * CLOCK_S,     /* it does not run the kind: others may */
+};
+
+/* ---- what is not run now ---- */
+
+static void scheduler_give_back(struct jobs *j, const struct job_claim *c, int64_t due_us,
+                                const struct planning *p)
+{
+    const struct job_plan *plan = p != NULL ? &p->plan : NULL;
+    const char *why = p != NULL && p->what != SCHEDULE_DUE ? schedule_end_word(p->why) : "";
+    enum job_end_result result = JOB_END_LOST;
+    struct err err = { 0 };
+    bool ok = job_give_back(j->store, &c->task, due_us, plan, str_of(why), &result, &err);
+
+    if (ok && result == JOB_END_PLAN) /* somebody has changed it meanwhile: claim it anew */
+        ok = job_give_back(j->store, &c->task, jobs_now_us(j), NULL, STR(""), &result, &err);
+    if (!ok) {
+        log_event(LOG_WARN, "job.trouble", kv_z("what", "give a claim back"),
+                  kv_str("job", c->record.name), kv_z("why", err.text));
+        return;
+    }
+    if (due_us != 0)
+        jobs_token_put(j, c->task.queue, due_us);
+}
+
+static bool scheduler_has_kind(const struct jobs *j, struct str kind)
+{
+    const struct config_texts *kinds = &j->node->job_kinds;
+
+    for (size_t i = 0; i < kinds->count; i++)
+        if (str_is(kind, kinds->items[i]))
+            return true;
+    return kinds->count == 0;
+}
+
+/* ---- what is run ---- */
+
+/* The token goes back at once, if another run may begin beside this one.  False: this one must not
+ * begin, or was lost. */
+static bool scheduler_open(struct jobs *j, const struct book_job *job, const struct job_claim *c,
+                           int64_t now_us, bool *ret_beside)
+{
+    struct planning p;
+    struct err err = { 0 };
+
+    planning_beside(job, &c->record, now_us, &p);
+    struct job_run_open o = { .task = c->task,
+                              .parallel = job->parallel,
+                              .began_us = now_us,
+                              .until_us = now_us + job->timeout_us + 2 * JOBS_GRACE_US,
+                              .plan = p.plan };
+
+    *ret_beside = false;
+    if (!job_run_open(j->store, &o, &err)) {
+        log_event(LOG_WARN, "job.trouble", kv_z("what", "begin a run beside others"),
+                  kv_str("job", c->record.name), kv_z("why", err.text));
+        return false;
+    }
+    switch (o.opened) {
+    case JOB_OPENED:
+        *ret_beside = true;
+        if (o.due_us != 0)
+            jobs_token_put(j, job->queue, o.due_us);
+        return true;
+    case JOB_OPEN_HELD:
+        return true;
+    case JOB_OPEN_TOO_MANY:
+        scheduler_give_back(j, c, now_us + STRANGE_US, NULL);
+        return false;
+    case JOB_OPEN_PLAN:
+        scheduler_give_back(j, c, now_us, NULL);
+        return false;
+    case JOB_OPEN_LOST:
+        break;
+    }
+    counts_lost();
+    return false;
+}
+
+static void scheduler_begin(struct jobs *j, struct book *b, const struct book_job *job,
+                            const struct job_claim *c, int64_t nominal_us, int64_t now_us)
+{
+    bool beside = false;
+
+    if (job->parallel > 1 && c->record.asked_us == 0 && !scheduler_open(j, job, c, now_us, &beside))
+        return;
+    counts_claim(now_us - c->task.rank);
+    running_begin(j, b, job, c, nominal_us, now_us, beside);
+}
+
+static void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c)
+{
+    const struct book_job *job = book_find(b, c->record.name);
+    int64_t now_us = jobs_now_us(j);
+    struct planning p;
+
+    if (job == NULL || !digest_same(&job->digest, &c->record.digest)) {
+        scheduler_give_back(j, c, now_us + STRANGE_US, NULL);
+        return;
+    }
+    if (!scheduler_has_kind(j, job->kind)) {
+        scheduler_give_back(j, c, now_us + OTHERS_US, NULL);
+        return;
+    }
+    if (c->record.asked_us != 0) {
+        scheduler_begin(j, b, job, c, c->record.asked_us, now_us);
+        return;
+    }
+    planning_now(job, &c->record, now_us, &p);
+    if (p.what == SCHEDULE_DUE && p.plan.next.due_us <= now_us)
+        scheduler_begin(j, b, job, c, p.plan.next.nominal_us, now_us);
+    else
+        scheduler_give_back(j, c, p.plan.next.due_us, &p);
+}
+
+/* ---- claiming ---- */
+
+/* How many may be claimed now, and from which queues; those are taken as looked at. */
+static size_t scheduler_room(struct jobs *j, int64_t queues[static JOBS_QUEUES], size_t *ret_queues)
+{
+    bool rests =
+        j->node->job_slots == 0 || controls_jobs_rest(j->controls) || !node_may_act(j->store);
+    size_t slots = (size_t)j->node->job_slots, most = (size_t)j->node->job_batch, room = 0;
+
+    *ret_queues = 0;
+    (void)pthread_mutex_lock(&j->mutex);
+    if (!rests && !j->stopping && j->book != NULL && j->ending_count < JOBS_ENDING_MOST &&
+        j->run_count < slots)
+        room = slots - j->run_count < most ? slots - j->run_count : most;
+    for (unsigned i = 0; room > 0 && i < JOBS_QUEUES; i++)
+        if ((j->due & 1u << i) != 0)
+            queues[(*ret_queues)++] = j->queues[i];
+    if (rests || room > 0)
+        j->due = 0; /* paused: the claimer tells again every second */
+    (void)pthread_mutex_unlock(&j->mutex);
+    return room;
+}
+
+/* Claims one batch; if there may be more, it is asked again at once. */
+static void scheduler_claim(struct jobs *j, bool *io_turn)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(CLAIM_ARENA);
+    struct job_claim claims[JOB_CLAIM_MOST];
+    int64_t queues[JOBS_QUEUES];
+    size_t queue_count, count = 0, room = scheduler_room(j, queues, &queue_count);
+    struct err err = { 0 };
+
+    if (room == 0 || queue_count == 0)
+        return;
+    if (queue_count == 2 && (*io_turn = !*io_turn)) {
+        int64_t first = queues[0];
+
+        queues[0] = queues[1];
+        queues[1] = first;
+    }
+    if (!job_claim(j->store, queues, queue_count, room, 0, &arena, claims, &count, &err)) {
+        if (!j->claim_failing)
+            log_event(LOG_WARN, "job.trouble", kv_z("what", "claim"), kv_z("why", err.text));
+        j->claim_failing = true; /* the claimer tells again within a second */
+        return;
+    }
+    j->claim_failing = false;
+    if (count == room)
+        for (size_t i = 0; i < queue_count; i++)
+            jobs_due(j, queues[i]);
+    struct book *b = jobs_book(j);
+
+    for (size_t i = 0; i < count; i++)
+        scheduler_take(j, b, &claims[i]);
+    book_unref(b);
+}
+
+/* ---- the thread ---- */
+
+/* False: it ends. */
+static bool scheduler_wait(struct jobs *j, int64_t until_us)
+{
+    (void)pthread_mutex_lock(&j->mutex);
+    if (j->config != NULL && j->follow_us < until_us)
+        until_us = j->follow_us;
+    while (!j->ends && !j->asked) {
+        if (until_us == INT64_MAX)
+            (void)pthread_cond_wait(&j->wake, &j->mutex);
+        else if (!wait_until(&j->wake, &j->mutex, until_us))
+            break;
+    }
+    j->asked = false;
+    bool go_on = !j->ends;
+
+    (void)pthread_mutex_unlock(&j->mutex);
+    return go_on;
+}
+
+void *scheduler_main(void *jobs)
+{
+    struct jobs *j = jobs;
+    int64_t runs_us, ends_us;
+    bool turn = false;
+
+    do {
+        following_look(j);
+        ends_us = ending_look(j, clock_mono_us());
+        runs_us = running_look(j, clock_mono_us());
+        scheduler_claim(j, &turn);
+    } while (scheduler_wait(j, ends_us < runs_us ? ends_us : runs_us));
+    return NULL;
+}

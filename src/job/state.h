@@ -1,0 +1,112 @@
+/* state.h - the inside of struct jobs, for the files of this room. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/connector.h"
+#include "job/jobs.h"
+#include "job/planning.h"
+#include "job/ports.h"
+#include "store/job/job_claim.h"
+#include "store/job/job_end.h"
+
+struct book;
+struct book_job;
+struct crew;
+struct journal;
+struct mishaps;
+struct road;
+struct run;
+struct ending;
+
+enum {
+    JOBS_GRACE_US = 5 * 1000000, /* a run that was told to stop is given up after that */
+    JOBS_AGAIN_US = 200 * 1000,  /* what failed is repeated after that */
+    JOBS_ENDING_MOST = 512       /* ends on their way to the store; more claim nothing */
+};
+
+/* The queues that this node claims from, as bits of jobs.due. */
+enum { JOBS_ANY, JOBS_AREA, JOBS_QUEUES };
+
+struct jobs {
+    struct engine *engine;
+    struct store *store;
+    struct road *road;
+    struct controls *controls;
+    struct mishaps *mishaps;
+    const struct connectors *connectors;
+    const struct config_node *node;
+    struct job_ports ports;
+    struct crew *crew; /* NULL: this node has no slots */
+    struct journal *journal;
+    pthread_t thread;
+    bool running; /* the thread is there */
+    int64_t queues[JOBS_QUEUES];
+
+    pthread_mutex_t mutex; /* guards the fields below */
+    pthread_cond_t wake;   /* for the scheduler */
+    pthread_cond_t rested; /* a run or an end is over, or a version is followed */
+    bool asked;            /* something changed for the scheduler */
+    bool stopping;         /* nothing more is claimed */
+    bool ends;             /* the thread ends */
+    unsigned due;          /* bits of 1 << JOBS_ANY ...: the queue may have tokens */
+    struct book *book;     /* in force; NULL: none yet */
+    struct config *config; /* of a version that is to be followed; NULL: none */
+    int64_t version;
+    int64_t follow_us; /* not before; monotonic */
+    char trouble[300]; /* why it is not followed; empty: all is well */
+    struct run *runs;  /* on slots */
+    size_t run_count;
+    struct ending *again; /* ends that are to be submitted once more */
+    size_t ending_count;  /* all of them */
+    bool claim_failing;
+};
+
+struct book *jobs_book(struct jobs *j);    /* a reference, or NULL */
+int64_t jobs_now_us(const struct jobs *j); /* the clock of the store */
+/* The queue has tokens that are due: the scheduler looks. */
+void jobs_due(struct jobs *j, int64_t queue);
+/* A token was put at due_us: the nodes learn of it in time. */
+void jobs_token_put(struct jobs *j, int64_t queue, int64_t due_us);
+
+/* following.c: follows the version that waits; false: it is to be tried again. */
+void following_look(struct jobs *j);
+
+/* running.c */
+/* A claim whose run begins, on a slot; planned at now_us.  The texts of the claim are copied. */
+void running_begin(struct jobs *j, struct book *book, const struct book_job *job,
+                   const struct job_claim *c, int64_t nominal_us, int64_t now_us, bool beside);
+/* Tells the runs to stop whose time is over; returns when it is to be asked again (monotonic). */
+int64_t running_look(struct jobs *j, int64_t mono_us);
+/* Tells the runs of a job to stop, because somebody has cancelled them. */
+void running_cancel(struct jobs *j, struct str name);
+void running_stop(struct jobs *j); /* tells all */
+
+/* ending.c */
+struct ending_result {
+    const struct job_result *result; /* lent; NULL: the run was given up */
+    const char *message;             /* instead of that of the result; NULL: that */
+    struct str steps;
+    int64_t nominal_us, due_us, claimed_us, began_us, ended_us;
+    bool cancelled;
+};
+
+/* The end of a run is on its way to the store.  `blocks`: the calling thread may block. */
+void ending_begin(struct jobs *j, struct book *book, const struct book_job *job,
+                  const struct job_claim *c, bool beside, bool blocks,
+                  const struct ending_result *r);
+/* Submits those whose time has come; returns when it is to be asked again (monotonic). */
+int64_t ending_look(struct jobs *j, int64_t mono_us);
+void ending_drop(struct jobs *j); /* those that were never written */
+
+/* scheduler.c */
+void *scheduler_main(void *jobs);
+
+/* counts.c */
+void counts_start(struct jobs *j);
+void counts_use(const struct book *b);
+void counts_stop(struct jobs *j);
+void counts_end(const struct book_job *job, enum job_outcome outcome, bool stale, int64_t now_us);
+void counts_lost(void);
+void counts_claim(int64_t lag_us);
