@@ -459,7 +459,7 @@ static void jobs_next_text(const struct args *a, struct buf *to)
     json_key(&j, "given");
     json_open(&j, '{');
     json_key(&j, "kind");
-    json_z(&j, "retain");
+    json_z(&j, "note");
     (void)jobs_next_put_list(a, &j, "at", "at");
     jobs_next_put(a, &j, "every", "every");
     jobs_next_put(a, &j, "once", "once");

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/container_of.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/engine.h"
 #include "engine/road/road.h"
@@ -72,7 +73,9 @@ static void run_code(struct run *r)
         job_fail(&r->result, "its state cannot be read: %s", err.text);
         return;
     }
+    fault_point_on(JOB_RUN, job->name);
     job->type->run(job->self, &r->io, &r->result);
+    fault_point(JOB_RAN);
     if (!r->result.ok || !r->result.has_state)
         return;
     if (r->result.state.len > JOB_STATE_MOST)

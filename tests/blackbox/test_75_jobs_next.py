@@ -90,7 +90,7 @@ CONFIG = """\
 calendars: { feasts: { dates: [ "12-25" ] } }
 jobs:
   nightly-call: { kind: call, url: "https://erp.example/close", at: "0 2 * * *", zone: Europe/Berlin, holidays: feasts }
-  sweep: { kind: retain, every: 1h }
+  sweep: { kind: note, every: 1h }
 """
 
 
@@ -195,7 +195,7 @@ def utc_text(at):
 
 def line_of(name, job):
     """The job as it stands in a configuration."""
-    keys = {"kind": "retain", "zone": job["zone"], "catch_up": job["catch_up"]}
+    keys = {"kind": "note", "zone": job["zone"], "catch_up": job["catch_up"]}
     if job["catch_up"] == "all":
         keys["catch_up_most"] = job["most"]
     if "at" in job:

@@ -1,0 +1,455 @@
+/* call_job.c - an HTTP service does the work: one request for each iteration.
+ *
+ *     import: { kind: call, url: "https://erp.example/import", every: 10s,
+ *               body: '{"from": "${state}", "for": "${nominal}"}' }
+ *
+ * Headers and body may have ${job}, ${run}, ${nominal} and ${state} in them.  The Idempotency-Key
+ * is the job with its nominal time: the same in each repetition.
+ *
+ * What the service answers as a JSON object may say more than its status:
+ *
+ *     { "state": .., "more": true, "moved": true, "message": ".." }    it is done
+ *     { "error": "..", "retry": false }                                it has failed
+ *
+ * A state that is no text is kept as JSON.  Without `moved` the iteration has moved on, unless it
+ * says `more`.
+ *
+ * A request cannot be called back.  Who is told to stop leaves it to its end, with all that it
+ * needs: the options, too, which may be those of a version that is gone by then.
+ */
+#include <jansson.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/container_of.h"
+#include "base/wait.h"
+#include "core/grammar.h"
+#include "core/json_scan.h"
+#include "core/web/http_client.h"
+#include "engine/engine.h"
+#include "engine/road/road.h"
+#include "engine/transfer/transfer.h"
+#include "job/ports.h"
+
+enum {
+    CALL_ARENA = 16 << 20,
+    CALL_TEXT_MOST = 1 << 20,     /* of a body, or of all headers, when they are filled in */
+    CALL_ANSWER_MOST = 512 << 10, /* a state with its escapes has room in it */
+    CALL_LOOK_US = 100 * CLOCK_MS /* how often a run that waits looks whether it is to stop */
+};
+
+struct call_header {
+    struct str name, value;
+};
+
+struct call_job {
+    _Atomic unsigned refs; /* the settings, and each request that is on its way */
+    struct arena arena;
+    struct http_client client;
+    struct call_header *headers;
+    size_t header_count;
+    struct str body;
+    bool typed; /* there is a Content-Type among the headers */
+};
+
+/* ---- options ---- */
+
+static const struct option call_header_each = { .type = OPT_TEXT, .help = "the value" };
+
+static const struct option options[] = {
+    OPTION("url", OPT_URL, "what is called", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("http", "https")),
+    OPTION("method", OPT_WORD, "the HTTP method",
+           .words = OPTION_WORDS("GET", "POST", "PUT", "PATCH", "DELETE"), .fallback = "POST"),
+    OPTION("headers", OPT_NAMED,
+           "headers of the request; ${job}, ${run}, ${nominal} and ${state} are filled in",
+           .flags = OPT_FREE, .each = &call_header_each, .noun = "header"),
+    OPTION("body", OPT_TEXT, "the body of the request, filled in like `headers`"),
+    OPTIONS(grammar_login),
+    OPTIONS(grammar_tls),
+    OPTION("timeout", OPT_DURATION, "how long the call may take, and so the run", .least = CLOCK_MS,
+           .most = INT64_C(86400) * CLOCK_S, .fallback = "30s"),
+    OPTION("connect_timeout", OPT_DURATION, "how long connecting may take", .least = 1,
+           .fallback = "10s"),
+    { 0 },
+};
+
+static const char *const call_words[] = { "job", "run", "nominal", "state", NULL };
+
+/* The word of a reference at the start of the text; empty: there is none that is ours to fill in.
+ */
+static struct str call_word_at(struct str text)
+{
+    struct str word = { 0 };
+
+    if (!str_starts(text, STR("${")) || str_find(text, '}') < 0)
+        return word;
+    (void)str_cut(str_from(text, 2), '}', &word);
+    return str_find(word, ':') >= 0 ? (struct str){ 0 } : word;
+}
+
+static bool call_is_word(struct str word)
+{
+    for (size_t i = 0; call_words[i] != NULL; i++)
+        if (str_is(word, call_words[i]))
+            return true;
+    return false;
+}
+
+static void call_check_words(const struct yaml_node *node, struct problem_list *problems)
+{
+    struct str text = yaml_text(node);
+
+    for (; text.len > 0; text = str_from(text, 1)) {
+        struct str word = call_word_at(text);
+        char name[PROBLEM_QUOTE];
+
+        if (word.len > 0 && !call_is_word(word))
+            problem_add(problems, node->place, "allowed: job, run, nominal, state",
+                        "a job does not have the word `%s`", problem_quote(name, word));
+    }
+}
+
+static void call_check(const struct yaml_node *map, struct problem_list *problems)
+{
+    const struct yaml_node *headers = yaml_get(map, "headers"), *body = yaml_get(map, "body");
+
+    if (body != NULL)
+        call_check_words(body, problems);
+    for (const struct yaml_node *n = headers != NULL && headers->kind == YAML_MAP ? headers->first
+                                                                                  : NULL;
+         n != NULL; n = n->next)
+        call_check_words(n, problems);
+}
+
+static bool call_read_headers(const struct settings *s, struct call_job *c, struct err *err)
+{
+    const struct yaml_node *headers = yaml_get(s->node, "headers");
+
+    if (headers == NULL || headers->kind != YAML_MAP)
+        return true;
+    c->headers = ARENA_ARRAY(&c->arena, struct call_header, headers->count + 1);
+    for (const struct yaml_node *n = headers->first; n != NULL; n = n->next) {
+        struct call_header *h = &c->headers[c->header_count++];
+
+        h->name = arena_copy(&c->arena, n->key->text);
+        c->typed = c->typed || str_eq_nocase(h->name, STR("content-type"));
+        if (!settings_expand(s, n, &h->value, err))
+            return err_context(err, "`headers`: `%.*s`", STR_ARG(h->name));
+    }
+    return true;
+}
+
+static void call_unref(struct call_job *c)
+{
+    if (atomic_fetch_sub(&c->refs, 1) > 1)
+        return;
+    arena_done(&c->arena);
+    free(c);
+}
+
+static bool call_make(const struct settings *from, void **ret_self, struct err *err)
+{
+    struct call_job *c = NEW(struct call_job);
+    struct settings s = *from;
+
+    *c = (struct call_job){ .refs = 1, .arena = ARENA_INIT(CALL_ARENA) };
+    s.arena = &c->arena;
+    if (!http_client_read(&s, &c->client, err) || !call_read_headers(&s, c, err) ||
+        !settings_text(&s, "body", &c->body, err)) {
+        call_unref(c);
+        return false;
+    }
+    *ret_self = c;
+    return true;
+}
+
+static void call_unmake(void *self)
+{
+    call_unref(self);
+}
+
+/* ---- one request ---- */
+
+struct call_request {
+    _Atomic unsigned refs; /* the run, and the transfer */
+    struct call_job *job;  /* a reference */
+    struct arena arena;
+    struct transfer transfer;
+    struct http_out_request request;
+    struct sending sending;
+    struct facts facts;
+    struct answer_sink sink;
+    struct buf drained; /* an answer that is large; what is small is copied to the arena */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t answered;
+    bool done;
+    struct http_out_answer answer;
+};
+
+static void call_request_unref(struct call_request *q)
+{
+    if (atomic_fetch_sub(&q->refs, 1) > 1)
+        return;
+    call_unref(q->job);
+    buf_done(&q->drained);
+    arena_done(&q->arena);
+    (void)pthread_mutex_destroy(&q->mutex);
+    (void)pthread_cond_destroy(&q->answered);
+    free(q);
+}
+
+static bool call_put_piece(void *arg, struct str piece, struct err *err)
+{
+    return buf_append(&((struct call_request *)arg)->drained, piece, err);
+}
+
+/* On the transfer thread. */
+static void call_answered(struct transfer *t)
+{
+    struct call_request *q = container_of(t, struct call_request, transfer);
+    const struct http_out_answer *a = &t->answer;
+
+    (void)pthread_mutex_lock(&q->mutex);
+    q->answer = *a;
+    q->answer.retry_after = arena_copy(&q->arena, a->retry_after);
+    q->answer.ctype = arena_copy(&q->arena, a->ctype);
+    q->answer.body = a->is_drained ? buf_view(&q->drained) : arena_copy(&q->arena, a->body);
+    q->answer.failure = a->failure != NULL ? arena_text(&q->arena, str_of(a->failure)) : NULL;
+    q->done = true;
+    (void)pthread_cond_signal(&q->answered);
+    (void)pthread_mutex_unlock(&q->mutex);
+    call_request_unref(q);
+}
+
+/* Fills in what the run is; false: it is too large. */
+static bool call_fill(const struct job_io *io, struct str text, struct arena *a, struct str *ret)
+{
+    AUTO(buf_done) struct buf to = BUF_INIT(CALL_TEXT_MOST);
+    char nominal[CLOCK_TEXT];
+    struct err err = { 0 };
+    const struct str values[] = { io->job, io->run, str_of(clock_utc_text(io->nominal_us, nominal)),
+                                  io->state };
+
+    while (text.len > 0) {
+        struct str word = call_word_at(text), piece = { text.ptr, 1 };
+
+        for (size_t i = 0; call_words[i] != NULL && word.len > 0; i++)
+            if (str_is(word, call_words[i]))
+                piece = values[i];
+        bool filled = piece.ptr != text.ptr;
+
+        if (!buf_append(&to, piece, &err))
+            return false;
+        text = str_from(text, filled ? word.len + 3 : 1);
+    }
+    *ret = arena_copy(a, buf_view(&to));
+    return true;
+}
+
+static bool call_fill_headers(struct call_request *q, const struct job_io *io, struct err *err)
+{
+    struct http_out_request *r = &q->request;
+    const struct call_job *c = q->job;
+    char nominal[CLOCK_TEXT];
+
+    r->fields[r->field_count++] =
+        (struct http_out_field){ STR("Idempotency-Key"),
+                                 str_of(arena_printf(&q->arena, "%.*s %s", STR_ARG(io->job),
+                                                     clock_utc_text(io->nominal_us, nominal))) };
+    if (!c->typed && q->sending.bytes.len > 0)
+        r->fields[r->field_count++] =
+            (struct http_out_field){ STR("Content-Type"), STR("application/json") };
+    for (size_t i = 0; i < c->header_count; i++) {
+        struct str value;
+
+        if (!call_fill(io, c->headers[i].value, &q->arena, &value) || str_has_control(value))
+            return err_set(err, ERR_PERMANENT, 0,
+                           "the header %.*s cannot be made: its value is too long, or holds a "
+                           "control character",
+                           STR_ARG(c->headers[i].name));
+        if (value.len > 0)
+            r->fields[r->field_count++] = (struct http_out_field){ c->headers[i].name, value };
+    }
+    return true;
+}
+
+static bool call_fill_request(struct call_request *q, const struct job_io *io, struct err *err)
+{
+    const struct call_job *c = q->job;
+
+    q->request.method = c->client.method;
+    q->request.url = c->client.url;
+    q->sending.facts = &q->facts;
+    q->sending.bytes = STR("");
+    if (c->body.len > 0 && !call_fill(io, c->body, &q->arena, &q->sending.bytes))
+        return err_set(err, ERR_LIMIT, 0, "the body is larger than %d bytes", CALL_TEXT_MOST);
+    q->sending.size = (int64_t)q->sending.bytes.len;
+    if (!call_fill_headers(q, io, err))
+        return false;
+    q->transfer = (struct transfer){ .options = &c->client.options,
+                                     .request = &q->request,
+                                     .sending = &q->sending,
+                                     .sink = &q->sink,
+                                     .done = call_answered };
+    return true;
+}
+
+static struct call_request *call_request_new(struct call_job *c)
+{
+    struct call_request *q = NEW(struct call_request);
+
+    *q = (struct call_request){
+        .refs = 1, .job = c, .arena = ARENA_INIT(CALL_ARENA), .drained = BUF_INIT(CALL_ANSWER_MOST)
+    };
+    q->sink = (struct answer_sink){ .most = CALL_ANSWER_MOST, .put = call_put_piece, .arg = q };
+    atomic_fetch_add(&c->refs, 1);
+    (void)pthread_mutex_init(&q->mutex, NULL);
+    (void)pthread_cond_init(&q->answered, NULL);
+    return q;
+}
+
+/* False: it was told to stop before an answer came. */
+static bool call_wait(struct call_request *q, const struct job_io *io)
+{
+    (void)pthread_mutex_lock(&q->mutex);
+    while (!q->done && !call_is_over(io->call))
+        (void)wait_until(&q->answered, &q->mutex, clock_mono_us() + CALL_LOOK_US);
+    bool done = q->done;
+
+    (void)pthread_mutex_unlock(&q->mutex);
+    return done;
+}
+
+/* ---- the answer ---- */
+
+static void call_drop_json(json_t **v)
+{
+    json_decref(*v);
+}
+
+/* A text as it stands, anything else as JSON. */
+static void call_take_state(const json_t *state, struct job_result *ret)
+{
+    struct err err = { 0 };
+    char *text = json_is_string(state) ? NULL : json_dumps(state, JSON_ENCODE_ANY | JSON_COMPACT);
+    struct str bytes =
+        text != NULL ? str_of(text) : str_mem(json_string_value(state), json_string_length(state));
+
+    if (buf_append(&ret->state, bytes, &err))
+        ret->has_state = true;
+    else
+        job_fail(ret, "the state that the service answered is too large");
+    free(text);
+}
+
+static void call_take_error(const json_t *error, const json_t *answer, struct job_result *ret)
+{
+    const json_t *retry = json_object_get(answer, "retry");
+
+    job_fail(ret, "%s", json_is_string(error) ? json_string_value(error) : "the service says so");
+    ret->final = json_is_false(retry);
+}
+
+static void call_take_answer(const json_t *answer, struct job_result *ret)
+{
+    const json_t *error = json_object_get(answer, "error"),
+                 *state = json_object_get(answer, "state"),
+                 *moved = json_object_get(answer, "moved"),
+                 *message = json_object_get(answer, "message");
+
+    if (error != NULL && !json_is_null(error) && !json_is_false(error)) {
+        call_take_error(error, answer, ret);
+        return;
+    }
+    if (!ret->ok)
+        return;
+    ret->more = json_is_true(json_object_get(answer, "more"));
+    ret->moved = moved != NULL ? json_is_true(moved) : !ret->more;
+    if (json_is_string(message))
+        (void)snprintf(ret->message, sizeof ret->message, "%s", json_string_value(message));
+    if (state != NULL && !json_is_null(state))
+        call_take_state(state, ret);
+}
+
+/* An answer that says it is JSON, and is not, is a failure: it may have had a state in it. */
+static void call_read_answer(const struct http_out_answer *a, struct job_result *ret)
+{
+    struct json_scan check = { 0 };
+    struct err err = { 0 };
+
+    if (a->body.len == 0 || memmem(a->ctype.ptr, a->ctype.len, "json", 4) == NULL)
+        return;
+    AUTO(call_drop_json) json_t *answer = NULL;
+
+    if (json_scan_check(&check, a->body, &err) && json_scan_check_end(&check, &err))
+        answer =
+            json_loadb(a->body.ptr, a->body.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
+    if (answer == NULL && ret->ok)
+        job_fail(ret, "the service answered %lld with something that is not JSON%s%s",
+                 (long long)a->status, err.text[0] != '\0' ? ": " : "", err.text);
+    if (json_is_object(answer))
+        call_take_answer(answer, ret);
+}
+
+static void call_judge(const struct call_job *c, const struct http_out_answer *a,
+                       struct job_result *ret)
+{
+    struct verdict v;
+
+    http_client_judge(&c->client, a, &v);
+    if (v.kind == VERDICT_DELIVERED) {
+        ret->moved = true;
+        job_done(ret);
+    } else {
+        job_fail(ret, "%s", v.message);
+    }
+    ret->credential = v.kind == VERDICT_CREDENTIAL;
+    ret->final = v.kind == VERDICT_REJECTED || v.kind == VERDICT_FAILED;
+    if (a->reach == HTTP_OUT_ANSWERED)
+        call_read_answer(a, ret);
+}
+
+static void call_run(void *self, struct job_io *io, struct job_result *ret)
+{
+    struct call_job *c = self;
+    struct call_request *q = call_request_new(c);
+    int64_t began_us = clock_mono_us();
+    struct err err = { 0 };
+
+    if (!call_fill_request(q, io, &err)) {
+        ret->final = true;
+        job_fail(ret, "%s", err.text);
+        call_request_unref(q);
+        return;
+    }
+    atomic_fetch_add(&q->refs, 1);
+    if (!road_transfer(engine_road(io->ports->engine), &q->transfer)) {
+        job_fail(ret, "the node stops");
+        call_request_unref(q);
+    } else if (!call_wait(q, io)) {
+        job_fail(ret, "it was told to stop before the service answered");
+    } else {
+        job_step(io, "called", clock_mono_us() - began_us);
+        call_judge(c, &q->answer, ret);
+    }
+    call_request_unref(q);
+}
+
+const struct job_type job_call = {
+    .kind = { .name = "call",
+              .help = "call an HTTP service, which does the work and may answer a state",
+              .keys = options,
+              .check = call_check,
+              .example = "import: { kind: call, url: \"https://erp.example/import\", every: 10s, "
+                         "body: '{\"from\": \"${state}\"}' }" },
+    .repeatable = true,
+    .make = call_make,
+    .unmake = call_unmake,
+    .run = call_run,
+};
