@@ -1,5 +1,5 @@
 /* job_runs.c - the log of runs of jobs: jobRuns. */
-#include "admin/api/job.h"
+#include "admin/jobs/job_look.h"
 
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"

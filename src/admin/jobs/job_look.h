@@ -1,4 +1,5 @@
-/* job.h - a job as the admin API shows it, for the resolvers that look and those that change. */
+/* job_look.h - a job as the admin API shows it, for the resolvers that look and those that change.
+ */
 #pragma once
 
 #include "admin/graphql/graphql.h"

@@ -1,6 +1,6 @@
-/* job.c - looking at jobs: jobs, job.  Jobs belong to no system, so callers who do not see all
+/* job_look.c - looking at jobs: jobs, job.  Jobs belong to no system, so callers who do not see all
  * systems see none. */
-#include "admin/api/job.h"
+#include "admin/jobs/job_look.h"
 
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"

@@ -1,6 +1,6 @@
 /* job_order.c - what people do to jobs: jobRun, jobPause, jobResume, jobCancel, jobReset.  The line
  * of the audit log is in the commit of the change (store/job/job_operate.h). */
-#include "admin/api/job.h"
+#include "admin/jobs/job_look.h"
 
 #include "admin/api/parts.h"
 #include "admin/view/job_view.h"
