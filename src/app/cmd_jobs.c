@@ -13,6 +13,32 @@ enum { JOBS_PAGE = 100, LOG_PAGE = 100, LOG_LIMIT = 50 };
 
 /* ---- looking ---- */
 
+/* The values of --state; NULL: one of them is no state, and the error is printed. */
+static json_t *cmd_jobs_read_states(const struct args *a)
+{
+    static const char *const words[] = { "scheduled", "due",   "running", "paused",
+                                         "suspended", "ended", "gone" };
+    json_t *list = json_array();
+    const char *given;
+
+    for (size_t i = 0; (given = args_list_at(a, "state", i)) != NULL; i++) {
+        bool known = false;
+
+        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
+            known = known || strcmp(given, words[k]) == 0;
+        if (!known) {
+            (void)args_wrong(a,
+                             "--state takes scheduled, due, running, paused, suspended, ended or "
+                             "gone, not \"%s\"",
+                             given);
+            json_decref(list);
+            return NULL;
+        }
+        (void)json_array_append_new(list, json_string(given));
+    }
+    return list;
+}
+
 static int cmd_jobs_run_ls(const struct args *a)
 {
     static const struct list list = { .query =
@@ -24,11 +50,10 @@ static int cmd_jobs_run_ls(const struct args *a)
                                       .columns = job_columns,
                                       .page = JOBS_PAGE };
     AUTO(client_close) struct client c = { 0 };
-    json_auto_t *states = ask_texts(a, "state");
+    json_auto_t *states = cmd_jobs_read_states(a);
 
     if (states == NULL)
-        return args_wrong(a, "a state is one of scheduled, due, running, paused, suspended, ended "
-                             "and gone");
+        return EXIT_USAGE;
     if (!client_open(&c, a))
         return c.exit_code;
     return list_pages(a, &c, &list,
@@ -213,7 +238,7 @@ static const struct arg_option ls_options[] = {
     { .name = "state",
       .kind = ARG_LIST,
       .value = "STATE",
-      .help = "scheduled, due, running, paused, suspended, ended or gone" },
+      .help = "only jobs in this state, such as suspended" },
     { 0 },
 };
 

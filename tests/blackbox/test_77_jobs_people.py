@@ -90,7 +90,8 @@ def test_jobs_are_listed_and_shown(node):
     (open_run,) = job(node, "slow", "open { node nominal outside }")["open"]
     assert open_run["node"] and open_run["nominal"] and not open_run["outside"]
     assert [j["name"] for j in objects(node.cli("jobs", "ls", "--state", "running", "--json")) if j["name"] != "tick"] == ["slow"]
-    assert node.cli("jobs", "ls", "--state", "rnning").returncode == NO
+    wrong = node.cli("jobs", "ls", "--state", "rnning")
+    assert wrong.returncode == USAGE and "--state takes scheduled, due, running" in wrong.stderr
 
     wrong = node.cli("jobs", "show", "nothing")
     assert wrong.returncode == NO and "there is no job nothing" in wrong.stderr
@@ -170,6 +171,8 @@ def test_a_run_is_cancelled(node, slow):
     (got,) = objects(node.cli("jobs", "cancel", "slow", "--reason", "it hangs", "--json"))
     assert got["last"]["outcome"] == "cancelled" and "it hangs" in got["last"]["message"]
     await_job(node, "slow", lambda j: j["state"] in ("scheduled", "due", "running"))
+    (line, *_) = node.graphql("{ audit { items { action object reason } } }")["audit"]["items"]
+    assert line == {"action": "jobCancel", "object": "slow", "reason": "it hangs"}
     wrong = node.cli("jobs", "cancel", "yearly")
     assert wrong.returncode == NO and "does not run" in wrong.stderr
     assert slow.requests
@@ -183,6 +186,8 @@ def test_an_earlier_state_is_restored(node):
     before = await_job(node, "tick", lambda j: j["state"] == "paused", "state stateNumber")["stateNumber"]
     (got,) = objects(node.cli("jobs", "reset", "tick", "--to", 2, "--json"))
     assert got["stateNumber"] == before + 1
+    (line, *_) = node.graphql("{ audit { items { action object after } } }")["audit"]["items"]
+    assert (line["action"], line["object"]) == ("jobReset", "tick") and '"to":2' in line["after"]
     newest = job(node, "tick", "states { number text }")["states"][0]
     assert newest == {"number": before + 1, "text": "2"}
     node.graphql('mutation { jobResume(name: "tick") { state } }')

@@ -41,7 +41,7 @@ export function JobActions({ job: j, onChanged, small }: Props & { small?: boole
             Run
           </button>
         )
-      )}
+      )}{" "}
       {stopped && j.state !== "gone" && (
         <button class={look} onClick={() => change(api.jobResume, `${j.name} goes on.`)}>
           Resume
