@@ -10,7 +10,6 @@ import { DocumentsPage } from "../pages/documents/page";
 import { HealthPage } from "../pages/health/page";
 import { OverviewPage } from "../pages/overview/page";
 import { SystemsPage } from "../pages/systems/page";
-import { UsersPage } from "../pages/users/page";
 import type { IconName } from "../ui/icon";
 import { can, type Session } from "./session";
 
@@ -35,7 +34,8 @@ export interface PageInfo {
 /* With the library that lays graphs out. */
 const MapPage = later<PageProps>(() => import("../pages/map/page").then((m) => m.MapPage));
 
-/* It works with recurring work only, which few people look at. */
+/* For few people. */
+const UsersPage = later<PageProps>(() => import("../pages/users/page").then((m) => m.UsersPage));
 const JobsPage = later<PageProps>(() => import("../pages/jobs/page").then((m) => m.JobsPage));
 
 export const PAGES: PageInfo[] = [

@@ -1,12 +1,13 @@
 // actions.tsx - what people do to a job: run, pause with a reason, resume, cancel.
 import { useState } from "preact/hooks";
-import * as api from "../../api";
+import { clientId } from "../../api";
 import { ask } from "../../base/ask";
 import { fromInput } from "../../base/format";
 import { useCan } from "../../shell/session";
 import type { JobRow } from "../../types";
 import { FormDialog } from "../../ui/dialog";
 import { attempt, tell } from "../../ui/toast";
+import * as api from "./api";
 
 interface Props {
   job: JobRow;
@@ -24,7 +25,7 @@ export function JobActions({ job: j, onChanged, small }: Props & { small?: boole
   };
   const change = (q: typeof api.jobRun, said: string) =>
     void attempt(async () => {
-      await ask(q, { name: j.name, client: api.clientId() });
+      await ask(q, { name: j.name, client: clientId() });
       tell(said);
       onChanged();
     });
@@ -61,7 +62,7 @@ export function JobActions({ job: j, onChanged, small }: Props & { small?: boole
 function PauseDialog({ job: j, onChanged }: Props) {
   const [reason, setReason] = useState("");
   const [until, setUntil] = useState("");
-  const [client] = useState(api.clientId);
+  const [client] = useState(clientId);
   const submit = async () => {
     await ask(api.jobPause, { name: j.name, reason, until: until ? fromInput(until) : null, client });
     tell(`${j.name} is paused.`);
@@ -84,7 +85,7 @@ function PauseDialog({ job: j, onChanged }: Props) {
 
 function CancelDialog({ job: j, onChanged }: Props) {
   const [reason, setReason] = useState("");
-  const [client] = useState(api.clientId);
+  const [client] = useState(clientId);
   const submit = async () => {
     await ask(api.jobCancel, { name: j.name, reason: reason.trim() || null, client });
     tell(`The run of ${j.name} is cancelled.`);
@@ -103,7 +104,7 @@ function CancelDialog({ job: j, onChanged }: Props) {
 
 /** Back to an earlier state. */
 export function ResetDialog({ name, to, onChanged }: { name: string; to: number; onChanged: () => void }) {
-  const [client] = useState(api.clientId);
+  const [client] = useState(clientId);
   const submit = async () => {
     await ask(api.jobReset, { name, to, client });
     tell(`${name} goes on from state ${to}.`);

@@ -1,5 +1,4 @@
 // page.tsx - Jobs: recurring work, its state, next run, last result; one job with its log and states.
-import * as api from "../../api";
 import { useEvent } from "../../base/events";
 import { took } from "../../base/format";
 import { decoded, usePlace, withQuery } from "../../base/router";
@@ -9,6 +8,7 @@ import { Empty, Failed, Loading } from "../../ui/say";
 import { State } from "../../ui/state";
 import { Ago, Time } from "../../ui/time";
 import { JobActions } from "./actions";
+import * as api from "./api";
 import { JobDetail } from "./detail";
 import { Runs } from "./runs";
 

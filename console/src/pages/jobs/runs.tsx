@@ -1,6 +1,5 @@
 // runs.tsx - the log of runs: a picture over nodes, and a table whose rows open to their steps.
 import { useState } from "preact/hooks";
-import * as api from "../../api";
 import { useEvent } from "../../base/events";
 import { clock, took, when } from "../../base/format";
 import { usePlace, withQuery } from "../../base/router";
@@ -9,6 +8,7 @@ import type { JobRun } from "../../types";
 import { Empty, Failed } from "../../ui/say";
 import { State } from "../../ui/state";
 import { Time } from "../../ui/time";
+import * as api from "./api";
 
 const EVERY_MS = 10000;
 const FIRST = 100;
