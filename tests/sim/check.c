@@ -226,9 +226,9 @@ static void check_wait(struct world *w, int d)
         check_fail(w, "retries back off", "delivery %d.%d is tried twice at once", NAME(d));
 }
 
-void check_begin(struct world *w, int node, int job, bool ask)
+void check_begin(struct world *w, int node, int task, bool ask)
 {
-    int d = w->nodes[node].jobs[job].delivery;
+    int d = w->nodes[node].tasks[task].delivery;
 
     check_held(w, node, d);
     check_window(w, node, d);
@@ -241,9 +241,9 @@ void check_begin(struct world *w, int node, int job, bool ask)
 }
 
 /* Only who has the claim sends, and what is sent after `hold add` has returned was listed. */
-void check_byte(struct world *w, int node, int job)
+void check_byte(struct world *w, int node, int task)
 {
-    const struct job *j = &w->nodes[node].jobs[job];
+    const struct task *j = &w->nodes[node].tasks[task];
     const struct claim *row = &w->store.deliveries[j->delivery].claim;
     int d = j->delivery;
 

@@ -65,8 +65,8 @@ static int odds_of(const struct node *n, enum op_kind kind)
 {
     bool intends = false;
 
-    for (int i = 0; i < JOBS_MOST; i++)
-        intends |= n->jobs[i].stage == JOB_INTENDING;
+    for (int i = 0; i < TASKS_MOST; i++)
+        intends |= n->tasks[i].stage == TASK_INTENDING;
     switch (kind) {
     case OP_BEAT:
         return intends ? 4 : 0;

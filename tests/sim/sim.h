@@ -30,7 +30,7 @@ enum {
     CHILDREN = 2,
     DELIVERIES_MOST = DOCS * CHILDREN,
     HOLDS_MOST = 8,
-    JOBS_MOST = 16, /* of a node */
+    TASKS_MOST = 16, /* of a node */
     EVENTS_MOST = 4096,
     OPS_MOST = 128,
     CLAIMS_MOST = 8, /* at once */
@@ -131,11 +131,11 @@ struct paper {
 
 /* ---- nodes ---- */
 
-enum stage { JOB_FREE, JOB_ROUTING, JOB_INTENDING, JOB_SENDING, JOB_ASKING, JOB_SETTLING };
+enum stage { TASK_FREE, TASK_ROUTING, TASK_INTENDING, TASK_SENDING, TASK_ASKING, TASK_SETTLING };
 
-struct job {
+struct task {
     enum stage stage;
-    uint32_t serial; /* events for an earlier job of this place do nothing */
+    uint32_t serial; /* events for an earlier task of this place do nothing */
     int doc, delivery;
     struct claim claim;
     struct delivery row; /* as it was claimed, and as it is to be */
@@ -162,7 +162,7 @@ struct node {
     int busy[SYSTEMS];
     bool asleep[SYSTEMS]; /* BUG_RELEASE */
     int64_t boot_off_us;
-    struct job jobs[JOBS_MOST];
+    struct task tasks[TASKS_MOST];
 };
 
 /* ---- messages ---- */
@@ -189,12 +189,12 @@ struct op {
     uint32_t life, serial;
     int64_t epoch, sent_us;
     enum op_result result;
-    int job, doc, delivery, system;
+    int task, doc, delivery, system;
     struct claim claim;
     struct delivery row;
     unsigned systems; /* CLAIM: those it may claim of */
     int slots[SYSTEMS], routes;
-    struct job claimed[CLAIMS_MOST];
+    struct task claimed[CLAIMS_MOST];
     int claimed_count;
     struct rate_piece piece;
     int64_t wait_until_ns, clock_us, mark;
@@ -207,7 +207,7 @@ struct op {
 };
 
 struct send {
-    int delivery, node, job;
+    int delivery, node, task;
     uint32_t life, serial;
     bool ask, arrived;
     enum verdict_kind verdict; /* what the receiver says, when it is reached */
@@ -219,7 +219,7 @@ enum event_kind {
     EV_ANSWER, /* a node: an op */
     EV_KEEP,   /* a node: heartbeat, holds */
     EV_LOOK,   /* a node: is there something to do */
-    EV_ROUTED, /* a node: a job */
+    EV_ROUTED, /* a node: a task */
     EV_AGAIN,  /* a node: an op that failed */
     EV_ARRIVE, /* a receiver: a send */
     EV_TOLD,   /* a node: the answer to a send */
@@ -323,21 +323,21 @@ void node_die(struct world *w, int node, const char *why);
 void node_keep(struct world *w, int node);
 void node_look(struct world *w, int node, bool periodic);
 void node_answer(struct world *w, int op);
-void node_routed(struct world *w, int node, int job, uint32_t serial);
-struct op *node_ask_for(struct world *w, int node, int job, enum op_kind kind);
+void node_routed(struct world *w, int node, int task, uint32_t serial);
+struct op *node_ask_for(struct world *w, int node, int task, enum op_kind kind);
 void node_kick(struct world *w, int node, int64_t in_us); /* it looks then */
 unsigned node_reasons(struct world *w, int node, int system);
 bool node_may_send(const struct world *w, int node);
 int64_t node_clock_us(const struct world *w, int node);
 
 /* ---- sending.c ---- */
-void sending_start(struct world *w, int node, int job); /* it was claimed */
-void sending_intended(struct world *w, int node, int job, bool ours);
+void sending_start(struct world *w, int node, int task); /* it was claimed */
+void sending_intended(struct world *w, int node, int task, bool ours);
 void sending_told(struct world *w, int send);
 void sending_gave_up(struct world *w, int send);
 
 /* ---- receiver.c ---- */
-void receiver_send(struct world *w, int node, int job, bool ask);
+void receiver_send(struct world *w, int node, int task, bool ask);
 void receiver_arrive(struct world *w, int send);
 
 /* ---- people.c ---- */
@@ -352,8 +352,8 @@ void people_drain(struct world *w);
 void check_fail(struct world *w, const char *invariant, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void check_commit(struct world *w, const struct op *op); /* the journal has what was before */
-void check_begin(struct world *w, int node, int job, bool ask);
-void check_byte(struct world *w, int node, int job);
+void check_begin(struct world *w, int node, int task, bool ask);
+void check_byte(struct world *w, int node, int task);
 void check_arrival(struct world *w, int send);
 void check_holds(struct world *w);
 void check_end(struct world *w);

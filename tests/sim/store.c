@@ -255,13 +255,13 @@ static bool may_go(const struct delivery *row, int64_t now_us)
             (row->state == DELIVERY_RETRYING && row->due_us <= now_us));
 }
 
-static struct job *claim(struct world *w, struct op *op, struct claim *row)
+static struct task *claim(struct world *w, struct op *op, struct claim *row)
 {
-    struct job *j = &op->claimed[op->claimed_count++];
+    struct task *j = &op->claimed[op->claimed_count++];
 
     TOUCH(w, w->store.tokens);
     *row = (struct claim){ .token = ++w->store.tokens, .node = op->node + 1, .epoch = op->epoch };
-    *j = (struct job){ .claim = *row, .doc = -1, .delivery = -1, .send = -1 };
+    *j = (struct task){ .claim = *row, .doc = -1, .delivery = -1, .send = -1 };
     return j;
 }
 
@@ -291,7 +291,7 @@ static void apply_claim(struct world *w, struct op *op)
         if (!may_go(row, now) || (op->systems >> system & 1) == 0 || op->slots[system] == 0)
             continue;
         TOUCH(w, *row);
-        struct job *j = claim(w, op, &row->claim);
+        struct task *j = claim(w, op, &row->claim);
 
         j->delivery = d;
         j->row = *row;
@@ -376,7 +376,7 @@ void store_apply(struct world *w, int index)
         op->result = OP_FAILED;
     }
     store_commit(w, op);
-    if ((op->job >= 0 || op->kind == OP_ACCEPT) && world_luck(w, 1))
+    if ((op->task >= 0 || op->kind == OP_ACCEPT) && world_luck(w, 1))
         op->result = OP_FAILED; /* it was done, and its answer is lost: it comes again */
     people_strike(w, op->node, op->kind);
     struct event e = { .at_us = w->now_us + world_between(w, 200, 10 * MS),
