@@ -67,6 +67,7 @@ void node_boot(struct world *w, int node)
     if (w->node_count == 1 && off > n->boot_off_us)
         memset(w->rate_t_ns, 0, sizeof w->rate_t_ns);
     *n = (struct node){ .up = true, .life = life, .off_us = off, .boot_off_us = off };
+    w->jobs.nodes[node] = (struct scheduler){ 0 };
     n->govern = govern_new();
     TRACE(w, "node %d starts", node);
     (void)node_ask(w, node, OP_REGISTER);
@@ -81,7 +82,7 @@ static bool someone_else(const struct world *w, int node)
     return left > 0;
 }
 
-void node_die(struct world *w, int node, const char *why)
+static void end_life(struct world *w, int node, const char *why)
 {
     struct node *n = &w->nodes[node];
 
@@ -91,6 +92,19 @@ void node_die(struct world *w, int node, const char *why)
     n->up = n->registered = false;
     n->frozen_until_us = 0;
     n->life++;
+}
+
+void node_sleep(struct world *w, int node, int64_t for_us)
+{
+    end_life(w, node, "is off for minutes");
+    world_push(w, for_us, EV_BOOT, node, 0, 0);
+}
+
+void node_die(struct world *w, int node, const char *why)
+{
+    struct node *n = &w->nodes[node];
+
+    end_life(w, node, why);
     n->gone = !w->draining && world_luck(w, 15) && someone_else(w, node);
     if (n->gone)
         TRACE(w, "node %d does not come back", node);
@@ -142,6 +156,7 @@ void node_keep(struct world *w, int node)
 {
     (void)node_ask(w, node, OP_BEAT);
     world_push(w, world_between(w, LEASE_BEAT_US * 9 / 10, LEASE_BEAT_US), EV_KEEP, node, 0, 0);
+    jobs_keep(w, node);
 }
 
 static void go_by(struct world *w, int node, const struct op *op)
@@ -239,6 +254,7 @@ void node_look(struct world *w, int node, bool periodic)
 
     if (periodic)
         world_push(w, world_between(w, LOOK_US / 2, LOOK_US), EV_LOOK, node, 1, 0);
+    jobs_look(w, node);
     if (n->looking || count_free(n) < CLAIMS_MOST)
         return;
     struct op *op = node_ask(w, node, OP_CLAIM);

@@ -51,7 +51,7 @@ void store_leave(struct world *w, int delivery)
     memmove(&s->order[at], &s->order[at + 1], (size_t)(s->order_count - at) * sizeof s->order[0]);
 }
 
-static void rollback(struct world *w)
+void store_rollback(struct world *w)
 {
     struct store *s = &w->store;
 
@@ -76,12 +76,20 @@ void store_commit(struct world *w, const struct op *op)
 /* ---- who may ask ---- */
 
 /* The fence: node_enter of sql/node.sql. */
-static bool is_alive(const struct world *w, const struct op *op)
+bool store_has_node(const struct world *w, int node, int64_t epoch)
 {
-    const struct member *n = &w->store.nodes[op->node];
+    const struct member *n = &w->store.nodes[node];
 
     return w->bug == BUG_FENCE ||
-           (n->epoch == op->epoch && !n->dead && n->alive_until_us > world_store_us(w));
+           (n->epoch == epoch && !n->dead && n->alive_until_us > world_store_us(w));
+}
+
+bool store_has_epoch(const struct world *w, int64_t epoch)
+{
+    for (int i = 0; i < w->node_count; i++)
+        if (w->store.nodes[i].epoch == epoch && !w->store.nodes[i].dead)
+            return true;
+    return false;
 }
 
 /* A change finds its row by its claim. */
@@ -111,6 +119,7 @@ static void free_claims(struct world *w, int node)
             d->claim = (struct claim){ 0 };
         }
     }
+    jobs_rescue(w, node);
 }
 
 /* ---- nodes ---- */
@@ -358,7 +367,7 @@ static void apply(struct world *w, struct op *op)
     };
 
     op->result = OP_DONE;
-    if (op->kind != OP_REGISTER && op->kind != OP_BEAT && !is_alive(w, op)) {
+    if (op->kind != OP_REGISTER && op->kind != OP_BEAT && !store_has_node(w, op->node, op->epoch)) {
         op->result = OP_FAILED;
         return;
     }
@@ -372,7 +381,7 @@ void store_apply(struct world *w, int index)
 
     apply(w, op);
     if (fails) {
-        rollback(w);
+        store_rollback(w);
         op->result = OP_FAILED;
     }
     store_commit(w, op);
