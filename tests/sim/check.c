@@ -29,17 +29,15 @@ static enum delivery_state state_of(const struct delivery *d)
 }
 
 /* A node that is dead, or was born again, or whose lease is over changes nothing. */
-static void check_fence(struct world *w, const struct op *op)
+void check_node(struct world *w, int node, int64_t epoch)
 {
-    const struct member *n = &w->store.nodes[op->node];
+    const struct member *n = &w->store.nodes[node];
 
-    if (op->kind == OP_REGISTER)
-        return;
-    if (n->dead || n->epoch != op->epoch)
-        check_fail(w, "fenced nodes change nothing", "node %d of epoch %lld, epoch is %lld%s",
-                   op->node, (long long)op->epoch, (long long)n->epoch, n->dead ? ", dead" : "");
+    if (n->dead || n->epoch != epoch)
+        check_fail(w, "fenced nodes change nothing", "node %d of epoch %lld, epoch is %lld%s", node,
+                   (long long)epoch, (long long)n->epoch, n->dead ? ", dead" : "");
     else if (n->alive_until_us <= world_store_us(w))
-        check_fail(w, "fenced nodes change nothing", "node %d after its lease", op->node);
+        check_fail(w, "fenced nodes change nothing", "node %d after its lease", node);
 }
 
 static void check_claim(struct world *w, const struct op *op, const struct claim *was)
@@ -117,8 +115,8 @@ void check_commit(struct world *w, const struct op *op)
 {
     struct store *s = &w->store;
 
-    if (op != NULL)
-        check_fence(w, op);
+    if (op != NULL && op->kind != OP_REGISTER)
+        check_node(w, op->node, op->epoch);
     for (size_t i = 0; i < w->journal_count; i++) {
         const struct undo *u = &w->journal[i];
         const char *at = u->at;
@@ -133,6 +131,11 @@ void check_commit(struct world *w, const struct op *op)
 
             memcpy(&was, u->was, sizeof was);
             check_document(w, op, (int)((const struct document *)u->at - s->docs), &was);
+        } else if (at >= (char *)w->jobs.rows && at < (char *)(w->jobs.rows + JOBS)) {
+            struct job_row was;
+
+            memcpy(&was, u->was, sizeof was);
+            jobs_check_row(w, NULL, (int)((const struct job_row *)u->at - w->jobs.rows), &was);
         }
     }
     if (op != NULL && (op->kind == OP_SEEN || op->kind == OP_BEAT || op->kind == OP_REGISTER))
@@ -226,9 +229,9 @@ static void check_wait(struct world *w, int d)
         check_fail(w, "retries back off", "delivery %d.%d is tried twice at once", NAME(d));
 }
 
-void check_begin(struct world *w, int node, int job, bool ask)
+void check_begin(struct world *w, int node, int task, bool ask)
 {
-    int d = w->nodes[node].jobs[job].delivery;
+    int d = w->nodes[node].tasks[task].delivery;
 
     check_held(w, node, d);
     check_window(w, node, d);
@@ -241,9 +244,9 @@ void check_begin(struct world *w, int node, int job, bool ask)
 }
 
 /* Only who has the claim sends, and what is sent after `hold add` has returned was listed. */
-void check_byte(struct world *w, int node, int job)
+void check_byte(struct world *w, int node, int task)
 {
-    const struct job *j = &w->nodes[node].jobs[job];
+    const struct task *j = &w->nodes[node].tasks[task];
     const struct claim *row = &w->store.deliveries[j->delivery].claim;
     int d = j->delivery;
 
@@ -326,4 +329,5 @@ void check_end(struct world *w)
         for (int c = 0; c < w->paper[i].children; c++)
             check_over(w, i * CHILDREN + c);
     }
+    jobs_check_end(w);
 }

@@ -18,7 +18,9 @@ enum { FIXED = 300, BUG_SEEDS = 3000 };
 
 static const char *const bugs[BUGS] = {
     [BUG_NONE] = "none",         [BUG_FENCE] = "missing-fence", [BUG_RELEASE] = "lost-release",
-    [BUG_TOKEN] = "token-twice", [BUG_HEAD] = "early-head",     [BUG_BACKOFF] = "no-backoff"
+    [BUG_TOKEN] = "token-twice", [BUG_HEAD] = "early-head",     [BUG_BACKOFF] = "no-backoff",
+    [BUG_OWNERS] = "two-owners", [BUG_TAKER] = "late-taker",    [BUG_STATE] = "state-back",
+    [BUG_SLOT] = "lost-slot",    [BUG_TIME] = "lost-time",      [BUG_LEFT] = "left-run",
 };
 
 static struct world world;

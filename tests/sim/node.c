@@ -27,19 +27,19 @@ struct op *node_ask(struct world *w, int node, enum op_kind kind)
                               .life = n->life,
                               .epoch = n->epoch,
                               .sent_us = w->now_us,
-                              .job = -1,
+                              .task = -1,
                               .delivery = -1,
                               .doc = -1 };
     world_push(w, wire_us(w), EV_APPLY, -1, at, 0);
     return &w->ops[at];
 }
 
-struct op *node_ask_for(struct world *w, int node, int job, enum op_kind kind)
+struct op *node_ask_for(struct world *w, int node, int task, enum op_kind kind)
 {
-    const struct job *j = &w->nodes[node].jobs[job];
+    const struct task *j = &w->nodes[node].tasks[task];
     struct op *op = node_ask(w, node, kind);
 
-    op->job = job;
+    op->task = task;
     op->serial = j->serial;
     op->claim = j->claim;
     op->doc = j->doc;
@@ -67,6 +67,7 @@ void node_boot(struct world *w, int node)
     if (w->node_count == 1 && off > n->boot_off_us)
         memset(w->rate_t_ns, 0, sizeof w->rate_t_ns);
     *n = (struct node){ .up = true, .life = life, .off_us = off, .boot_off_us = off };
+    w->jobs.nodes[node] = (struct scheduler){ 0 };
     n->govern = govern_new();
     TRACE(w, "node %d starts", node);
     (void)node_ask(w, node, OP_REGISTER);
@@ -81,7 +82,7 @@ static bool someone_else(const struct world *w, int node)
     return left > 0;
 }
 
-void node_die(struct world *w, int node, const char *why)
+static void end_life(struct world *w, int node, const char *why)
 {
     struct node *n = &w->nodes[node];
 
@@ -91,6 +92,19 @@ void node_die(struct world *w, int node, const char *why)
     n->up = n->registered = false;
     n->frozen_until_us = 0;
     n->life++;
+}
+
+void node_sleep(struct world *w, int node, int64_t for_us)
+{
+    end_life(w, node, "is off for minutes");
+    world_push(w, for_us, EV_BOOT, node, 0, 0);
+}
+
+void node_die(struct world *w, int node, const char *why)
+{
+    struct node *n = &w->nodes[node];
+
+    end_life(w, node, why);
     n->gone = !w->draining && world_luck(w, 15) && someone_else(w, node);
     if (n->gone)
         TRACE(w, "node %d does not come back", node);
@@ -142,6 +156,7 @@ void node_keep(struct world *w, int node)
 {
     (void)node_ask(w, node, OP_BEAT);
     world_push(w, world_between(w, LEASE_BEAT_US * 9 / 10, LEASE_BEAT_US), EV_KEEP, node, 0, 0);
+    jobs_keep(w, node);
 }
 
 static void go_by(struct world *w, int node, const struct op *op)
@@ -178,9 +193,9 @@ static void tell(struct world *w, int node)
     struct op *op = node_ask(w, node, OP_SEEN);
 
     op->mark = n->mark;
-    for (int i = 0; i < JOBS_MOST; i++)
-        if (n->jobs[i].stage != JOB_FREE && n->jobs[i].begun)
-            op->sending.word[n->jobs[i].delivery / 64] |= UINT64_C(1) << n->jobs[i].delivery % 64;
+    for (int i = 0; i < TASKS_MOST; i++)
+        if (n->tasks[i].stage != TASK_FREE && n->tasks[i].begun)
+            op->sending.word[n->tasks[i].delivery / 64] |= UINT64_C(1) << n->tasks[i].delivery % 64;
 }
 
 static void on_registered(struct world *w, int node, const struct op *op)
@@ -228,8 +243,8 @@ static int count_free(const struct node *n)
 {
     int count = 0;
 
-    for (int i = 0; i < JOBS_MOST; i++)
-        count += n->jobs[i].stage == JOB_FREE;
+    for (int i = 0; i < TASKS_MOST; i++)
+        count += n->tasks[i].stage == TASK_FREE;
     return count;
 }
 
@@ -239,6 +254,7 @@ void node_look(struct world *w, int node, bool periodic)
 
     if (periodic)
         world_push(w, world_between(w, LOOK_US / 2, LOOK_US), EV_LOOK, node, 1, 0);
+    jobs_look(w, node);
     if (n->looking || count_free(n) < CLAIMS_MOST)
         return;
     struct op *op = node_ask(w, node, OP_CLAIM);
@@ -257,13 +273,13 @@ static void on_claimed(struct world *w, int node, const struct op *op)
     struct node *n = &w->nodes[node];
 
     for (int i = 0, at = 0; i < op->claimed_count; i++) {
-        while (n->jobs[at].stage != JOB_FREE)
-            require(++at < JOBS_MOST);
-        struct job *j = &n->jobs[at];
+        while (n->tasks[at].stage != TASK_FREE)
+            require(++at < TASKS_MOST);
+        struct task *j = &n->tasks[at];
 
         *j = op->claimed[i];
         j->serial = ++w->serials;
-        j->stage = JOB_ROUTING;
+        j->stage = TASK_ROUTING;
         if (j->delivery >= 0) {
             TRACE(w, "node %d claims delivery %d.%d", node, j->delivery / CHILDREN,
                   j->delivery % CHILDREN);
@@ -279,14 +295,14 @@ static void on_claimed(struct world *w, int node, const struct op *op)
     }
 }
 
-void node_routed(struct world *w, int node, int job, uint32_t serial)
+void node_routed(struct world *w, int node, int task, uint32_t serial)
 {
-    struct job *j = &w->nodes[node].jobs[job];
+    struct task *j = &w->nodes[node].tasks[task];
 
-    if (j->stage != JOB_ROUTING || j->serial != serial)
+    if (j->stage != TASK_ROUTING || j->serial != serial)
         return;
-    j->stage = JOB_SETTLING;
-    (void)node_ask_for(w, node, job, OP_ROUTE);
+    j->stage = TASK_SETTLING;
+    (void)node_ask_for(w, node, task, OP_ROUTE);
 }
 
 /* ---- answers ---- */
@@ -312,41 +328,41 @@ static void on_piece(struct world *w, int node, const struct op *op)
     node_kick(w, node, 0);
 }
 
-static void on_job(struct world *w, const struct op *op)
+static void on_task(struct world *w, const struct op *op)
 {
     struct node *n = &w->nodes[op->node];
-    struct job *j = &n->jobs[op->job];
+    struct task *j = &n->tasks[op->task];
 
     require(j->serial == op->serial);
     if (op->kind == OP_INTENT) {
-        sending_intended(w, op->node, op->job, op->result == OP_DONE);
+        sending_intended(w, op->node, op->task, op->result == OP_DONE);
         return;
     }
     if (op->result == OP_LOST)
         TRACE(w, "node %d: the claim was lost, nothing is changed", op->node);
-    j->stage = JOB_FREE;
+    j->stage = TASK_FREE;
     node_kick(w, op->node, 0);
 }
 
 void node_answer(struct world *w, int index)
 {
     struct op *op = &w->ops[index];
-    bool done = op->result == OP_DONE, by_job = op->job >= 0;
+    bool done = op->result == OP_DONE, by_task = op->task >= 0;
 
-    if (!done && (by_job ? op->result == OP_FAILED : op->kind == OP_REGISTER)) {
+    if (!done && (by_task ? op->result == OP_FAILED : op->kind == OP_REGISTER)) {
         world_push(w, world_between(w, 100 * MS, 500 * MS), EV_AGAIN, op->node, index, 0);
         return;
     }
     op->used = false; /* nothing below asks before it has read it */
     const struct op answer = *op;
 
-    if (by_job)
-        on_job(w, &answer);
+    if (by_task)
+        on_task(w, &answer);
     else if (answer.kind == OP_RESERVE)
         on_piece(w, answer.node, &answer);
     else if (answer.kind == OP_CLAIM)
         w->nodes[answer.node].looking = false;
-    if (!done || by_job)
+    if (!done || by_task)
         return;
     if (answer.kind == OP_REGISTER)
         on_registered(w, answer.node, &answer);

@@ -65,15 +65,15 @@ static int odds_of(const struct node *n, enum op_kind kind)
 {
     bool intends = false;
 
-    for (int i = 0; i < JOBS_MOST; i++)
-        intends |= n->jobs[i].stage == JOB_INTENDING;
+    for (int i = 0; i < TASKS_MOST; i++)
+        intends |= n->tasks[i].stage == TASK_INTENDING;
     switch (kind) {
     case OP_BEAT:
         return intends ? 4 : 0;
     case OP_CLAIM:
     case OP_ROUTE:
     case OP_INTENT:
-    case OP_SETTLE:
+    case OP_SETTLE: /* of jobs, too */
         return 150;
     case OP_REGISTER:
     case OP_SEEN:
@@ -90,7 +90,7 @@ void people_strike(struct world *w, int node, enum op_kind kind)
     struct node *n = &w->nodes[node];
     int odds = odds_of(n, kind);
 
-    if (w->draining || !n->up || n->frozen_until_us > w->now_us || w->strikes >= 4 || odds == 0 ||
+    if (w->draining || !n->up || n->frozen_until_us > w->now_us || w->strikes >= 5 || odds == 0 ||
         world_pick(w, odds) != 0)
         return;
     w->strikes++;
@@ -98,6 +98,15 @@ void people_strike(struct world *w, int node, enum op_kind kind)
         node_die(w, node, "dies at a commit");
     else
         freeze(w, n, node);
+}
+
+void people_night(struct world *w)
+{
+    int64_t for_us = world_between(w, 60 * S, 300 * (int64_t)S);
+
+    for (int i = 0; i < w->node_count && !w->draining; i++)
+        if (w->nodes[i].up)
+            node_sleep(w, i, for_us + world_between(w, 0, 5 * S));
 }
 
 /* ---- holds and pauses ---- */
@@ -201,6 +210,7 @@ void people_act(struct world *w)
 {
     if (w->draining) {
         look_at_all(w, 100);
+        jobs_see_to(w);
         world_push(w, 2 * S, EV_PEOPLE, -1, 0, 0);
         return;
     }
@@ -240,5 +250,6 @@ void people_drain(struct world *w)
         w->systems[i].ill = 0;
         w->systems[i].windowed = false;
     }
+    jobs_drain(w);
     world_push(w, 2 * S, EV_PEOPLE, -1, 0, 0);
 }

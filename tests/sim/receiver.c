@@ -75,20 +75,20 @@ static void on_its_way(struct world *w, int send, enum fate f)
         push(w, world_between(w, 1 * MS, 150 * MS), EV_ARRIVE, send);
 }
 
-void receiver_send(struct world *w, int node, int job, bool ask)
+void receiver_send(struct world *w, int node, int task, bool ask)
 {
     static const char *const names[FATES] = { "well",        "unreached",      "lost",
                                               "answer lost", "answer late",    "slow",
                                               "cut",         "doubled",        "refuse",
                                               "rejected",    "internal error", "credential" };
-    struct job *j = &w->nodes[node].jobs[job];
+    struct task *j = &w->nodes[node].tasks[task];
     enum fate f = fate_of(w, delivery_target(w, j->delivery)->system);
     int send = w->send_count++ % SENDS_MOST;
     struct send *s = &w->sends[send];
 
     *s = (struct send){ .delivery = j->delivery,
                         .node = node,
-                        .job = job,
+                        .task = task,
                         .life = w->nodes[node].life,
                         .serial = j->serial,
                         .ask = ask };

@@ -30,7 +30,7 @@ enum {
     CHILDREN = 2,
     DELIVERIES_MOST = DOCS * CHILDREN,
     HOLDS_MOST = 8,
-    JOBS_MOST = 16, /* of a node */
+    TASKS_MOST = 16, /* of a node */
     EVENTS_MOST = 4096,
     OPS_MOST = 128,
     CLAIMS_MOST = 8, /* at once */
@@ -43,7 +43,21 @@ enum {
     TOLERANCE_US = 100 * MS, /* of clocks that are read over a wire */
 };
 
-enum bug { BUG_NONE, BUG_FENCE, BUG_RELEASE, BUG_TOKEN, BUG_HEAD, BUG_BACKOFF, BUGS };
+enum bug {
+    BUG_NONE,
+    BUG_FENCE,
+    BUG_RELEASE,
+    BUG_TOKEN,
+    BUG_HEAD,
+    BUG_BACKOFF,
+    BUG_OWNERS,
+    BUG_TAKER,
+    BUG_STATE,
+    BUG_SLOT,
+    BUG_TIME,
+    BUG_LEFT,
+    BUGS
+};
 
 struct bits {
     uint64_t word[(DELIVERIES_MOST + 63) / 64];
@@ -55,6 +69,8 @@ struct claim {
     int64_t token; /* 0: nobody has it; never given twice */
     int64_t node, epoch;
 };
+
+#include "jobs.h" /* recurring work */
 
 /* A row of the table node. */
 struct member {
@@ -131,11 +147,11 @@ struct paper {
 
 /* ---- nodes ---- */
 
-enum stage { JOB_FREE, JOB_ROUTING, JOB_INTENDING, JOB_SENDING, JOB_ASKING, JOB_SETTLING };
+enum stage { TASK_FREE, TASK_ROUTING, TASK_INTENDING, TASK_SENDING, TASK_ASKING, TASK_SETTLING };
 
-struct job {
+struct task {
     enum stage stage;
-    uint32_t serial; /* events for an earlier job of this place do nothing */
+    uint32_t serial; /* events for an earlier task of this place do nothing */
     int doc, delivery;
     struct claim claim;
     struct delivery row; /* as it was claimed, and as it is to be */
@@ -162,7 +178,7 @@ struct node {
     int busy[SYSTEMS];
     bool asleep[SYSTEMS]; /* BUG_RELEASE */
     int64_t boot_off_us;
-    struct job jobs[JOBS_MOST];
+    struct task tasks[TASKS_MOST];
 };
 
 /* ---- messages ---- */
@@ -189,12 +205,12 @@ struct op {
     uint32_t life, serial;
     int64_t epoch, sent_us;
     enum op_result result;
-    int job, doc, delivery, system;
+    int task, doc, delivery, system;
     struct claim claim;
     struct delivery row;
     unsigned systems; /* CLAIM: those it may claim of */
     int slots[SYSTEMS], routes;
-    struct job claimed[CLAIMS_MOST];
+    struct task claimed[CLAIMS_MOST];
     int claimed_count;
     struct rate_piece piece;
     int64_t wait_until_ns, clock_us, mark;
@@ -207,7 +223,7 @@ struct op {
 };
 
 struct send {
-    int delivery, node, job;
+    int delivery, node, task;
     uint32_t life, serial;
     bool ask, arrived;
     enum verdict_kind verdict; /* what the receiver says, when it is reached */
@@ -219,7 +235,7 @@ enum event_kind {
     EV_ANSWER, /* a node: an op */
     EV_KEEP,   /* a node: heartbeat, holds */
     EV_LOOK,   /* a node: is there something to do */
-    EV_ROUTED, /* a node: a job */
+    EV_ROUTED, /* a node: a task */
     EV_AGAIN,  /* a node: an op that failed */
     EV_ARRIVE, /* a receiver: a send */
     EV_TOLD,   /* a node: the answer to a send */
@@ -229,6 +245,17 @@ enum event_kind {
     EV_TROUBLE,
     EV_PEOPLE,
     EV_DRAIN,
+    EV_NIGHT,      /* all nodes are down for minutes */
+    EV_JOB_APPLY,  /* the store: a request about jobs */
+    EV_JOB_ANSWER, /* a node: its answer */
+    EV_JOB_AGAIN,  /* a node: a request that failed */
+    EV_JOB_WORKED, /* a node: the work in a slot is done */
+    EV_JOB_STOP,   /* a node: a slot is given up */
+    EV_JOB_WAITED, /* a node: no answer to a post */
+    EV_JOB_POST,   /* a node or the service: a post */
+    EV_JOB_REPLY,  /* who sent a post: the answer */
+    EV_JOB_TELL,   /* the service: it acknowledges */
+    EV_JOB_PEOPLE,
 };
 
 struct event {
@@ -253,7 +280,7 @@ struct watch {
 struct undo {
     void *at;
     size_t size;
-    char was[sizeof(struct delivery)];
+    char was[sizeof(struct job_row)]; /* the largest */
 };
 
 struct world {
@@ -274,6 +301,7 @@ struct world {
     uint32_t serials;
     size_t journal_count;
     struct watch watch[DELIVERIES_MOST];
+    struct jobs jobs;
     int64_t rate_t_ns[SYSTEMS]; /* the timeline, played again */
     int64_t live_mark;          /* holds up to this are live everywhere */
     struct bits live_sending;   /* and this was on the wire then */
@@ -284,6 +312,8 @@ struct world {
     struct op ops[OPS_MOST];
     struct event events[EVENTS_MOST];
     struct send sends[SENDS_MOST];
+    struct job_op job_ops[JOB_OPS];
+    struct post posts[JOB_POSTS];
     struct undo journal[JOURNAL_MOST];
 };
 
@@ -313,6 +343,9 @@ void store_apply(struct world *w, int op);
 /* For people, in one transaction: touch what changes, then commit. */
 void store_touch(struct world *w, void *at, size_t size);
 void store_commit(struct world *w, const struct op *op);
+void store_rollback(struct world *w);
+bool store_has_node(const struct world *w, int node, int64_t epoch); /* it may change something */
+bool store_has_epoch(const struct world *w, int64_t epoch);          /* a node of it is not dead */
 void store_leave(struct world *w, int delivery); /* it is over: it leaves its lane */
 void store_enter(struct world *w, int delivery);
 
@@ -320,24 +353,25 @@ void store_enter(struct world *w, int delivery);
 struct op *node_ask(struct world *w, int node, enum op_kind kind);
 void node_boot(struct world *w, int node);
 void node_die(struct world *w, int node, const char *why);
+void node_sleep(struct world *w, int node, int64_t for_us); /* it dies, and comes back then */
 void node_keep(struct world *w, int node);
 void node_look(struct world *w, int node, bool periodic);
 void node_answer(struct world *w, int op);
-void node_routed(struct world *w, int node, int job, uint32_t serial);
-struct op *node_ask_for(struct world *w, int node, int job, enum op_kind kind);
+void node_routed(struct world *w, int node, int task, uint32_t serial);
+struct op *node_ask_for(struct world *w, int node, int task, enum op_kind kind);
 void node_kick(struct world *w, int node, int64_t in_us); /* it looks then */
 unsigned node_reasons(struct world *w, int node, int system);
 bool node_may_send(const struct world *w, int node);
 int64_t node_clock_us(const struct world *w, int node);
 
 /* ---- sending.c ---- */
-void sending_start(struct world *w, int node, int job); /* it was claimed */
-void sending_intended(struct world *w, int node, int job, bool ours);
+void sending_start(struct world *w, int node, int task); /* it was claimed */
+void sending_intended(struct world *w, int node, int task, bool ours);
 void sending_told(struct world *w, int send);
 void sending_gave_up(struct world *w, int send);
 
 /* ---- receiver.c ---- */
-void receiver_send(struct world *w, int node, int job, bool ask);
+void receiver_send(struct world *w, int node, int task, bool ask);
 void receiver_arrive(struct world *w, int send);
 
 /* ---- people.c ---- */
@@ -347,16 +381,87 @@ void people_trouble(struct world *w);
 /* A request of this kind was just done, and the node does not know it yet. */
 void people_strike(struct world *w, int node, enum op_kind kind);
 void people_drain(struct world *w);
+void people_night(struct world *w);
 
 /* ---- check.c ---- */
 void check_fail(struct world *w, const char *invariant, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void check_commit(struct world *w, const struct op *op); /* the journal has what was before */
-void check_begin(struct world *w, int node, int job, bool ask);
-void check_byte(struct world *w, int node, int job);
+void check_begin(struct world *w, int node, int task, bool ask);
+void check_byte(struct world *w, int node, int task);
 void check_arrival(struct world *w, int send);
 void check_holds(struct world *w);
 void check_end(struct world *w);
+void check_node(struct world *w, int node, int64_t epoch); /* it may change something */
+
+/* ---- jobs.c ---- */
+void jobs_make(struct world *w);
+bool jobs_are_over(const struct world *w);
+void jobs_describe(struct world *w);
+
+/* ---- jobs_plan.c ---- */
+const struct job_rule *job_rule_of(const struct world *w, int job, const struct job_row *r);
+int64_t job_awaited_us(const struct job_row *r); /* its token is a time-out until then; 0: no */
+int64_t job_awaited(const struct job_row *r);    /* of this run */
+bool job_was_asked(const struct job_row *r);     /* for the run that is there */
+int job_open_runs(const struct job_row *r);
+bool job_may_run(const struct job_row *r);
+struct job_plan job_plan_of(const struct job_row *r);
+struct job_plan job_plan_now(const struct world *w, int job, const struct job_row *r,
+                             int64_t now_us);
+/* With the run that the record names ended, or, of one beside others, begun. */
+struct job_plan job_plan_end(const struct world *w, int job, const struct job_row *r,
+                             const struct job_result *result, int64_t now_us);
+struct job_plan job_plan_beside(const struct world *w, int job, const struct job_row *r,
+                                int64_t now_us);
+/* Of a job that was stopped, or has settings of its own from now on. */
+struct job_plan job_plan_again(const struct world *w, int job, const struct job_row *r,
+                               int64_t now_us);
+struct job_plan job_plan_cancel(const struct world *w, int job, const struct job_row *r,
+                                int64_t now_us);
+
+/* ---- jobs_store.c ---- */
+void jobs_apply(struct world *w, int op);
+void jobs_rescue(struct world *w, int node); /* in the transaction that declares it dead */
+void job_put_plan(struct job_row *r, const struct job_plan *p);
+void jobs_commit(struct world *w, const struct job_op *op);
+
+/* ---- jobs_node.c ---- */
+struct job_op *jobs_ask(struct world *w, int node, enum job_op_kind kind);
+/* Free slots for what this node runs, or hands over, and the first of them. */
+int jobs_room(const struct world *w, int node, bool hand_over, int *ret_first);
+void jobs_look(struct world *w, int node);
+void jobs_keep(struct world *w, int node);
+void jobs_answer(struct world *w, int op);
+void jobs_worked(struct world *w, int node, int slot, uint32_t serial);
+void jobs_stop(struct world *w, int node, int slot, uint32_t serial);
+struct slot *jobs_slot(struct world *w, int node, int slot, uint32_t serial); /* NULL: not it */
+void jobs_begin(struct world *w, int node, int slot);
+void jobs_back(struct world *w, int node, int slot, int64_t due_us);
+void jobs_fail(struct world *w, int node, int slot); /* nobody works: the run ends as failed */
+struct job_result jobs_result(struct world *w, int job, const struct job_row *r);
+
+/* ---- jobs_post.c ---- */
+void jobs_hand_over(struct world *w, int node, int slot);
+void jobs_call(struct world *w, int node, int slot);
+void jobs_post_arrives(struct world *w, int node, int post, uint32_t serial);
+void jobs_post_reply(struct world *w, int post, uint32_t serial);
+void jobs_post_done(struct world *w, const struct job_op *op); /* what the store says to a post */
+void jobs_waited(struct world *w, int node, int slot, uint32_t serial);
+void jobs_tell(struct world *w, int post, uint32_t serial);
+
+/* ---- jobs_people.c ---- */
+void jobs_people(struct world *w);
+void jobs_drain(struct world *w);
+void jobs_see_to(struct world *w); /* from then on */
+
+/* ---- jobs_check.c ---- */
+void jobs_check_row(struct world *w, const struct job_op *op, int job, const struct job_row *was);
+void jobs_check_begin(struct world *w, int node, int slot);
+void jobs_check_effect(struct world *w, const struct job_op *op); /* it was written */
+void jobs_check_reply(struct world *w, int post);
+bool jobs_is_served(const struct world *w, int job, int64_t now_us);
+void jobs_check_end(struct world *w);
 
 static inline const struct target *delivery_target(const struct world *w, int d)
 {

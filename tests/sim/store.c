@@ -51,7 +51,7 @@ void store_leave(struct world *w, int delivery)
     memmove(&s->order[at], &s->order[at + 1], (size_t)(s->order_count - at) * sizeof s->order[0]);
 }
 
-static void rollback(struct world *w)
+void store_rollback(struct world *w)
 {
     struct store *s = &w->store;
 
@@ -76,12 +76,20 @@ void store_commit(struct world *w, const struct op *op)
 /* ---- who may ask ---- */
 
 /* The fence: node_enter of sql/node.sql. */
-static bool is_alive(const struct world *w, const struct op *op)
+bool store_has_node(const struct world *w, int node, int64_t epoch)
 {
-    const struct member *n = &w->store.nodes[op->node];
+    const struct member *n = &w->store.nodes[node];
 
     return w->bug == BUG_FENCE ||
-           (n->epoch == op->epoch && !n->dead && n->alive_until_us > world_store_us(w));
+           (n->epoch == epoch && !n->dead && n->alive_until_us > world_store_us(w));
+}
+
+bool store_has_epoch(const struct world *w, int64_t epoch)
+{
+    for (int i = 0; i < w->node_count; i++)
+        if (w->store.nodes[i].epoch == epoch && !w->store.nodes[i].dead)
+            return true;
+    return false;
 }
 
 /* A change finds its row by its claim. */
@@ -111,6 +119,7 @@ static void free_claims(struct world *w, int node)
             d->claim = (struct claim){ 0 };
         }
     }
+    jobs_rescue(w, node);
 }
 
 /* ---- nodes ---- */
@@ -255,13 +264,13 @@ static bool may_go(const struct delivery *row, int64_t now_us)
             (row->state == DELIVERY_RETRYING && row->due_us <= now_us));
 }
 
-static struct job *claim(struct world *w, struct op *op, struct claim *row)
+static struct task *claim(struct world *w, struct op *op, struct claim *row)
 {
-    struct job *j = &op->claimed[op->claimed_count++];
+    struct task *j = &op->claimed[op->claimed_count++];
 
     TOUCH(w, w->store.tokens);
     *row = (struct claim){ .token = ++w->store.tokens, .node = op->node + 1, .epoch = op->epoch };
-    *j = (struct job){ .claim = *row, .doc = -1, .delivery = -1, .send = -1 };
+    *j = (struct task){ .claim = *row, .doc = -1, .delivery = -1, .send = -1 };
     return j;
 }
 
@@ -291,7 +300,7 @@ static void apply_claim(struct world *w, struct op *op)
         if (!may_go(row, now) || (op->systems >> system & 1) == 0 || op->slots[system] == 0)
             continue;
         TOUCH(w, *row);
-        struct job *j = claim(w, op, &row->claim);
+        struct task *j = claim(w, op, &row->claim);
 
         j->delivery = d;
         j->row = *row;
@@ -358,7 +367,7 @@ static void apply(struct world *w, struct op *op)
     };
 
     op->result = OP_DONE;
-    if (op->kind != OP_REGISTER && op->kind != OP_BEAT && !is_alive(w, op)) {
+    if (op->kind != OP_REGISTER && op->kind != OP_BEAT && !store_has_node(w, op->node, op->epoch)) {
         op->result = OP_FAILED;
         return;
     }
@@ -372,11 +381,11 @@ void store_apply(struct world *w, int index)
 
     apply(w, op);
     if (fails) {
-        rollback(w);
+        store_rollback(w);
         op->result = OP_FAILED;
     }
     store_commit(w, op);
-    if ((op->job >= 0 || op->kind == OP_ACCEPT) && world_luck(w, 1))
+    if ((op->task >= 0 || op->kind == OP_ACCEPT) && world_luck(w, 1))
         op->result = OP_FAILED; /* it was done, and its answer is lost: it comes again */
     people_strike(w, op->node, op->kind);
     struct event e = { .at_us = w->now_us + world_between(w, 200, 10 * MS),

@@ -147,6 +147,7 @@ static void make(struct world *w)
         world_push(w, world_between(w, 0, 2 * S), EV_BOOT, i, 0, 0);
     make_papers(w);
     people_plan(w);
+    jobs_make(w);
     world_push(w, ACTIVE_US, EV_DRAIN, -1, 0, 0);
 }
 
@@ -195,6 +196,8 @@ static bool is_gone(struct world *w, const struct event *e)
         return false;
     if (e->kind == EV_ANSWER || e->kind == EV_AGAIN)
         w->ops[e->a].used = false;
+    if (e->kind == EV_JOB_ANSWER || e->kind == EV_JOB_AGAIN)
+        w->job_ops[e->a].used = false;
     return true;
 }
 
@@ -209,6 +212,46 @@ static bool is_delayed(struct world *w, const struct event *e)
     later.order = ++w->event_order;
     queue_push(w, &later);
     return true;
+}
+
+static void handle_job(struct world *w, const struct event *e)
+{
+    uint32_t serial = (uint32_t)e->b;
+
+    switch (e->kind) {
+    case EV_JOB_APPLY:
+        jobs_apply(w, e->a);
+        return;
+    case EV_JOB_ANSWER:
+        jobs_answer(w, e->a);
+        return;
+    case EV_JOB_AGAIN:
+        world_push(w, world_between(w, 1 * MS, 10 * MS), EV_JOB_APPLY, -1, e->a, 0);
+        return;
+    case EV_JOB_WORKED:
+        jobs_worked(w, e->node, e->a, serial);
+        return;
+    case EV_JOB_STOP:
+        jobs_stop(w, e->node, e->a, serial);
+        return;
+    case EV_JOB_WAITED:
+        jobs_waited(w, e->node, e->a, serial);
+        return;
+    case EV_JOB_POST:
+        jobs_post_arrives(w, e->node, e->a, serial);
+        return;
+    case EV_JOB_REPLY:
+        jobs_post_reply(w, e->a, serial);
+        return;
+    case EV_JOB_TELL:
+        jobs_tell(w, e->a, serial);
+        return;
+    case EV_JOB_PEOPLE:
+        jobs_people(w);
+        return;
+    default:
+        unreachable("an event that is not about jobs");
+    }
 }
 
 static void handle(struct world *w, const struct event *e)
@@ -257,6 +300,21 @@ static void handle(struct world *w, const struct event *e)
     case EV_DRAIN:
         people_drain(w);
         return;
+    case EV_NIGHT:
+        people_night(w);
+        return;
+    case EV_JOB_APPLY:
+    case EV_JOB_ANSWER:
+    case EV_JOB_AGAIN:
+    case EV_JOB_WORKED:
+    case EV_JOB_STOP:
+    case EV_JOB_WAITED:
+    case EV_JOB_POST:
+    case EV_JOB_REPLY:
+    case EV_JOB_TELL:
+    case EV_JOB_PEOPLE:
+        handle_job(w, e);
+        return;
     }
 }
 
@@ -265,7 +323,7 @@ static bool is_over(const struct world *w)
     for (int i = 0; i < w->papers; i++)
         if (!w->paper[i].acked || !w->store.docs[i].routed)
             return false;
-    return w->store.order_count == 0;
+    return w->store.order_count == 0 && jobs_are_over(w);
 }
 
 static void done(struct world *w)
@@ -283,12 +341,15 @@ bool world_run(struct world *w, uint64_t seed, enum bug bug, bool trace)
     memset(w, 0, offsetof(struct world, ops));
     for (int i = 0; i < OPS_MOST; i++)
         w->ops[i].used = false;
+    for (int i = 0; i < JOB_OPS; i++)
+        w->job_ops[i].used = false;
     w->seed = seed;
     w->chance = seed * 0x2545f4914f6cdd1d + 1;
     w->bug = bug;
     w->trace = trace;
     make(w);
     describe(w);
+    jobs_describe(w);
     while (w->invariant == NULL && !w->drained && queue_pop(w, &e)) {
         w->now_us = e.at_us;
         if (++w->steps > STEPS_MOST || w->now_us > w->end_us + DRAIN_US) {
