@@ -216,10 +216,11 @@ static void run_copy_claim(struct run *r, const struct job_claim *c)
     r->claim.state = arena_copy(&r->arena, c->state);
 }
 
-void running_begin(struct jobs *j, struct book *book, const struct book_job *job,
+bool running_begin(struct jobs *j, struct book *book, const struct book_job *job,
                    const struct job_claim *c, int64_t nominal_us, int64_t now_us, bool beside)
 {
     struct run *r = NEW(struct run);
+    bool stopping;
 
     *r = (struct run){ .call = { .call = { .stop = &r->stop, .egress = engine_egress(j->engine) },
                                  .patience_us = job->timeout_us + JOBS_GRACE_US,
@@ -250,11 +251,17 @@ void running_begin(struct jobs *j, struct book *book, const struct book_job *job
                          .arena = &r->arena,
                          .steps = &r->steps };
     (void)pthread_mutex_lock(&j->mutex);
-    r->next = j->runs;
-    j->runs = r;
-    j->run_count++;
+    stopping = j->stopping;
+    if (!stopping) { /* so it is told to stop, and the crew is there */
+        r->next = j->runs;
+        j->runs = r;
+        j->run_count++;
+        crew_submit(j->crew, &r->call);
+    }
     (void)pthread_mutex_unlock(&j->mutex);
-    crew_submit(j->crew, &r->call);
+    if (stopping)
+        run_free(r);
+    return !stopping;
 }
 
 /* ---- told to stop ---- */

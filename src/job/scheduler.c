@@ -172,8 +172,10 @@ static void scheduler_begin(struct jobs *j, struct book *b, const struct book_jo
 
     if (job->parallel > 1 && c->record.asked_us == 0 && !scheduler_open(j, job, c, now_us, &beside))
         return;
-    counts_claim(now_us - c->task.rank);
-    running_begin(j, b, job, c, nominal_us, now_us, beside);
+    if (running_begin(j, b, job, c, nominal_us, now_us, beside))
+        counts_claim(now_us - c->task.rank);
+    else if (!beside) /* what is open without a token is found when this node is not alive */
+        scheduler_give_back(j, c, now_us, NULL);
 }
 
 static void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c)
