@@ -36,7 +36,7 @@ crash: ## kill and power-cut runs at full length (root)
 	@tools/run_tests --build-only release debug
 	@tests/crash/run --full
 
-sim: ## the rules in a simulated world: 10 000 seeds, then five planted bugs
+sim: ## the rules in a simulated world: 10 000 seeds, then the planted bugs
 	@tools/setup test
 	@tools/run_tests --build-only debug
 	@build/debug/sim --all 10000

@@ -106,7 +106,6 @@ static void make_row(struct world *w, int job)
 void jobs_make(struct world *w)
 {
     struct jobs *j = &w->jobs;
-    int acts = world_pick(w, 12);
 
     j->count = 1 + world_pick(w, JOBS);
     j->slots = 1 + world_pick(w, SLOTS_MOST);
@@ -116,8 +115,7 @@ void jobs_make(struct world *w)
             make_rule(w, &j->rules[i][k]);
         make_row(w, i);
     }
-    for (int i = 0; i < acts; i++)
-        world_push(w, world_between(w, 0, ACTIVE_US), EV_JOB_PEOPLE, -1, 0, 0);
+    jobs_people_plan(w);
     if (world_luck(w, 15))
         world_push(w, world_between(w, 0, ACTIVE_US), EV_NIGHT, -1, 0, 0);
 }

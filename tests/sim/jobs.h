@@ -31,6 +31,12 @@ enum {
     JOB_PAST_US = 1800 * 1000000LL, /* the longest time before the start that nobody served */
 };
 
+/* Of a document, a delivery or a job. */
+struct claim {
+    int64_t token; /* 0: nobody has it; never given twice */
+    int64_t node, epoch;
+};
+
 /* ---- what is fixed for a run of the world ---- */
 
 struct job_rule {
@@ -195,6 +201,8 @@ struct post {
 struct job_watch {
     int64_t forgiven;      /* claims up to here may have been taken away from a node that lives */
     int64_t ended_us;      /* the last run that ended */
+    int64_t passed_us;     /* times up to here were left out, ... */
+    int64_t spared_us;     /* ... but this one, which had begun */
     bool finished;         /* all is well, and it is not needed any more */
     int64_t served, stale; /* for the trace */
 };
@@ -204,7 +212,6 @@ struct jobs {
     bool farm; /* nodes hand over what they claim */
     struct job_rule rules[JOBS][JOB_RULES];
     struct job_row rows[JOBS];
-    struct scheduler nodes[4];
     struct job_watch watch[JOBS];
     int op_next, post_count;
 };

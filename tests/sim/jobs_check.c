@@ -150,10 +150,25 @@ void jobs_check_row(struct world *w, const struct job_op *op, int job, const str
 
 /* ---- runs ---- */
 
+/* Paused time piles nothing up, and what another schedule has missed is not made up for. */
+static void check_passed(struct world *w, const struct slot *s)
+{
+    const struct job_watch *watch = &w->jobs.watch[s->job];
+    const struct schedule *rule = &w->jobs.rules[s->job][s->row.nominal_rule].schedule;
+    int64_t nominal = s->result.nominal_us;
+    bool again = s->row.known.tries > 0 || s->row.known.more;
+
+    if (rule->form != SCHEDULE_EVERY && !s->result.asked && !again &&
+        s->result.began_us > watch->passed_us && nominal <= watch->passed_us &&
+        nominal != watch->spared_us)
+        check_fail(w, "what was paused is left out", "job %d serves %lld", s->job,
+                   (long long)((nominal - w->start_us) / MS));
+}
+
 /* Somebody may have taken the claim away meanwhile; nobody else may have it. */
 void jobs_check_begin(struct world *w, int node, int slot)
 {
-    const struct slot *s = &w->jobs.nodes[node].slots[slot];
+    const struct slot *s = &w->schedulers[node].slots[slot];
     const struct job_row *r = &w->jobs.rows[s->job];
     bool holds = r->token == JOB_TOKEN_CLAIMED && r->claim.token == s->claim.token;
     int parallel = job_rule_of(w, s->job, &s->row)->parallel;
@@ -165,6 +180,7 @@ void jobs_check_begin(struct world *w, int node, int slot)
     if (holds && job_open_runs(r) + 1 > parallel)
         check_fail(w, "at most n open runs", "job %d has %d beside the one of node %d", s->job,
                    job_open_runs(r), node);
+    check_passed(w, s);
     if (!w->stepped && s->result.nominal_us > w->now_us + TOLERANCE_US)
         check_fail(w, "nothing runs before its time", "job %d: %lld ms", s->job,
                    (long long)((s->result.nominal_us - w->now_us) / MS));

@@ -19,7 +19,7 @@ static const char *const answer_names[] = { [JOB_WRITTEN] = "written",
 
 static struct slot *slot_at(struct world *w, int node, int slot)
 {
-    return &w->jobs.nodes[node].slots[slot];
+    return &w->schedulers[node].slots[slot];
 }
 
 struct slot *jobs_slot(struct world *w, int node, int slot, uint32_t serial)
@@ -75,7 +75,7 @@ int jobs_room(const struct world *w, int node, bool hand_over, int *ret_first)
     int n = 0;
 
     for (int i = to - 1; i >= from; i--)
-        if (w->jobs.nodes[node].slots[i].stage == SLOT_FREE) {
+        if (w->schedulers[node].slots[i].stage == SLOT_FREE) {
             *ret_first = i;
             n++;
         }
@@ -93,7 +93,7 @@ static bool is_due(const struct world *w, int64_t now_us)
 
 void jobs_look(struct world *w, int node)
 {
-    struct scheduler *s = &w->jobs.nodes[node];
+    struct scheduler *s = &w->schedulers[node];
     int slot, room = jobs_room(w, node, w->jobs.farm, &slot);
 
     if (s->looking || room == 0 || !w->nodes[node].registered || !node_may_send(w, node) ||
@@ -124,7 +124,7 @@ static int fill_slot(struct world *w, int node, const struct job_claimed *c, boo
 
     if (jobs_room(w, node, w->jobs.farm && !taken, &slot) == 0)
         return -1;
-    w->jobs.nodes[node].slots[slot] = (struct slot){ .stage = SLOT_CLAIMED,
+    w->schedulers[node].slots[slot] = (struct slot){ .stage = SLOT_CLAIMED,
                                                      .serial = ++w->serials,
                                                      .job = c->job,
                                                      .claim = c->claim,
@@ -135,7 +135,7 @@ static int fill_slot(struct world *w, int node, const struct job_claimed *c, boo
 
 static void on_claimed(struct world *w, const struct job_op *op)
 {
-    w->jobs.nodes[op->node].looking = false;
+    w->schedulers[op->node].looking = false;
     if (op->failed) {
         return_claims(w, op);
         return;

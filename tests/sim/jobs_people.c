@@ -39,6 +39,15 @@ static void schedule(struct job_row *r)
         put_token(r, job_awaited_us(r) != 0 ? job_awaited_us(r) : r->next_us);
 }
 
+/* Times up to now passed while it was stopped, or had other settings. */
+static void pass(struct world *w, int job, const struct job_row *r)
+{
+    struct job_watch *watch = &w->jobs.watch[job];
+
+    watch->passed_us = clock_us(w);
+    watch->spared_us = is_claimed(r) || job_awaited(r) != 0 ? r->nominal_us : 0;
+}
+
 static bool do_pause(struct job_row *r)
 {
     if (r->stop == JOB_AT_END || r->stop == JOB_SUSPENDED || r->gone)
@@ -58,6 +67,7 @@ static bool do_resume(struct world *w, int job, struct job_row *r)
         return false;
     struct job_plan p = job_plan_again(w, job, r, clock_us(w));
 
+    pass(w, job, r);
     r->stop = JOB_GOES;
     r->resets = 0;
     job_put_plan(r, &p);
@@ -113,6 +123,7 @@ static bool do_change(struct world *w, int job, struct job_row *r)
         r->rule = (r->rule + 1) % JOB_RULES;
     struct job_plan p = job_plan_again(w, job, r, clock_us(w));
 
+    pass(w, job, r);
     if (r->stop == JOB_GOES || r->stop == JOB_AT_END)
         r->stop = p.next_us == 0 ? JOB_AT_END : JOB_GOES;
     r->gone = false;
@@ -181,10 +192,24 @@ static void operate(struct world *w, int job, enum act what)
     }
 }
 
-void jobs_people(struct world *w)
+/* Most of what is stopped goes on a moment later, perhaps in the same run. */
+void jobs_people(struct world *w, int job, int what)
 {
-    if (!w->draining)
-        operate(w, world_pick(w, w->jobs.count), (enum act)world_pick(w, ACTS));
+    if (w->draining)
+        return;
+    operate(w, job, (enum act)what);
+    if ((what == PAUSE || what == LEAVE) && world_luck(w, 70))
+        world_push(w, world_between(w, 10 * MS, 1 * S), EV_JOB_PEOPLE, -1, job,
+                   what == PAUSE ? RESUME : CHANGE);
+}
+
+void jobs_people_plan(struct world *w)
+{
+    int count = world_pick(w, 40);
+
+    for (int i = 0; i < count; i++)
+        world_push(w, world_between(w, 0, ACTIVE_US), EV_JOB_PEOPLE, -1,
+                   world_pick(w, w->jobs.count), world_pick(w, ACTS));
 }
 
 /* ---- when all is well ---- */

@@ -67,7 +67,7 @@ bool job_was_asked(const struct job_row *r)
 
 static bool is_running(const struct job_row *r, int64_t now_us)
 {
-    return !job_was_asked(r) && r->nominal_us <= now_us &&
+    return !job_was_asked(r) && r->nominal_us != 0 && r->nominal_us <= now_us &&
            (r->token == JOB_TOKEN_CLAIMED || job_awaited(r) != 0);
 }
 

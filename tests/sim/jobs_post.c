@@ -105,7 +105,7 @@ static struct post *post_at(struct world *w, int post, uint32_t serial)
 
 static struct post *post_for(struct world *w, int node, int slot, enum post_kind kind, int to)
 {
-    struct slot *s = &w->jobs.nodes[node].slots[slot];
+    struct slot *s = &w->schedulers[node].slots[slot];
     struct post *p = post_new(w, kind, node, to);
 
     p->slot = slot;
@@ -120,7 +120,7 @@ void jobs_hand_over(struct world *w, int node, int slot)
 {
     struct post *p = post_for(w, node, slot, POST_RUN, world_pick(w, w->node_count));
 
-    w->jobs.nodes[node].slots[slot].stage = SLOT_PASSING;
+    w->schedulers[node].slots[slot].stage = SLOT_PASSING;
     send(w, p);
 }
 
@@ -145,7 +145,7 @@ static void hear_run(struct world *w, struct post *p)
 
 void jobs_call(struct world *w, int node, int slot)
 {
-    struct slot *s = &w->jobs.nodes[node].slots[slot];
+    struct slot *s = &w->schedulers[node].slots[slot];
     struct post *p = post_for(w, node, slot, POST_CALL, -1);
 
     s->stage = SLOT_CALLING;

@@ -121,8 +121,10 @@ static bool take_bug(const char *text, enum bug *ret)
 static int usage(void)
 {
     (void)fprintf(stderr, "usage: sim --seeds N [--from K] | --seed K [--trace] | --all N | --tap\n"
-                          "           [--bug missing-fence|lost-release|token-twice|early-head|"
-                          "no-backoff]\n");
+                          "           [--bug NAME]\nbugs:");
+    for (enum bug b = BUG_NONE + 1; b < BUGS; b++)
+        (void)fprintf(stderr, " %s", bugs[b]);
+    (void)fprintf(stderr, "\n");
     return 2;
 }
 

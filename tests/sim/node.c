@@ -67,7 +67,7 @@ void node_boot(struct world *w, int node)
     if (w->node_count == 1 && off > n->boot_off_us)
         memset(w->rate_t_ns, 0, sizeof w->rate_t_ns);
     *n = (struct node){ .up = true, .life = life, .off_us = off, .boot_off_us = off };
-    w->jobs.nodes[node] = (struct scheduler){ 0 };
+    w->schedulers[node] = (struct scheduler){ 0 };
     n->govern = govern_new();
     TRACE(w, "node %d starts", node);
     (void)node_ask(w, node, OP_REGISTER);

@@ -19,6 +19,7 @@
 #include "core/steady.h"
 #include "core/window.h"
 #include "engine/dispatch/govern.h"
+#include "jobs.h"
 
 enum {
     NODES_MOST = 4,
@@ -64,13 +65,6 @@ struct bits {
 };
 
 /* ---- the store ---- */
-
-struct claim {
-    int64_t token; /* 0: nobody has it; never given twice */
-    int64_t node, epoch;
-};
-
-#include "jobs.h" /* recurring work */
 
 /* A row of the table node. */
 struct member {
@@ -302,6 +296,7 @@ struct world {
     size_t journal_count;
     struct watch watch[DELIVERIES_MOST];
     struct jobs jobs;
+    struct scheduler schedulers[NODES_MOST];
     int64_t rate_t_ns[SYSTEMS]; /* the timeline, played again */
     int64_t live_mark;          /* holds up to this are live everywhere */
     struct bits live_sending;   /* and this was on the wire then */
@@ -451,7 +446,8 @@ void jobs_waited(struct world *w, int node, int slot, uint32_t serial);
 void jobs_tell(struct world *w, int post, uint32_t serial);
 
 /* ---- jobs_people.c ---- */
-void jobs_people(struct world *w);
+void jobs_people_plan(struct world *w);
+void jobs_people(struct world *w, int job, int what);
 void jobs_drain(struct world *w);
 void jobs_see_to(struct world *w); /* from then on */
 

@@ -247,7 +247,7 @@ static void handle_job(struct world *w, const struct event *e)
         jobs_tell(w, e->a, serial);
         return;
     case EV_JOB_PEOPLE:
-        jobs_people(w);
+        jobs_people(w, e->a, e->b);
         return;
     default:
         unreachable("an event that is not about jobs");
