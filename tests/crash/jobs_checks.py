@@ -79,7 +79,7 @@ class Judge:
             self.count("stranded", f"{name}: it has no record")
             return
         here = f"{name}: {last}, told {told}, {record}"
-        if record.stop or not record.due or record.tokens == 0 or last is None:
+        if record.stop or not record.due or record.tokens == 0:
             self.count("stranded", here)
         if record.tokens > 1:
             self.count("twice", here)
