@@ -82,6 +82,8 @@ struct job_type {
     /* Several iterations may run beside each other (`parallel`): what one does may be done again,
      * and in any order. */
     bool repeatable;
+    /* It makes documents with keys, which are remembered as those of polling gateways. */
+    bool deposits;
     /* On s->arena.  It waits for nothing outside. */
     bool (*make)(const struct settings *s, void **ret_self, struct err *err);
     void (*unmake)(void *self);

@@ -34,10 +34,10 @@
 #include "engine/road/road.h"
 #include "engine/transfer/transfer.h"
 #include "job/ports.h"
+#include "job/words.h"
 
 enum {
     CALL_ARENA = 16 << 20,
-    CALL_TEXT_MOST = 1 << 20,     /* of a body, or of all headers, when they are filled in */
     CALL_ANSWER_MOST = 512 << 10, /* a state with its escapes has room in it */
     CALL_LOOK_US = 100 * CLOCK_MS /* how often a run that waits looks whether it is to stop */
 };
@@ -78,52 +78,16 @@ static const struct option options[] = {
     { 0 },
 };
 
-static const char *const call_words[] = { "job", "run", "nominal", "state", NULL };
-
-/* The word of a reference at the start of the text; empty: there is none that is ours to fill in.
- */
-static struct str call_word_at(struct str text)
-{
-    struct str word = { 0 };
-
-    if (!str_starts(text, STR("${")) || str_find(text, '}') < 0)
-        return word;
-    (void)str_cut(str_from(text, 2), '}', &word);
-    return str_find(word, ':') >= 0 ? (struct str){ 0 } : word;
-}
-
-static bool call_is_word(struct str word)
-{
-    for (size_t i = 0; call_words[i] != NULL; i++)
-        if (str_is(word, call_words[i]))
-            return true;
-    return false;
-}
-
-static void call_check_words(const struct yaml_node *node, struct problem_list *problems)
-{
-    struct str text = yaml_text(node);
-
-    for (; text.len > 0; text = str_from(text, 1)) {
-        struct str word = call_word_at(text);
-        char name[PROBLEM_QUOTE];
-
-        if (word.len > 0 && !call_is_word(word))
-            problem_add(problems, node->place, "allowed: job, run, nominal, state",
-                        "a job does not have the word `%s`", problem_quote(name, word));
-    }
-}
-
 static void call_job_check(const struct yaml_node *map, struct problem_list *problems)
 {
     const struct yaml_node *headers = yaml_get(map, "headers"), *body = yaml_get(map, "body");
 
     if (body != NULL)
-        call_check_words(body, problems);
+        words_check(body, WORDS_STATE, problems);
     for (const struct yaml_node *n = headers != NULL && headers->kind == YAML_MAP ? headers->first
                                                                                   : NULL;
          n != NULL; n = n->next)
-        call_check_words(n, problems);
+        words_check(n, WORDS_STATE, problems);
 }
 
 static bool call_read_headers(const struct settings *s, struct call_job *c, struct err *err)
@@ -227,31 +191,6 @@ static void call_answered(struct transfer *t)
     call_request_unref(q);
 }
 
-/* Fills in what the run is; false: it is too large. */
-static bool call_fill(const struct job_io *io, struct str text, struct arena *a, struct str *ret)
-{
-    AUTO(buf_done) struct buf to = BUF_INIT(CALL_TEXT_MOST);
-    char nominal[CLOCK_TEXT];
-    struct err err = { 0 };
-    const struct str values[] = { io->job, io->run, str_of(clock_utc_text(io->nominal_us, nominal)),
-                                  io->state };
-
-    while (text.len > 0) {
-        struct str word = call_word_at(text), piece = { text.ptr, 1 };
-
-        for (size_t i = 0; call_words[i] != NULL && word.len > 0; i++)
-            if (str_is(word, call_words[i]))
-                piece = values[i];
-        bool filled = piece.ptr != text.ptr;
-
-        if (!buf_append(&to, piece, &err))
-            return false;
-        text = str_from(text, filled ? word.len + 3 : 1);
-    }
-    *ret = arena_copy(a, buf_view(&to));
-    return true;
-}
-
 static bool call_fill_headers(struct call_request *q, const struct job_io *io, struct err *err)
 {
     struct http_out_request *r = &q->request;
@@ -268,7 +207,7 @@ static bool call_fill_headers(struct call_request *q, const struct job_io *io, s
     for (size_t i = 0; i < c->header_count; i++) {
         struct str value;
 
-        if (!call_fill(io, c->headers[i].value, &q->arena, &value) || str_has_control(value))
+        if (!words_fill(io, c->headers[i].value, &q->arena, &value) || str_has_control(value))
             return err_set(err, ERR_PERMANENT, 0,
                            "the header %.*s cannot be made: its value is too long, or holds a "
                            "control character",
@@ -287,8 +226,8 @@ static bool call_fill_request(struct call_request *q, const struct job_io *io, s
     q->request.url = c->client.url;
     q->sending.facts = &q->facts;
     q->sending.bytes = STR("");
-    if (c->body.len > 0 && !call_fill(io, c->body, &q->arena, &q->sending.bytes))
-        return err_set(err, ERR_LIMIT, 0, "the body is larger than %d bytes", CALL_TEXT_MOST);
+    if (c->body.len > 0 && !words_fill(io, c->body, &q->arena, &q->sending.bytes))
+        return err_set(err, ERR_LIMIT, 0, "the body is larger than %d bytes", WORDS_MOST);
     q->sending.size = (int64_t)q->sending.bytes.len;
     if (!call_fill_headers(q, io, err))
         return false;

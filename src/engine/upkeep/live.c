@@ -86,6 +86,12 @@ static int64_t longest_key_period(const struct live *l, const struct config *c)
         if (period > most)
             most = period;
     }
+    for (size_t i = 0; i < c->job_count && most < DEPOSIT_KEY_PERIOD_US; i++) {
+        const struct job_type *type = connector_job(l->o.connectors, str_of(c->jobs[i].kind));
+
+        if (type != NULL && type->deposits)
+            most = DEPOSIT_KEY_PERIOD_US;
+    }
     return most;
 }
 
