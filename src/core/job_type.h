@@ -84,6 +84,8 @@ struct job_type {
     bool repeatable;
     /* It makes documents with keys, which are remembered as those of polling gateways. */
     bool deposits;
+    /* With a job of this kind retention works in its runs only (engine/upkeep/purger.h). */
+    bool retains;
     /* On s->arena.  It waits for nothing outside. */
     bool (*make)(const struct settings *s, void **ret_self, struct err *err);
     void (*unmake)(void *self);

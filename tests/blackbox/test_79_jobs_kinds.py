@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from aged import Aged, retention, run, state_of
 from running_node import run_program
 from wire import wait_until
 
@@ -248,3 +249,35 @@ def test_mistakes_in_jobs_are_told_with_their_place(program, tmp_path):
         got = program("check", tmp_path / "w.yaml")
         assert got.returncode == 1 and says in got.stdout + got.stderr, (text, got.stdout + got.stderr)
         assert re.search(r"w\.yaml:\d+", got.stdout + got.stderr), got.stdout + got.stderr
+
+
+# ---- retain ----------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_with_a_job_retention_works_in_its_runs_only(make_node, tmp_path):
+    old = Aged(make_node, tmp_path, environment={"WAYBILL_TEST_RETAIN_APART_MS": "0"})
+    node = old.node
+    gone = [old.send(f"old {n}") for n in range(5)]
+    node.write_config(old.config)
+    apply(node, tmp_path, old.config + "jobs: { purge: { kind: retain, once: 2099-01-01T00:00, log: all } }\n")
+    old.today()
+    young = old.send("young")
+    # It counts what is due, and lets nothing go, which it would have done at its first look.
+    wait_until(lambda: retention(node)["dueDays"] >= 1, SECONDS)
+    assert [state_of(node, d) for d in gone] == ["delivered"] * 5
+    apply(node, tmp_path, old.config + "jobs: { purge: { kind: retain, every: 1h, log: all } }\n")
+    await_done(node, "retain")
+    assert [state_of(node, d) for d in gone] == [None] * 5 and state_of(node, young) == "delivered"
+    assert retention(node)["gone"] == 5
+
+
+def test_a_clock_that_is_not_steady_purges_nothing(make_node, tmp_path):
+    old = Aged(make_node, tmp_path)
+    document = old.send("old")
+    apply(old.node, tmp_path, old.config + "jobs: { purge: { kind: retain, every: 1h } }\n")
+    assert "steady" in old.node.wait_event("job.fail", SECONDS, job="purge")["why"]
+    old.today()
+    assert "steady" in old.node.wait_event("job.fail", SECONDS, since=len(old.node.events) - 5, job="purge")["why"]
+    assert state_of(old.node, document) == "delivered"
+    run(old.node, 1)  # a person may ask for it all the same
