@@ -24,6 +24,7 @@
 #include "engine/intake/intake.h"
 #include "engine/intake/intake_table.h"
 #include "engine/upkeep/admin_keys.h"
+#include "job/jobs.h"
 
 enum {
     ANSWER_MOST = 8 << 20,
@@ -231,6 +232,7 @@ static void answer_ready(struct visit *v)
     json_bool(&j, ready);
     if (is_listed(v) || (knows_caller(v) && rights_everywhere(&v->who.rights, RIGHT_SEE))) {
         engine_troubles(v->self->known.engine, &why);
+        jobs_tell(v->self->known.jobs, &why);
         put_reasons(&j, buf_view(&why));
     }
     json_close(&j, '}');

@@ -114,7 +114,7 @@ static void call_check_words(const struct yaml_node *node, struct problem_list *
     }
 }
 
-static void call_check(const struct yaml_node *map, struct problem_list *problems)
+static void call_job_check(const struct yaml_node *map, struct problem_list *problems)
 {
     const struct yaml_node *headers = yaml_get(map, "headers"), *body = yaml_get(map, "body");
 
@@ -397,8 +397,8 @@ static void call_read_answer(const struct http_out_answer *a, struct job_result 
         call_take_answer(answer, ret);
 }
 
-static void call_judge(const struct call_job *c, const struct http_out_answer *a,
-                       struct job_result *ret)
+static void call_job_judge(const struct call_job *c, const struct http_out_answer *a,
+                           struct job_result *ret)
 {
     struct verdict v;
 
@@ -415,7 +415,7 @@ static void call_judge(const struct call_job *c, const struct http_out_answer *a
         call_read_answer(a, ret);
 }
 
-static void call_run(void *self, struct job_io *io, struct job_result *ret)
+static void call_job_run(void *self, struct job_io *io, struct job_result *ret)
 {
     struct call_job *c = self;
     struct call_request *q = call_request_new(c);
@@ -436,7 +436,7 @@ static void call_run(void *self, struct job_io *io, struct job_result *ret)
         job_fail(ret, "it was told to stop before the service answered");
     } else {
         job_step(io, "called", clock_mono_us() - began_us);
-        call_judge(c, &q->answer, ret);
+        call_job_judge(c, &q->answer, ret);
     }
     call_request_unref(q);
 }
@@ -445,11 +445,11 @@ const struct job_type job_call = {
     .kind = { .name = "call",
               .help = "call an HTTP service, which does the work and may answer a state",
               .keys = options,
-              .check = call_check,
+              .check = call_job_check,
               .example = "import: { kind: call, url: \"https://erp.example/import\", every: 10s, "
                          "body: '{\"from\": \"${state}\"}' }" },
     .repeatable = true,
     .make = call_make,
     .unmake = call_unmake,
-    .run = call_run,
+    .run = call_job_run,
 };

@@ -83,21 +83,6 @@ static void ending_again(struct ending *e, int64_t wait_us)
 
 /* ---- what is told ---- */
 
-static void ending_say_left(const struct ending *e)
-{
-    for (enum schedule_reason r = 0; r < SCHEDULE_REASONS; r++) {
-        const struct schedule_left *left = &e->planning.left[r];
-        char first[CLOCK_TEXT], last[CLOCK_TEXT];
-
-        if (left->count > 0)
-            log_event(LOG_INFO, "job.skip", kv_str("job", e->job->name),
-                      kv_z("reason", schedule_reason_word(r)), kv_int("count", left->count),
-                      kv_bool("more", e->planning.left_more),
-                      kv_z("first", clock_utc_text(left->first_us, first)),
-                      kv_z("last", clock_utc_text(left->last_us, last)));
-    }
-}
-
 static void ending_say_failed(const struct ending *e)
 {
     char message[JOB_MESSAGE_MOST + 1], nominal[CLOCK_TEXT];
@@ -135,10 +120,8 @@ static void ending_say(const struct ending *e)
         (void)snprintf(why, sizeof why, "%.*s", STR_ARG(o->why));
         mishaps_note(e->jobs->mishaps, "job_suspended", "job", e->job->name, why);
     }
-    if (o->stop == JOB_AT_END && !e->asked)
-        log_event(LOG_INFO, "job.over", kv_str("job", e->job->name), kv_str("why", o->why));
     if (!e->asked && !e->beside)
-        ending_say_left(e);
+        jobs_say_plan(e->job->name, &e->planning);
 }
 
 static void ending_log(const struct ending *e)

@@ -138,6 +138,8 @@ void jobs_tell(struct jobs *j, struct buf *to)
 {
     struct crew_look look = { 0 };
 
+    if (j == NULL)
+        return;
     (void)pthread_mutex_lock(&j->mutex);
     if (j->trouble[0] != '\0')
         buf_printf(to, "the jobs do not follow the configuration: %s\n", j->trouble);
@@ -164,13 +166,13 @@ static void jobs_settle(struct jobs *j)
 
 /* *ret_fits false: this node does not have the settings of the record now. */
 static bool jobs_plan_order(struct jobs *j, struct job_order *order, struct arena *a,
-                            bool *ret_fits, struct err *err)
+                            struct planning *ret_plan, bool *ret_fits, struct err *err)
 {
     struct job_record r;
-    struct planning p;
     bool found;
 
     *ret_fits = true;
+    *ret_plan = (struct planning){ 0 };
     if (!job_find(j->store, order->name, a, &r, &found, err))
         return false;
     if (!found)
@@ -184,8 +186,8 @@ static bool jobs_plan_order(struct jobs *j, struct job_order *order, struct aren
     *ret_fits = job != NULL && digest_same(&job->digest, &r.digest);
     if (*ret_fits) {
         (order->act == JOB_RESUME ? planning_resumed : planning_cancelled)(job, &r, jobs_now_us(j),
-                                                                           &p);
-        order->plan = p.plan;
+                                                                           ret_plan);
+        order->plan = ret_plan->plan;
     }
     book_unref(b);
     return true;
@@ -208,16 +210,19 @@ bool jobs_order(struct jobs *j, struct job_order *order, enum job_answer *ret, s
 
     jobs_settle(j);
     for (int i = 0; i < ORDER_TRIES; i++) {
+        struct planning plan = { 0 };
         struct arena arena = ARENA_INIT(1 << 20);
-        bool ok = !plans || jobs_plan_order(j, order, &arena, &fits, err);
+        bool ok = !plans || jobs_plan_order(j, order, &arena, &plan, &fits, err);
 
         ok = ok && (!fits || job_operate(j->store, order, ret, err));
         arena_done(&arena);
         if (!ok)
             return false;
         if (fits && *ret != JOB_OLD_PLAN) {
-            if (*ret == JOB_OK)
+            if (*ret == JOB_OK) {
+                jobs_say_plan(order->name, &plan);
                 jobs_ordered(j, order);
+            }
             return true;
         }
         clock_sleep_us(ORDER_WAIT_US);

@@ -52,5 +52,5 @@ bool jobs_describe(struct jobs *j, struct str name, struct arena *a, struct jobs
 /* The next nominal times, at most `most`; of a job that is stopped, as if it were resumed now. */
 size_t jobs_forecast(struct jobs *j, const struct job_record *r, size_t most, int64_t *ret_us);
 
-/* Appends what an operator should know of the jobs of this node, one line each. */
+/* Appends what an operator should know of the jobs of this node, one line each.  NULL is fine. */
 void jobs_tell(struct jobs *j, struct buf *to);

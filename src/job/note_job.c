@@ -41,7 +41,7 @@ static bool note_check_state(void *self, struct str state, struct err *err)
            err_set(err, ERR_PERMANENT, 0, "the state of a note is a number");
 }
 
-static void note_run(void *self, struct job_io *io, struct job_result *ret)
+static void note_job_run(void *self, struct job_io *io, struct job_result *ret)
 {
     const struct note_job *n = self;
     char nominal[CLOCK_TEXT];
@@ -69,6 +69,6 @@ const struct job_type job_note = {
     .repeatable = true,
     .make = note_make,
     .unmake = note_unmake,
-    .run = note_run,
+    .run = note_job_run,
     .check_state = note_check_state,
 };

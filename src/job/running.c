@@ -89,7 +89,7 @@ static void run_code(struct run *r)
         job_fail(&r->result, "the state that it left cannot be read: %s", err.text);
 }
 
-static void run_run(struct crew_call *call)
+static void running_run(struct crew_call *call)
 {
     struct run *r = container_of(call, struct run, call);
     struct suspects *suspects = road_suspects(r->jobs->road);
@@ -138,8 +138,8 @@ static bool run_give_back(struct run *r)
     return true; /* what could not be given back is taken over from this node */
 }
 
-static void run_end(struct run *r, const struct job_result *result, const char *message,
-                    bool blocks)
+static void running_end(struct run *r, const struct job_result *result, const char *message,
+                        bool blocks)
 {
     int why = atomic_load(&r->why);
 
@@ -167,9 +167,9 @@ static void run_done(struct crew_call *call)
                        (long long)(r->job->timeout_us / CLOCK_S),
                        (long long)(r->job->timeout_us % CLOCK_S / CLOCK_MS),
                        r->result.message[0] != '\0' ? ": " : "", r->result.message);
-        run_end(r, &r->result, message, true);
+        running_end(r, &r->result, message, true);
     } else if (why != RUN_NODE_STOPS || r->result.ok || !run_give_back(r)) {
-        run_end(r, &r->result, NULL, true);
+        running_end(r, &r->result, NULL, true);
     }
     run_leave(r);
     run_free(r);
@@ -193,7 +193,7 @@ static void run_lost(struct crew_call *call, bool committed)
                            "interrupted: its thread is given up."));
     (void)snprintf(message, sizeof message, "timeout: it hangs, and was given up after %lld s",
                    (long long)((clock_mono_us() - call->began_us) / CLOCK_S));
-    run_end(r, NULL, message, false);
+    running_end(r, NULL, message, false);
     run_leave(r);
 }
 
@@ -224,7 +224,7 @@ void running_begin(struct jobs *j, struct book *book, const struct book_job *job
     *r = (struct run){ .call = { .call = { .stop = &r->stop, .egress = engine_egress(j->engine) },
                                  .patience_us = job->timeout_us + JOBS_GRACE_US,
                                  .whole = true,
-                                 .run = run_run,
+                                 .run = running_run,
                                  .done = run_done,
                                  .lost = run_lost,
                                  .back = run_back },

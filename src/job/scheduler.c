@@ -18,6 +18,9 @@
  *   (2) Every claim becomes a run, or is given back.
  *   (3) It claims at most as many as there are free slots.
  */
+#include <stdlib.h>
+
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -37,6 +40,53 @@ enum {
 
 /* ---- what is not run now ---- */
 
+/* A claim that the store did not take back yet. */
+struct back {
+    struct back *next;
+    struct task task;
+};
+
+static void scheduler_back_later(struct jobs *j, const struct task *t, const char *what,
+                                 struct str job, const struct err *why)
+{
+    struct back *b = NEW(struct back);
+
+    log_event(LOG_WARN, "job.trouble", kv_z("what", what), kv_str("job", job),
+              kv_z("why", why->text));
+    *b = (struct back){ .next = j->backs, .task = *t };
+    j->backs = b;
+    j->back_us = clock_mono_us() + JOBS_AGAIN_US;
+}
+
+/* Gives back what the store did not take; returns when it is to be asked again (monotonic). */
+static int64_t scheduler_look_back(struct jobs *j)
+{
+    while (j->backs != NULL && clock_mono_us() >= j->back_us) {
+        struct back *b = j->backs;
+        enum job_end_result result;
+        int64_t due_us = jobs_now_us(j);
+        struct err err = { 0 };
+
+        if (!job_give_back(j->store, &b->task, due_us, NULL, STR(""), &result, &err)) {
+            j->back_us = clock_mono_us() + JOBS_AGAIN_US;
+            break;
+        }
+        jobs_token_put(j, b->task.queue, due_us);
+        j->backs = b->next;
+        free(b);
+    }
+    return j->backs != NULL ? j->back_us : INT64_MAX;
+}
+
+static void scheduler_drop_back(struct jobs *j)
+{
+    for (struct back *b = j->backs, *next; b != NULL; b = next) {
+        next = b->next;
+        free(b);
+    }
+    j->backs = NULL;
+}
+
 static void scheduler_give_back(struct jobs *j, const struct job_claim *c, int64_t due_us,
                                 const struct planning *p)
 {
@@ -46,13 +96,17 @@ static void scheduler_give_back(struct jobs *j, const struct job_claim *c, int64
     struct err err = { 0 };
     bool ok = job_give_back(j->store, &c->task, due_us, plan, str_of(why), &result, &err);
 
-    if (ok && result == JOB_END_PLAN) /* somebody has changed it meanwhile: claim it anew */
-        ok = job_give_back(j->store, &c->task, jobs_now_us(j), NULL, STR(""), &result, &err);
+    if (ok && result == JOB_END_PLAN) { /* somebody has changed it meanwhile: claim it anew */
+        p = NULL;
+        due_us = jobs_now_us(j);
+        ok = job_give_back(j->store, &c->task, due_us, NULL, STR(""), &result, &err);
+    }
     if (!ok) {
-        log_event(LOG_WARN, "job.trouble", kv_z("what", "give a claim back"),
-                  kv_str("job", c->record.name), kv_z("why", err.text));
+        scheduler_back_later(j, &c->task, "give a claim back", c->record.name, &err);
         return;
     }
+    if (p != NULL && result == JOB_END_WRITTEN)
+        jobs_say_plan(c->record.name, p);
     if (due_us != 0)
         jobs_token_put(j, c->task.queue, due_us);
 }
@@ -86,13 +140,13 @@ static bool scheduler_open(struct jobs *j, const struct book_job *job, const str
 
     *ret_beside = false;
     if (!job_run_open(j->store, &o, &err)) {
-        log_event(LOG_WARN, "job.trouble", kv_z("what", "begin a run beside others"),
-                  kv_str("job", c->record.name), kv_z("why", err.text));
+        scheduler_back_later(j, &c->task, "begin a run beside others", c->record.name, &err);
         return false;
     }
     switch (o.opened) {
     case JOB_OPENED:
         *ret_beside = true;
+        jobs_say_plan(c->record.name, &p);
         if (o.due_us != 0)
             jobs_token_put(j, job->queue, o.due_us);
         return true;
@@ -225,17 +279,25 @@ static bool scheduler_wait(struct jobs *j, int64_t until_us)
     return go_on;
 }
 
+static int64_t scheduler_sooner(int64_t a_us, int64_t b_us)
+{
+    return a_us < b_us ? a_us : b_us;
+}
+
 void *scheduler_main(void *jobs)
 {
     struct jobs *j = jobs;
-    int64_t runs_us, ends_us;
+    int64_t next_us;
     bool turn = false;
 
     do {
         following_look(j);
-        ends_us = ending_look(j, clock_mono_us());
-        runs_us = running_look(j, clock_mono_us());
         scheduler_claim(j, &turn);
-    } while (scheduler_wait(j, ends_us < runs_us ? ends_us : runs_us));
+        /* With the runs that have just begun: nobody else knows when their time is over. */
+        next_us =
+            scheduler_sooner(ending_look(j, clock_mono_us()), running_look(j, clock_mono_us()));
+        next_us = scheduler_sooner(next_us, scheduler_look_back(j));
+    } while (scheduler_wait(j, next_us));
+    scheduler_drop_back(j); /* what is claimed is taken over from this node */
     return NULL;
 }

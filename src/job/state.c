@@ -1,5 +1,7 @@
 #include "job/state.h"
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "engine/road/road.h"
 #include "job/book.h"
 
@@ -27,6 +29,23 @@ void jobs_due(struct jobs *j, int64_t queue)
             (void)pthread_cond_signal(&j->wake);
         }
     (void)pthread_mutex_unlock(&j->mutex);
+}
+
+void jobs_say_plan(struct str job, const struct planning *p)
+{
+    for (enum schedule_reason r = 0; r < SCHEDULE_REASONS; r++) {
+        const struct schedule_left *left = &p->left[r];
+        char first[CLOCK_TEXT], last[CLOCK_TEXT];
+
+        if (left->count > 0)
+            log_event(LOG_INFO, "job.skip", kv_str("job", job),
+                      kv_z("reason", schedule_reason_word(r)), kv_int("count", left->count),
+                      kv_bool("more", p->left_more),
+                      kv_z("first", clock_utc_text(left->first_us, first)),
+                      kv_z("last", clock_utc_text(left->last_us, last)));
+    }
+    if (p->what == SCHEDULE_ENDED)
+        log_event(LOG_INFO, "job.over", kv_str("job", job), kv_z("why", schedule_end_word(p->why)));
 }
 
 void jobs_token_put(struct jobs *j, int64_t queue, int64_t due_us)

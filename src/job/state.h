@@ -60,11 +60,17 @@ struct jobs {
     size_t run_count;
     struct ending *again; /* ends that are to be submitted once more */
     size_t ending_count;  /* all of them */
+
+    /* The scheduler's own. */
     bool claim_failing;
+    struct back *backs; /* claims that are to be given back */
+    int64_t back_us;    /* when that is tried again; monotonic */
 };
 
 struct book *jobs_book(struct jobs *j);    /* a reference, or NULL */
 int64_t jobs_now_us(const struct jobs *j); /* the clock of the store */
+/* A plan was written: logs the times that it leaves out, and the end of the schedule. */
+void jobs_say_plan(struct str job, const struct planning *p);
 /* The queue has tokens that are due: the scheduler looks. */
 void jobs_due(struct jobs *j, int64_t queue);
 /* A token was put at due_us: the nodes learn of it in time. */
