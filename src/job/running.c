@@ -51,7 +51,8 @@ struct run {
     _Atomic bool stop;
     _Atomic int why;               /* enum run_stop */
     _Atomic int64_t began_mono_us; /* 0: it waits for its thread */
-    int64_t nominal_us, claimed_us, began_us;
+    int64_t nominal_us, claimed_us;
+    _Atomic int64_t began_us;
     struct task_code mark;
     struct job_io io;
     struct job_result result;
@@ -326,7 +327,7 @@ static void run_copy_claim(struct run *r, const struct job_claim *c)
     r->claim.state = arena_copy(&r->arena, c->state);
 }
 
-void running_begin(struct jobs *j, struct book *book, const struct book_job *job,
+bool running_begin(struct jobs *j, struct book *book, const struct book_job *job,
                    const struct job_claim *c, int64_t nominal_us, int64_t now_us, bool beside)
 {
     struct run *r = NEW(struct run);
@@ -362,11 +363,18 @@ void running_begin(struct jobs *j, struct book *book, const struct book_job *job
                          .leave = job->leaves ? run_leave_outside : NULL,
                          .leave_arg = r };
     (void)pthread_mutex_lock(&j->mutex);
-    r->next = j->runs;
-    j->runs = r;
-    j->run_count++;
+    bool begins = !j->stopping; /* jobs_stop() waits for those in the list */
+
+    if (begins) {
+        r->next = j->runs;
+        j->runs = r;
+        j->run_count++;
+        crew_submit(j->crew, &r->call);
+    }
     (void)pthread_mutex_unlock(&j->mutex);
-    crew_submit(j->crew, &r->call);
+    if (!begins)
+        run_free(r);
+    return begins;
 }
 
 /* ---- told to stop ---- */

@@ -35,7 +35,7 @@
 enum {
     CLAIM_ARENA = 64 << 20,
     STRANGE_US = 500 * CLOCK_MS, /* this node does not have the settings of a job yet */
-    OTHERS_US = 2 * CLOCK_S,     /* it does not run the kind: others may */
+    OTHERS_US = 10 * CLOCK_S,    /* it does not run the kind, and is the only node (SQLite) */
 };
 
 /* ---- what is not run now ---- */
@@ -188,7 +188,8 @@ static void scheduler_begin(struct jobs *j, struct book *b, const struct book_jo
         !scheduler_open(j, job, c, nominal_us, now_us, &beside))
         return;
     counts_claim(now_us - c->task.rank);
-    running_begin(j, b, job, c, nominal_us, now_us, beside);
+    if (!running_begin(j, b, job, c, nominal_us, now_us, beside) && !beside)
+        (void)scheduler_give_back(j, c, now_us, NULL);
 }
 
 /* The token was the time-out of a run outside: that one has failed. */
@@ -289,7 +290,8 @@ static void scheduler_claim(struct jobs *j, bool *io_turn)
         queues[0] = queues[1];
         queues[1] = first;
     }
-    if (!job_claim(j->store, queues, queue_count, room, 0, &arena, claims, &count, &err)) {
+    if (!job_claim(j->store, queues, queue_count, buf_view(&j->kinds), room, 0, &arena, claims,
+                   &count, &err)) {
         if (!j->claim_failing)
             log_event(LOG_WARN, "job.trouble", kv_z("what", "claim"), kv_z("why", err.text));
         j->claim_failing = true; /* the claimer tells again within a second */

@@ -46,6 +46,7 @@ struct jobs {
     pthread_t thread;
     bool running; /* the thread is there */
     int64_t queues[JOBS_QUEUES];
+    struct buf kinds; /* that it runs, as job_claim() takes them; empty: all */
 
     pthread_mutex_t mutex; /* guards the fields below */
     pthread_cond_t wake;   /* for the scheduler */
@@ -92,8 +93,9 @@ size_t jobs_free_slots(const struct jobs *j);
 void following_look(struct jobs *j);
 
 /* running.c */
-/* A claim whose run begins, on a slot; planned at now_us.  The texts of the claim are copied. */
-void running_begin(struct jobs *j, struct book *book, const struct book_job *job,
+/* A claim whose run begins, on a slot; planned at now_us.  The texts of the claim are copied.
+ * False: the node stops. */
+bool running_begin(struct jobs *j, struct book *book, const struct book_job *job,
                    const struct job_claim *c, int64_t nominal_us, int64_t now_us, bool beside);
 /* Tells the runs to stop whose time is over; returns when it is to be asked again (monotonic). */
 int64_t running_look(struct jobs *j, int64_t mono_us);

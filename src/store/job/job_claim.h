@@ -29,10 +29,10 @@ struct job_claim {
 /* record.open_runs is set: with as many as the job may have there is no room for another one.
  *
  * Up to `limit` in all, from the first queue first: who calls in turn changes their order.  Records
- * and states are in the arena. */
-bool job_claim(struct store *s, const int64_t *queues, size_t queue_count, size_t limit,
-               int64_t lease_us, struct arena *a, struct job_claim *ret, size_t *ret_count,
-               struct err *err);
+ * and states are in the arena.  kinds: as of task_claim_in(). */
+bool job_claim(struct store *s, const int64_t *queues, size_t queue_count, struct str kinds,
+               size_t limit, int64_t lease_us, struct arena *a, struct job_claim *ret,
+               size_t *ret_count, struct err *err);
 
 /* *ret_taken false: this claim does not hold any more, or its job was stopped meanwhile (then its
  * token is removed).  Record and state are in the arena. */

@@ -389,9 +389,9 @@ SELECT max(num) FROM (SELECT num FROM job WHERE num > $1 ORDER BY num LIMIT $2) 
 -- in:  $1 above int, $2 upto int
 -- out: @waiting@
 SELECT @waiting@ FROM job WHERE num > $1 AND num <= $2 AND gone_us = 0 AND (stop = 0 OR asked_us <> 0)
-    AND NOT EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = @KEY(job.due_us)@ AND t.id = job.num)
-    AND NOT EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = @KEY(job.queue)@ AND t.prio = 4 AND t.rank = job.due_us AND t.id = job.num)
-    AND NOT EXISTS (SELECT 1 FROM task_lease t WHERE t.id = @KEY(job.num)@)
+    AND (SELECT count(*) FROM task_later t WHERE t.due_us = @KEY(job.due_us)@ AND t.id = job.num) = 0
+    AND (SELECT count(*) FROM task_ready t WHERE t.queue = @KEY(job.queue)@ AND t.prio = 4 AND t.rank = job.due_us AND t.id = job.num) = 0
+    AND (SELECT count(*) FROM task_lease t WHERE t.id = @KEY(job.num)@) = 0
 ORDER BY num;
 
 -- name: job_slice
