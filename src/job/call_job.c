@@ -319,6 +319,7 @@ static bool call_fill_request(struct call_request *q, const struct job_io *io, s
     q->transfer = (struct transfer){ .options = &c->client.options,
                                      .request = &q->request,
                                      .sending = &q->sending,
+                                     .once = c->later, /* it may be at work already */
                                      .sink = &q->sink,
                                      .done = call_answered };
     return true;
