@@ -18,7 +18,7 @@ import signal
 import time
 
 from crash.jobs_checks import COUNTS
-from crash.jobs_field import DECLARED_DEAD, READY_SECONDS, TAKE, Jobs, freeze, knows_ack, names, thaw
+from crash.jobs_field import DECLARED_DEAD, READY_SECONDS, TAKE, UNAVAILABLE, Jobs, freeze, knows_ack, names, thaw
 from harness.postgres import Cluster
 from rig.process import wait_for
 
@@ -78,7 +78,7 @@ class Storm:
         self.chance.shuffle(self.events)
         self.done = field.done
         self.frozen = {}        # node: until when
-        self.forgiven = set()   # nodes that were frozen since they were begun
+        self.forgiven = {}      # by node: exit codes that are no failure, because of what was done since it was begun
 
     def run(self):
         while self.events or self.frozen:
@@ -104,15 +104,20 @@ class Storm:
             node = self.chance.choice(there)
             freeze(node)
             self.frozen[node] = time.monotonic() + self.chance.uniform(*FROZEN_S)
-            self.forgiven.add(node)
+            self._forgive(node, DECLARED_DEAD)
             self.done["freezes"] += 1
         else:
             self.chance.choice(there).kill()
             self.done["kills"] += 1
         return True
 
+    def _forgive(self, node, code):
+        self.forgiven.setdefault(node, {-signal.SIGKILL}).add(code)
+
     def _kill_database(self):
         self.field.cluster.kill_hard()
+        for node in self.field.nodes:
+            self._forgive(node, UNAVAILABLE)    # it begins just now
         self.done["kills"] += 1
         time.sleep(self.chance.uniform(0, 1.5))
         self.field.cluster.start()
@@ -127,8 +132,7 @@ class Storm:
         for node in self.field.nodes:
             if node.alive():
                 continue
-            self.field.bury(node, (-signal.SIGKILL, DECLARED_DEAD) if node in self.forgiven else (-signal.SIGKILL,))
-            self.forgiven.discard(node)
+            self.field.bury(node, self.forgiven.pop(node, {-signal.SIGKILL}))
             fault = None
             if node.binary == self.field.rig.debug and self.events:
                 fault = {"WAYBILL_FAULT": f"{self.chance.choice(POINTS)}:kill:{self.chance.randint(1, PASSES_MOST)}"}

@@ -16,6 +16,7 @@ from rig.node import Api, Node
 from rig.process import RigError, run, threads_stopped, wait_for
 
 DECLARED_DEAD = 75      # the exit code of a node that finds out that the others have declared it dead
+UNAVAILABLE = 69        # that of a node whose database cannot be reached when it begins
 SETTLE_SECONDS = 180
 READY_SECONDS = 120     # a start after a power cut, on a busy machine
 OPTIONS = "log: all, retry: { first: 200ms, most: 1s }"

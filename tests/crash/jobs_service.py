@@ -15,7 +15,8 @@ import time
 from dataclasses import dataclass
 
 WORKERS = 4
-LATER_MOST_S = 0.4      # how long the work of a job takes that is acknowledged later
+NOW_MOST_S = 0.1        # how long work takes
+LATER_MOST_S = 0.4      # ... that is acknowledged later
 AGAIN_S = 0.1
 GOOD, OVER = (200,), (409, 410)     # what a node answers: it is done; it is too late
 
@@ -44,6 +45,8 @@ class Service:
             def do_POST(self):  # pylint: disable=invalid-name
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 status, answer = service.take(asked, self.headers)
+                if status == 200:
+                    time.sleep(service.chance.uniform(0, NOW_MOST_S))
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(answer)))
