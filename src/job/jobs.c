@@ -55,6 +55,14 @@ static bool jobs_find_queues(struct jobs *j, struct err *err)
            job_queue(j->store, str_of(areas[j->node->area]), &j->queues[JOBS_AREA], err);
 }
 
+static void jobs_list_kinds(struct jobs *j)
+{
+    const struct config_texts *kinds = &j->node->job_kinds;
+
+    for (size_t i = 0; i < kinds->count; i++)
+        buf_printf(&j->kinds, "%s%s,", i == 0 ? "," : "", kinds->items[i]);
+}
+
 bool jobs_start(struct engine *e, struct jobs **ret, struct err *err)
 {
     struct jobs *j = NEW(struct jobs);
@@ -67,10 +75,12 @@ bool jobs_start(struct engine *e, struct jobs **ret, struct err *err)
                         .mishaps = engine_mishaps(e),
                         .connectors = engine_connectors(e),
                         .node = node,
+                        .kinds = BUF_INIT(1 << 20),
                         .ports = { .engine = e, .store = engine_store(e) } };
     (void)pthread_mutex_init(&j->mutex, NULL);
     (void)pthread_cond_init(&j->wake, NULL);
     (void)pthread_cond_init(&j->rested, NULL);
+    jobs_list_kinds(j);
     *ret = j;
     if (!jobs_find_queues(j, err))
         return false;
@@ -78,6 +88,7 @@ bool jobs_start(struct engine *e, struct jobs **ret, struct err *err)
         j->crew = crew_new("job", (size_t)node->job_slots, (size_t)node->job_slots);
     j->journal = journal_start(j->store);
     counts_start(j);
+    handover_start(j);
     j->running = true;
     thread_start(&j->thread, "job scheduler", scheduler_main, j);
     live_tell(engine_live(e), jobs_live_used, j);
@@ -91,7 +102,8 @@ static void jobs_wait_for_ends(struct jobs *j)
     int64_t until_us = clock_mono_us() + WRITE_US;
 
     (void)pthread_mutex_lock(&j->mutex);
-    while (j->ending_count > 0 && wait_until(&j->rested, &j->mutex, until_us)) {
+    while ((j->ending_count > 0 || j->handed_count > 0 || j->taking > 0) &&
+           wait_until(&j->rested, &j->mutex, until_us)) {
     }
     j->ends = true;
     (void)pthread_cond_signal(&j->wake);
@@ -105,17 +117,18 @@ void jobs_stop(struct jobs *j)
     live_tell(engine_live(j->engine), NULL, NULL);
     road_tell_jobs(j->road, NULL, NULL);
     (void)pthread_mutex_lock(&j->mutex);
+    struct crew *crew = j->crew;
+
     j->stopping = true;
+    j->crew = NULL;
     (void)pthread_mutex_unlock(&j->mutex);
     running_stop(j);
-    crew_hurry(j->crew, STOP_US);
-    size_t lost = crew_free(j->crew);
+    crew_hurry(crew, STOP_US);
+    size_t lost = crew_free(crew);
 
-    j->crew = NULL;
     jobs_wait_for_ends(j);
     (void)pthread_join(j->thread, NULL);
     journal_stop(j->journal);
-    j->journal = NULL;
     counts_stop(j);
     j->running = false;
     engine_add_lost(j->engine, lost);
@@ -126,6 +139,9 @@ void jobs_free(struct jobs *j)
     if (j == NULL || engine_lost(j->engine) > 0)
         return; /* a thread that hangs may wake up: what it reads stays, until _exit() */
     ending_drop(j);
+    handover_free(j);
+    journal_free(j->journal);
+    buf_done(&j->kinds);
     book_unref(j->book);
     config_unref(j->config);
     (void)pthread_cond_destroy(&j->wake);
@@ -143,9 +159,9 @@ void jobs_tell(struct jobs *j, struct buf *to)
     (void)pthread_mutex_lock(&j->mutex);
     if (j->trouble[0] != '\0')
         buf_printf(to, "the jobs do not follow the configuration: %s\n", j->trouble);
-    (void)pthread_mutex_unlock(&j->mutex);
     if (j->crew != NULL)
         crew_look(j->crew, &look);
+    (void)pthread_mutex_unlock(&j->mutex);
     if (look.lost > 0)
         buf_printf(to, "%zu jobs hang and were given up\n", look.lost);
 }

@@ -184,16 +184,20 @@ struct journal *journal_start(struct store *s)
 
 void journal_stop(struct journal *g)
 {
-    if (g == NULL)
-        return;
     (void)pthread_mutex_lock(&g->mutex);
     g->stopping = true;
     (void)pthread_cond_signal(&g->filled);
     (void)pthread_mutex_unlock(&g->mutex);
     (void)pthread_join(g->thread, NULL);
+    metrics_forget(&journal_dropped);
+}
+
+void journal_free(struct journal *g)
+{
+    if (g == NULL)
+        return;
     metric_add(&journal_dropped, (int64_t)g->count);
     journal_drop(g, g->count);
-    metrics_forget(&journal_dropped);
     (void)pthread_cond_destroy(&g->filled);
     (void)pthread_mutex_destroy(&g->mutex);
     free(g);

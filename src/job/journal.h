@@ -17,5 +17,6 @@ enum { JOURNAL_LINES = 20000, JOURNAL_BYTES = 16 << 20 };
 
 struct journal *journal_start(struct store *s);
 void journal_put(struct journal *g, const struct job_log_line *line); /* copies it */
-/* Writes what waits, if the store takes it; ends the thread.  NULL is fine. */
+/* Writes what waits, if the store takes it; ends the thread.  What is put later is dropped. */
 void journal_stop(struct journal *g);
+void journal_free(struct journal *g); /* after journal_stop(); NULL is fine */

@@ -1,6 +1,8 @@
 """Jobs run: by their schedules, with their state, once for each nominal time, on whichever node is first."""
+import contextlib
 import http.server
 import json
+import sqlite3
 import threading
 import time
 
@@ -100,8 +102,11 @@ def test_a_job_runs_again_and_again(make_node):
     assert metrics['waybill_job_runs_total{kind="note",outcome="done"}'] >= 4
     assert metrics['waybill_job_last_success_seconds{job="tick"}'] > time.time() - 600
     assert metrics["waybill_job_claim_lag_seconds_count"] >= 4 and metrics["waybill_job_lost_total"] == 0
+    got = node.cli("doctor")
+    assert got.returncode == 0, got.stdout + got.stderr
 
 
+@pytest.mark.proves("SC11")
 @BOTH
 def test_a_service_gets_back_what_it_answered(make_node):
     def answers(seen, _):
@@ -121,6 +126,7 @@ def test_a_service_gets_back_what_it_answered(make_node):
         assert len(service.requests) == 6
 
 
+@pytest.mark.proves("SC5")
 @BOTH
 def test_a_failed_run_is_repeated_for_its_time_and_then_the_job_is_suspended(make_node):
     with Service(lambda seen, n: (500, {"error": f"no luck {n}"})) as service:
@@ -146,6 +152,7 @@ def test_what_the_service_says_is_final_is_not_repeated(make_node):
         assert len({r["key"] for r in service.requests}) == len(service.requests) == 3
 
 
+@pytest.mark.proves("SC18")
 @BOTH
 def test_a_refused_credential_suspends_at_once(make_node):
     with Service(lambda seen, n: (401, {})) as service:
@@ -154,6 +161,7 @@ def test_a_refused_credential_suspends_at_once(make_node):
         assert len(service.requests) == 1
 
 
+@pytest.mark.proves("SC9")
 @BOTH
 def test_an_answer_that_is_no_json_fails_and_keeps_the_state(make_node):
     answers = [(200, {"state": {"at": 5}}), (200, b"{ not json"), (200, {})]
@@ -194,6 +202,7 @@ def test_a_node_that_stops_gives_back_what_runs(make_node):
         assert not [e for e in node.events if e["event"] in ("job.fail", "job.lose")]
 
 
+@pytest.mark.proves("SC4", "SC10")
 @BOTH
 def test_a_run_that_was_killed_runs_again_for_its_time(make_node):
     hang = True
@@ -209,6 +218,7 @@ def test_a_run_that_was_killed_runs_again_for_its_time(make_node):
         wait_until(lambda: node.metrics()['waybill_job_runs_total{kind="call",outcome="done"}'] == 1, SECONDS)
 
 
+@pytest.mark.proves("QC4")
 @BOTH
 def test_a_job_that_brings_the_process_down_is_suspended(make_node):
     config = ("jobs:\n  bomb: { kind: note, every: 10ms }\n  tick: { kind: note, every: 200ms }\n")
@@ -234,9 +244,39 @@ def test_a_job_that_brings_the_process_down_is_suspended(make_node):
     assert len(nominal) == len(set(nominal))
 
 
+@pytest.mark.proves("SC2")
+@BOTH
+def test_a_run_that_takes_longer_than_the_interval_is_not_overtaken(make_node):
+    with Service(lambda seen, n: (None, None) if n == 1 else (200, {})) as service:
+        node = start(make_node, call(service, "every: 50ms\ntimeout: 1500ms\nretry: { for: 0s }\nlog: all"))
+        service.wait_for(1)
+        node.wait_event("job.fail", SECONDS, job="work")  # that one is over
+        assert len(service.requests) <= 2  # thirty of its intervals
+        service.wait_for(4)
+
+
+@pytest.mark.proves("SC15")
+def test_a_log_that_cannot_be_written_ends_no_work(make_node):
+    """Where its lines belong is a table that takes none (SQLite)."""
+    node = start(make_node, "jobs: { tick: { kind: note, every: 50ms, log: all } }\n", options="jobs: { slots: 0 }")
+    node.stop()
+    base, = node.data.glob("*.db")
+    with contextlib.closing(sqlite3.connect(base)) as c:
+        for day in range(int(time.time()) // 86400, int(time.time()) // 86400 + 2):
+            c.execute(f"CREATE TABLE job_log_{day} (other INTEGER)")
+        c.commit()
+    node.options = ""
+    node.write_config("jobs: { tick: { kind: note, every: 50ms, log: all } }\n")
+    node.start()
+    node.wait_event("job.trouble", SECONDS, what="write the log of runs")
+    await_notes(node, 10, since=len(notes(node)))
+    assert node.stop() == 0
+
+
 # ---- outages ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("SC17")
 @pytest.mark.parametrize("catch_up, runs", [("skip", 0), ("once", 1), ("all", 6)])
 def test_times_that_were_missed(make_node, tmp_path, catch_up, runs):
     """Six full ten minutes pass while no node is there; the clock is that of the node (SQLite)."""
@@ -264,6 +304,7 @@ def test_times_that_were_missed(make_node, tmp_path, catch_up, runs):
 # ---- several nodes ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("SC3")
 @POSTGRES
 def test_nodes_race_and_each_time_has_one_run(make_node):
     config = "jobs:\n" + "".join(f"  j{i}: {{ kind: note, every: 100ms }}\n" for i in range(10))
@@ -285,6 +326,7 @@ def test_nodes_race_and_each_time_has_one_run(make_node):
         assert [count for _, count in seen] == list(range(1, len(seen) + 1)), seen
 
 
+@pytest.mark.proves("FO13", "SC4")
 @POSTGRES
 def test_the_jobs_of_a_node_that_died_are_taken_over(make_node):
     hang = True
@@ -313,6 +355,7 @@ def test_only_nodes_of_its_area_run_it(make_node):
     assert not notes(inner, "outer") and not notes(outer, "inner")
 
 
+@pytest.mark.proves("SC13")
 @BOTH
 def test_runs_beside_each_other(make_node):
     """With `parallel: 3` three runs hang at the same time, and no fourth begins."""
@@ -381,6 +424,21 @@ def test_kinds_that_a_node_does_not_run_wait(make_node):
     node = start(make_node, config, options="jobs: { kinds: [ note ] }")
     await_notes(node, 5)
     assert not [e for e in node.events if e["event"] == "job.fail"]
+
+
+@POSTGRES
+def test_each_node_runs_its_kinds(make_node):
+    with Service(lambda seen, n: (200, {})) as service:
+        config = call(service, "every: 100ms") + "  tick: { kind: note, every: 100ms }\n"
+        writes = make_node(config=config, options="jobs: { kinds: [ note ] }")
+        calls = make_node(config=config, options="jobs: { kinds: [ call ] }")
+        writes.start()
+        await_notes(writes, 3)
+        assert not service.requests
+        calls.start()
+        service.wait_for(5)
+        await_notes(writes, 5, since=len(notes(writes)))
+        assert not notes(calls)
 
 
 def test_mistakes(program, tmp_path):

@@ -227,7 +227,8 @@ void road_watch_callers(struct road *r, void (*settled)(void *arg, int64_t num),
 
 void road_tell_jobs(struct road *r, void (*due)(void *arg, int64_t queue), void *arg)
 {
-    r->jobs_arg = arg;
+    if (due != NULL) /* a call that has begun still needs the old one */
+        r->jobs_arg = arg;
     atomic_store(&r->jobs_due, due);
     road_wake(r);
 }

@@ -324,6 +324,30 @@ DELETE FROM job_run WHERE job = $1 AND claim = $2;
 -- batch
 DELETE FROM job_run r USING @ROWS@ WHERE r.job = @KEY(u.c1)@ AND r.claim = u.c2;
 
+-- name: job_ack_put
+-- in:  $1 job int, $2 claim int, $3 secret bytes, $4 said bytes, $5 outcome int, $6 stale int
+INSERT INTO job_ack(job, claim, secret, said, outcome, stale, at_us) VALUES ($1, $2, $3, $4, $5, $6, @NOW_US@);
+
+-- name: job_ack_get
+-- in:  $1 job int, $2 claim int
+-- out: job, claim, secret, said, outcome, stale
+SELECT job, claim, secret, said, outcome, stale FROM job_ack WHERE job = $1 AND claim = $2;
+
+-- name: job_ack_trim
+-- in:  $1 job int, $2 kept int
+DELETE FROM job_ack WHERE job = $1 AND at_us < @NOW_US@ - $2;
+
+-- name: job_drop_acks
+-- in:  $1 num int
+-- batch
+DELETE FROM job_ack WHERE job = $1;
+
+-- name: job_drop_acks
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+DELETE FROM job_ack a USING @ROWS@ WHERE a.job = @KEY(u.c1)@;
+
 -- name: job_run_result
 -- in:  $1 num int, $2 asked int, $3 stop int, $4 why text, $5 has_state int, $6 state text, $7 outcome int, $8 message text,
 --      $9 node int, $10 began int, $11 ended int, $12 failures int
@@ -365,9 +389,9 @@ SELECT max(num) FROM (SELECT num FROM job WHERE num > $1 ORDER BY num LIMIT $2) 
 -- in:  $1 above int, $2 upto int
 -- out: @waiting@
 SELECT @waiting@ FROM job WHERE num > $1 AND num <= $2 AND gone_us = 0 AND (stop = 0 OR asked_us <> 0)
-    AND NOT EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = @KEY(job.due_us)@ AND t.id = job.num)
-    AND NOT EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = @KEY(job.queue)@ AND t.prio = 4 AND t.rank = job.due_us AND t.id = job.num)
-    AND NOT EXISTS (SELECT 1 FROM task_lease t WHERE t.id = @KEY(job.num)@)
+    AND (SELECT count(*) FROM task_later t WHERE t.due_us = @KEY(job.due_us)@ AND t.id = job.num) = 0
+    AND (SELECT count(*) FROM task_ready t WHERE t.queue = @KEY(job.queue)@ AND t.prio = 4 AND t.rank = job.due_us AND t.id = job.num) = 0
+    AND (SELECT count(*) FROM task_lease t WHERE t.id = @KEY(job.num)@) = 0
 ORDER BY num;
 
 -- name: job_slice

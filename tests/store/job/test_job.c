@@ -135,7 +135,7 @@ static void *race(void *arg)
         size_t n = 0;
 
         arena_reset(&a);
-        r->ok = job_claim(r->s, &queue, 1, 5, LEASE_US, &a, claims, &n, &err);
+        r->ok = job_claim(r->s, &queue, 1, STR(""), 5, LEASE_US, &a, claims, &n, &err);
         for (size_t i = 0; r->ok && i < n; i++) {
             int64_t which = 0, count = 0;
             char text[32];
@@ -373,7 +373,7 @@ TEST(a_version_that_comes_while_a_job_runs)
     size_t n = 0;
     int64_t queues[] = { QUEUE_JOBS, queue };
 
-    CHECK(job_claim(s, queues, 2, 5, LEASE_US, &texts, &c, &n, &err) && n == 1);
+    CHECK(job_claim(s, queues, 2, STR(""), 5, LEASE_US, &texts, &c, &n, &err) && n == 1);
     /* It leaves while it runs: its result is there, and no token. */
     CHECK(follow(s, 3, NULL, 0) && followed.left == 1 && show(s, "a").running);
     o = end_of(&c, "y", due);
