@@ -71,7 +71,7 @@ def changes(copy):
 
 
 def test_each_is_one_file_and_one_line(tree):
-    assert changes(tree) == (["board_out.c", "greeting_in.c", "shout.c", "tally_job.c"],
+    assert changes(tree) == (["board_out.c", "greeting_in.c", "tally_job.c", "shout.c"],
                              ["GATEWAY(greeting)", "SERVICE(shout)", "ENDPOINT(board)", "JOB(tally)"])
     assert not list(check_structure.check_layers(tree))
 
