@@ -32,6 +32,8 @@ POINTS = ("job.run", "job.ran", "group.begun", "group.written", "commit.sent", "
 PASSES_MOST = 40
 CONTROL = {"WAYBILL_TEST_JOB_CLAIM_APART": "1"}
 CONTROL_TAKES = 12
+CONTROL_SECONDS = 10    # its jobs may well stand still for ever
+TAKE_TRIES = 20
 CONNECTIONS = {"max_connections": "200"}
 
 
@@ -96,7 +98,7 @@ class Storm:
         if name == "base":
             self._kill_database()
         elif name == "take":
-            return bool(self.field.sql(TAKE))
+            self._take_claims()
         elif not there or (name == "freeze" and len(self.frozen) >= FROZEN_AT_ONCE):
             self.chance.shuffle(self.events)
             return False
@@ -110,6 +112,13 @@ class Storm:
             self.chance.choice(there).kill()
             self.done["kills"] += 1
         return True
+
+    def _take_claims(self):
+        """As a rescue does when their node is dead; perhaps there is none just now."""
+        for _ in range(TAKE_TRIES):
+            if self.field.sql(TAKE):
+                break
+            time.sleep(0.02)
 
     def _forgive(self, node, code):
         self.forgiven.setdefault(node, {-signal.SIGKILL}).add(code)
@@ -208,7 +217,8 @@ def control(rig, cluster, acks, count=5):
 
 def control_run(rig, cluster, acks):
     """Claims are taken away from nodes that live, and the ends of their runs are written all the same."""
-    with Jobs(rig, "control.jobs", [rig.debug] * 2, names(FEW, acks), cluster, environment=CONTROL) as field:
+    with Jobs(rig, "control.jobs", [rig.debug] * 2, names(FEW, acks), cluster, environment=CONTROL,
+              settle_seconds=CONTROL_SECONDS) as field:
         field.begin()
         Storm(field, {"take": CONTROL_TAKES}).run()
         field.finish()
