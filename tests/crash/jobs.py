@@ -18,7 +18,7 @@ import signal
 import time
 
 from crash.jobs_checks import COUNTS
-from crash.jobs_field import DECLARED_DEAD, READY_SECONDS, TAKE, Jobs, freeze, knows_ack, names, thaw
+from crash.jobs_field import DECLARED_DEAD, READY_SECONDS, TAKE, UNAVAILABLE, Jobs, freeze, knows_ack, names, thaw
 from harness.postgres import Cluster
 from rig.process import wait_for
 
@@ -32,6 +32,8 @@ POINTS = ("job.run", "job.ran", "group.begun", "group.written", "commit.sent", "
 PASSES_MOST = 40
 CONTROL = {"WAYBILL_TEST_JOB_CLAIM_APART": "1"}
 CONTROL_TAKES = 12
+CONTROL_SECONDS = 10    # its jobs may well stand still for ever
+TAKE_TRIES = 20
 CONNECTIONS = {"max_connections": "200"}
 
 
@@ -78,7 +80,7 @@ class Storm:
         self.chance.shuffle(self.events)
         self.done = field.done
         self.frozen = {}        # node: until when
-        self.forgiven = set()   # nodes that were frozen since they were begun
+        self.forgiven = {}      # by node: exit codes that are no failure, because of what was done since it was begun
 
     def run(self):
         while self.events or self.frozen:
@@ -96,7 +98,7 @@ class Storm:
         if name == "base":
             self._kill_database()
         elif name == "take":
-            return bool(self.field.sql(TAKE))
+            self._take_claims()
         elif not there or (name == "freeze" and len(self.frozen) >= FROZEN_AT_ONCE):
             self.chance.shuffle(self.events)
             return False
@@ -104,15 +106,27 @@ class Storm:
             node = self.chance.choice(there)
             freeze(node)
             self.frozen[node] = time.monotonic() + self.chance.uniform(*FROZEN_S)
-            self.forgiven.add(node)
+            self._forgive(node, DECLARED_DEAD)
             self.done["freezes"] += 1
         else:
             self.chance.choice(there).kill()
             self.done["kills"] += 1
         return True
 
+    def _take_claims(self):
+        """As a rescue does when their node is dead; perhaps there is none just now."""
+        for _ in range(TAKE_TRIES):
+            if self.field.sql(TAKE):
+                break
+            time.sleep(0.02)
+
+    def _forgive(self, node, code):
+        self.forgiven.setdefault(node, {-signal.SIGKILL}).add(code)
+
     def _kill_database(self):
         self.field.cluster.kill_hard()
+        for node in self.field.nodes:
+            self._forgive(node, UNAVAILABLE)    # it begins just now
         self.done["kills"] += 1
         time.sleep(self.chance.uniform(0, 1.5))
         self.field.cluster.start()
@@ -127,8 +141,7 @@ class Storm:
         for node in self.field.nodes:
             if node.alive():
                 continue
-            self.field.bury(node, (-signal.SIGKILL, DECLARED_DEAD) if node in self.forgiven else (-signal.SIGKILL,))
-            self.forgiven.discard(node)
+            self.field.bury(node, self.forgiven.pop(node, {-signal.SIGKILL}))
             fault = None
             if node.binary == self.field.rig.debug and self.events:
                 fault = {"WAYBILL_FAULT": f"{self.chance.choice(POINTS)}:kill:{self.chance.randint(1, PASSES_MOST)}"}
@@ -204,7 +217,8 @@ def control(rig, cluster, acks, count=5):
 
 def control_run(rig, cluster, acks):
     """Claims are taken away from nodes that live, and the ends of their runs are written all the same."""
-    with Jobs(rig, "control.jobs", [rig.debug] * 2, names(FEW, acks), cluster, environment=CONTROL) as field:
+    with Jobs(rig, "control.jobs", [rig.debug] * 2, names(FEW, acks), cluster, environment=CONTROL,
+              settle_seconds=CONTROL_SECONDS) as field:
         field.begin()
         Storm(field, {"take": CONTROL_TAKES}).run()
         field.finish()

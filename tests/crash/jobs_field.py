@@ -16,6 +16,7 @@ from rig.node import Api, Node
 from rig.process import RigError, run, threads_stopped, wait_for
 
 DECLARED_DEAD = 75      # the exit code of a node that finds out that the others have declared it dead
+UNAVAILABLE = 69        # that of a node whose database cannot be reached when it begins
 SETTLE_SECONDS = 180
 READY_SECONDS = 120     # a start after a power cut, on a busy machine
 OPTIONS = "log: all, retry: { first: 200ms, most: 1s }"
@@ -55,9 +56,10 @@ class Jobs:
     `cluster`: a PostgreSQL server, or SQLite; `on_disk`: its power can be cut.
     """
 
-    def __init__(self, rig, scene, binaries, jobs, cluster=None, on_disk=False, environment=None):
+    def __init__(self, rig, scene, binaries, jobs, cluster=None, on_disk=False, environment=None,
+                 settle_seconds=SETTLE_SECONDS):
         self.rig, self.scene, self.jobs, self.cluster = rig, scene, jobs, cluster
-        self.chance = rig.chance(scene)
+        self.chance, self.settle_seconds = rig.chance(scene), settle_seconds
         self.folder = rig.new_folder(scene)
         self.database = f"jobs{self.folder.name[:3]}"
         self.disk = Disk(rig.disks(), self.folder.name) if on_disk else None
@@ -142,10 +144,10 @@ class Jobs:
             return [job for job in self.jobs if not self._has_run(job, before[job], minute)]
 
         try:
-            wait_for("a run of every job", lambda: not rest(), SETTLE_SECONDS, 0.5)
+            wait_for("a run of every job", lambda: not rest(), self.settle_seconds, 0.5)
         except RigError:
             left = rest()
-            self.judge.count("stranded", f"no run of {left[:3]} in {SETTLE_SECONDS} s", len(left))
+            self.judge.count("stranded", f"no run of {left[:3]} in {self.settle_seconds} s", len(left))
         for node in self.nodes:
             node.wait_ready(READY_SECONDS)
 
@@ -162,6 +164,7 @@ class Jobs:
         for node in self.nodes:
             node.stop(60)
         self.service.close()
+        self.failures += [f"{self.scene}: {problem}" for problem in self.service.refused[:3]]
         self.look()
         records = self.records()
         for job in self.jobs:

@@ -15,9 +15,10 @@ import time
 from dataclasses import dataclass
 
 WORKERS = 4
-LATER_MOST_S = 0.4      # how long the work of a job takes that is acknowledged later
+NOW_MOST_S = 0.1        # how long work takes
+LATER_MOST_S = 0.4      # ... that is acknowledged later
 AGAIN_S = 0.1
-GOOD, OVER = (200,), (409, 410)     # what a node answers: it is done; it is too late
+DONE, OVER, AGAIN = 200, 410, (None, 429, 503)      # what a node answers, or does not
 
 BODY = '{"job": "${job}", "nominal": "${nominal}", "run": "${run}", "state": "${state}"}'
 
@@ -44,6 +45,8 @@ class Service:
             def do_POST(self):  # pylint: disable=invalid-name
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 status, answer = service.take(asked, self.headers)
+                if status == 200:
+                    time.sleep(service.chance.uniform(0, NOW_MOST_S))
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(answer)))
@@ -66,6 +69,7 @@ class Service:
         self.seen = {}      # job: [Seen], in the order of arrival
         self.told = {}      # job: the highest number that a node has taken as done
         self.too_late = 0
+        self.refused = []   # answers that must not be
         self.work = []      # (when, number, job, what to answer, where) of those that wait
         self.count, self.ended = 0, False
         self.server = Server(("127.0.0.1", 0), Handler)
@@ -109,12 +113,14 @@ class Service:
     def _work(self):
         while (item := self._next()) is not None:
             _, number, job, done, path, token = item
-            status = self._post(path, token, done)
+            status, answer = self._post(path, token, done)
             with self.lock:
-                if status in GOOD:
+                if status == DONE and b"stale" not in answer:
                     self.told[job] = max(self.told.get(job, 0), done)
-                elif status in OVER:
+                elif status in (DONE, OVER):
                     self.too_late += 1
+                elif status not in AGAIN:
+                    self.refused.append(f"{job}: an acknowledgement was answered {status} {answer[:200]!r}")
                 else:
                     heapq.heappush(self.work, (time.monotonic() + AGAIN_S, number, job, done, path, token))
 
@@ -129,15 +135,14 @@ class Service:
         return None
 
     def _post(self, path, token, done):
-        """To any node: what it answers; None: it did not."""
+        """To any node: its answer; None: there was none."""
         connection = http.client.HTTPConnection("127.0.0.1", self.chance.choice(self.ports()), timeout=10)
         try:
             connection.request("POST", path, json.dumps({"state": str(done)}),
-                               {"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
+                               {"Waybill-Ack-Token": token, "Content-Type": "application/json"})
             answer = connection.getresponse()
-            answer.read()
-            return answer.status
+            return answer.status, answer.read()
         except (OSError, http.client.HTTPException):
-            return None
+            return None, b""
         finally:
             connection.close()
