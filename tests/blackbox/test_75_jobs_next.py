@@ -115,7 +115,7 @@ def test_the_jobs_of_a_file(following, tmp_path):
 
 
 @pytest.mark.parametrize("args, says", [
-    ((), "say when it runs"),
+    (("--zone", "UTC"), "say when it runs"),
     (("--at", "0 2 * * *", "--every", "1h"), "has both `at` and `every`"),
     (("--at", "0 0 31 2 *"), "no month of it has such a day"),
     (("--at", "24:00"), "00:00"),
@@ -127,7 +127,8 @@ def test_the_jobs_of_a_file(following, tmp_path):
     (("--every", "1h", "--catch-up", "all"), "`every` misses nothing"),
     (("--at", "@daily", "--last", "1h", "--from", "2h"), "--last is after --from"),
     (("--at", "@daily", "--config", "f"), "--at is said by the jobs of --config"),
-    (("nightly",), "--config FILE"),
+    (("nightly", "--at", "@daily"), "leave nightly out"),
+    (("nightly", "--from", "1h"), "--config FILE"),
     (("--at", "@daily", "-n", "0"), "a number from 1"),
 ])
 def test_bad_input_is_told(following, args, says):

@@ -19,6 +19,10 @@ SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) A
     (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs
 FROM job j WHERE j.name = $1;
 
+-- name: job_mark
+-- Another number when a job came, went or was changed: turns and numbers of states only grow.
+SELECT CAST(coalesce(sum(num + turn + state_number), 0) AS BIGINT) FROM job;
+
 -- name: job_lock
 -- in:  $1 name text
 -- out: @job@
@@ -233,6 +237,11 @@ DELETE FROM job_state WHERE job = $1 AND number <= $2;
 -- in:  $1 job int, $2 number int
 -- batch
 DELETE FROM job_state s USING @ROWS@ WHERE s.job = @KEY(u.c1)@ AND s.number <= u.c2;
+
+-- name: job_states
+-- in:  $1 job int, $2 limit int
+-- out: number, at_us, state
+SELECT number, at_us, state FROM job_state WHERE job = $1 ORDER BY number DESC LIMIT $2;
 
 -- name: job_set
 -- in:  $1 num int, $2 due int, $3 asked int, $4 stop int, $5 stop_us int, $6 until int, $7 by text, $8 why text, $9 resets int,
