@@ -20,7 +20,7 @@ KEPT = {
     **{f"embed_{name}_{what}": "a label of embed.c in assembler; a local one is lost by link-time optimization"
        for name in ("schema", "prelude") for what in ("bytes", "size")},
     **{name: "the records of jobs and their runs, for what people see and for the queue check; tests run them today"
-       for name in ("job_claims", "job_log_list", "job_run_beat", "job_run_get", "job_run_late", "job_run_list",
+       for name in ("job_claims", "job_log_list", "job_run_late", "job_run_list",
                     "job_stops", "job_tokenless", "job_unclaimed", "jobs_describe", "jobs_forecast", "jobs_order")},
     "main": "the program begins there",
     "queue_is_stuck": "a rule about time, which its tests make",
