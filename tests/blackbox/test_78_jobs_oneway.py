@@ -1,7 +1,12 @@
 """Jobs one way: runs that are left to a service, which acknowledges later, and jobs that one node hands over to others."""
+import contextlib
 import datetime
 import http.server
 import json
+import re
+import socket
+import sqlite3
+import subprocess
 import threading
 import time
 import urllib.parse
@@ -9,6 +14,7 @@ import urllib.parse
 import pytest
 
 from proxy import Proxy
+from running_node import ROOT, clean_environment
 from wire import wait_until
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
@@ -321,6 +327,100 @@ def test_a_node_that_stops_leaves_the_run_outside(make_node):
         node.start()
         assert ack(node, first, {"state": "5"}).json == {"outcome": "done"}
         assert len(service.requests) == 1 and not [e for e in node.events if e["event"] in ("job.fail", "job.lose")]
+
+
+# ---- the workers of docs/jobs-workers.md ----------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs" / "jobs-workers.md").read_text()
+
+
+def block(language):
+    return re.search(rf"```{language}\n(.*?)```", PAGE, re.S).group(1)
+
+
+class Inetd:
+    """Runs the program for each connection, which is its standard input and output."""
+
+    def __init__(self, program):
+        self.program = program
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.children = []
+        self.thread = threading.Thread(target=self.serve)
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            with connection:
+                self.children.append(subprocess.Popen([str(self.program)], stdin=connection, stdout=connection,
+                                                      stderr=subprocess.DEVNULL, env=clean_environment()))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join()
+        for child in self.children:
+            child.wait(SECONDS)
+
+
+class Script:
+    """A program that listens on a port of its own."""
+
+    def __init__(self, text, folder):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        file = folder / "worker.py"
+        file.write_text(text.replace("8090", str(self.port)))
+        self.process = subprocess.Popen(["/usr/bin/python3", str(file)], stderr=subprocess.DEVNULL)
+
+    def __enter__(self):
+        def listens():
+            try:
+                socket.create_connection(("127.0.0.1", self.port)).close()
+                return True
+            except OSError:
+                return False
+        wait_until(listens, SECONDS)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def worker(language, folder):
+    if language == "python":
+        return Script(block("python"), folder)
+    file = folder / "worker.sh"
+    file.write_text(block("sh"))
+    file.chmod(0o755)
+    return Inetd(file)
+
+
+@pytest.mark.parametrize("language", ["sh", "python"])
+def test_the_workers_of_the_docs(make_node, tmp_path, language):
+    """As they are written there, but for addresses and the interval."""
+    front = Proxy(1)
+    with front, worker(language, tmp_path) as far:
+        config = block("yaml").replace("https://here.example:8480", f"http://127.0.0.1:{front.port}")
+        config = config.replace("https://worker.example", f"http://127.0.0.1:{far.port}").replace("10m", "100ms")
+        node = make_node(config=config.replace("ack: later", "log: all, ack: later"))
+        node.start()
+        front.targets = [urllib.parse.urlsplit(node.url).port]
+        wait_until(lambda: runs(node) >= 4, SECONDS, node.tail())
+        assert runs(node, "failed") == 0
+        node.stop()
+    with contextlib.closing(sqlite3.connect(next(node.data.glob("*.db")))) as store:
+        state, message, count = store.execute("SELECT state, message, runs FROM job").fetchone()
+    assert message == "counted" and int(state) == count >= 4
+    assert len(block(language).splitlines()) <= 25
 
 
 # ---- handed over ---------------------------------------------------------------------------------------------------

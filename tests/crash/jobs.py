@@ -106,7 +106,7 @@ class Storm:
             node = self.chance.choice(there)
             freeze(node)
             self.frozen[node] = time.monotonic() + self.chance.uniform(*FROZEN_S)
-            self._forgive(node, DECLARED_DEAD)
+            self._forgive(node, DECLARED_DEAD, UNAVAILABLE)     # it may just begin
             self.done["freezes"] += 1
         else:
             self.chance.choice(there).kill()
@@ -120,8 +120,8 @@ class Storm:
                 break
             time.sleep(0.02)
 
-    def _forgive(self, node, code):
-        self.forgiven.setdefault(node, {-signal.SIGKILL}).add(code)
+    def _forgive(self, node, *codes):
+        self.forgiven.setdefault(node, {-signal.SIGKILL}).update(codes)
 
     def _kill_database(self):
         self.field.cluster.kill_hard()
