@@ -164,13 +164,13 @@ def check_globals(root):
 def check_connectors(root):
     """connectors.def and the connector files agree"""
     place = {"GATEWAY": ("gateway", "_in.c"), "SERVICE": ("service", ".c"),
-             "ENDPOINT": ("delivery", "_out.c")}
+             "ENDPOINT": ("delivery", "_out.c"), "JOB": ("job", "_job.c")}
     table = pathlib.Path(root, "src/connectors.def")
     if not table.exists():
         return
     listed = {}
     text = sources.strip_c(sources.read(table))
-    for m in re.finditer(r"^\s*(GATEWAY|SERVICE|ENDPOINT)\((\w+)\)", text, re.M):
+    for m in re.finditer(r"^\s*(GATEWAY|SERVICE|ENDPOINT|JOB)\((\w+)\)", text, re.M):
         folder, ending = place[m.group(1)]
         path = root / "src" / folder / (m.group(2) + ending)
         line = sources.line_of(text, m.start(1))

@@ -60,6 +60,7 @@ ORDER = [
     ["admin/login"],
     ["admin/view"],
     ["admin/api"],
+    ["admin/jobs"],
     ["admin/http"],
     ["admin"],
     ["app"],

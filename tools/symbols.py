@@ -19,11 +19,8 @@ KEPT = {
     "api_may": "the same",
     **{f"embed_{name}_{what}": "a label of embed.c in assembler; a local one is lost by link-time optimization"
        for name in ("schema", "prelude") for what in ("bytes", "size")},
-    **{name: "the record of a job and its token, for the thread that will run jobs; tests run them today"
-       for name in ("job_claim", "job_claims", "job_end_verb", "job_find", "job_follow", "job_give_back", "job_log_add",
-                    "job_log_drop", "job_log_levels", "job_log_list", "job_log_wants", "job_operate", "job_outcomes",
-                    "job_queue", "job_run_beat", "job_run_end", "job_run_get", "job_run_late", "job_run_list",
-                    "job_run_open", "job_stops", "job_tokenless", "job_unclaimed")},
+    **{name: "what the queue check asks of the records of jobs and their runs; tests run them today"
+       for name in ("job_claims", "job_run_beat", "job_run_get", "job_run_late", "job_tokenless", "job_unclaimed")},
     "main": "the program begins there",
     "queue_is_stuck": "a rule about time, which its tests make",
     "router_find_counted": "tells how many tables a search has looked into: tests and the benchmark keep it bounded",

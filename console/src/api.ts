@@ -1,4 +1,5 @@
-// api.ts - every GraphQL request of the console, with its types.
+// api.ts - the GraphQL requests of the console, with their types; those of a page that is loaded when it is opened are beside
+// it (pages/*/api.ts).
 //
 // The texts are checked against src/admin/api/schema.graphql by tests/console/units.test.mjs.
 import { query } from "./base/ask";

@@ -363,6 +363,64 @@ export interface System {
   windowFits: boolean | null;
 }
 
+export interface JobRow {
+  name: string;
+  title: string | null;
+  kind: string;
+  area: string | null;
+  state: string;
+  next: string | null;
+  /** Microseconds. */
+  lag: number | null;
+  broken: string | null;
+  stop: { what: string; by: string | null; reason: string | null; since: string; until: string | null } | null;
+  last: { outcome: string; message: string | null; node: string | null; ended: string } | null;
+  lastSuccess: string | null;
+}
+
+export interface JobKept {
+  number: number;
+  stored: string;
+  text: string;
+}
+
+export interface Job extends JobRow {
+  schedule: string | null;
+  zone: string | null;
+  log: string | null;
+  parallel: number | null;
+  timeout: number | null;
+  planned: boolean;
+  nominal: string | null;
+  nextTimes: string[];
+  asked: string | null;
+  gone: string | null;
+  runs: number;
+  leftOut: number;
+  failures: number;
+  tries: number;
+  version: number;
+  open: { run: number | null; node: string | null; nominal: string | null; began: string | null; until: string | null; outside: boolean }[];
+  stateNumber: number;
+  states: JobKept[];
+}
+
+export interface JobRun {
+  job: string;
+  run: number;
+  node: string;
+  nominal: string;
+  due: string;
+  began: string;
+  ended: string;
+  lag: number;
+  duration: number;
+  outcome: string;
+  message: string | null;
+  steps: string | null;
+  stale: string | null;
+}
+
 export interface AlertNotice {
   kind: string;
   to: string;

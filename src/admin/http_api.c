@@ -10,6 +10,7 @@
 #include "admin/http/events.h"
 #include "admin/http/manual.h"
 #include "admin/http/visit.h"
+#include "admin/http/work.h"
 #include "admin/login/http_login.h"
 #include "admin/login/identify.h"
 #include "admin/login/login.h"
@@ -24,6 +25,7 @@
 #include "engine/intake/intake.h"
 #include "engine/intake/intake_table.h"
 #include "engine/upkeep/admin_keys.h"
+#include "job/jobs.h"
 
 enum {
     ANSWER_MOST = 8 << 20,
@@ -231,6 +233,7 @@ static void answer_ready(struct visit *v)
     json_bool(&j, ready);
     if (is_listed(v) || (knows_caller(v) && rights_everywhere(&v->who.rights, RIGHT_SEE))) {
         engine_troubles(v->self->known.engine, &why);
+        jobs_tell(v->self->known.jobs, &why);
         put_reasons(&j, buf_view(&why));
     }
     json_close(&j, '}');
@@ -310,6 +313,10 @@ static void http_api_on_head(struct http_request *r, void *arg)
         http_document_handler.head(r, &self->known);
         return;
     }
+    if (str_starts(r->path, STR("/work/"))) {
+        http_work_handler.head(r, &self->known);
+        return;
+    }
     struct visit *v = visit_new(r, self);
 
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
@@ -346,12 +353,13 @@ const struct http_handler http_api_handler = {
 
 /* ---- life ---- */
 
-struct http_api *http_api_new(struct engine *engine, struct api *api,
+struct http_api *http_api_new(struct engine *engine, struct jobs *jobs, struct api *api,
                               const struct config_networks *monitors)
 {
     struct http_api *h = NEW(struct http_api);
 
     h->known.engine = engine;
+    h->known.jobs = jobs;
     h->api = api;
     h->monitors = monitors;
     h->events = http_events_new(engine, &h->known);

@@ -33,6 +33,7 @@
 #include "engine/intake/intake.h"
 #include "engine/intake/listeners.h"
 #include "engine/upkeep/file_config.h"
+#include "job/jobs.h"
 #include "sql/sql_file.h"
 #include "store/open.h"
 #include "store/road/recorder.h"
@@ -57,6 +58,7 @@ struct node {
     struct loop *loops[ENGINE_LOOPS_MOST];
     size_t loop_count;
     struct engine *engine;
+    struct jobs *jobs;
     struct api *api;
     struct http_api *http_api;
     struct front *front;
@@ -262,7 +264,7 @@ static bool open_doors(struct node *n, struct err *err)
 {
     if (!api_new(&n->api, err))
         return false;
-    n->http_api = http_api_new(n->engine, n->api, &n->config->node.monitors);
+    n->http_api = http_api_new(n->engine, n->jobs, n->api, &n->config->node.monitors);
     if (n->front == NULL)
         n->front = front_new(&n->config->node.monitors);
     front_open(n->front, engine_intake(n->engine), n->http_api);
@@ -376,7 +378,8 @@ static bool cmd_serve_start(struct node *n, struct err *err)
         return err_context(err, "data folder %s", n->data_path.ptr);
     }
     recorder_watch_signals(store_recorder(store));
-    return engine_start(&o, store, &n->engine, err) && open_doors(n, err);
+    return engine_start(&o, store, &n->engine, err) && jobs_start(n->engine, &n->jobs, err) &&
+           open_doors(n, err);
 }
 
 /* Returns how many threads hang in calls to the outside and cannot be ended. */
@@ -389,10 +392,12 @@ static size_t cmd_serve_stop(struct node *n)
     http_api_rest(n->http_api);
     if (n->server != NULL)
         http_server_stop(n->server, GRACE_MS);
+    jobs_stop(n->jobs);
     if (n->engine != NULL) {
         engine_stop(n->engine);
         lost = engine_lost(n->engine);
     }
+    jobs_free(n->jobs);
     http_api_free(n->http_api);
     front_free(n->front);
     api_free(n->api);

@@ -14,6 +14,7 @@ static const struct {
     { "gateway", "gateways, where documents come in", ROLE_GATEWAY },
     { "service", "services, the steps of a route", ROLE_SERVICE },
     { "endpoint", "endpoints, where documents go out", ROLE_ENDPOINT },
+    { "job", "jobs, work that recurs", ROLE_JOB },
 };
 
 static void print_key(const char *name, const struct option *o)

@@ -5,6 +5,7 @@
 
 #include "app/config_file.h"
 #include "app/exit_code.h"
+#include "app/jobs_node.h"
 #include "app/print.h"
 #include "app/registry.h"
 #include "app/suggest.h"
@@ -18,7 +19,6 @@
 enum {
     SHOWN_OTHERWISE = 10,
     TEXT_MOST = 1 << 20,
-    LOCAL_TEXT = 120,
     LINE_MOST = 64 * 1024,
     SCHEDULES_MOST = 64 << 20
 };
@@ -69,9 +69,8 @@ struct showing {
 
 /* ---- times ---- */
 
-/* "2026-03-29T03:00:00+02:00", or with blanks, for people. */
-static const char *jobs_next_local(const struct zone *z, int64_t at_us, bool json,
-                                   char text[static LOCAL_TEXT])
+const char *jobs_next_local(const struct zone *z, int64_t at_us, bool json,
+                            char text[static JOBS_NEXT_LOCAL])
 {
     static const char *const weekdays[] = { "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun" };
     int64_t at_s = civil_floor(at_us, CLOCK_S), ms = (at_us - at_s * CLOCK_S) / CLOCK_MS;
@@ -85,7 +84,7 @@ static const char *jobs_next_local(const struct zone *z, int64_t at_us, bool jso
         (void)snprintf(part, sizeof part, ".%03d", (int)ms);
     if (off % 60 != 0)
         (void)snprintf(seconds, sizeof seconds, ":%02d", (int)(off % 60));
-    (void)snprintf(text, LOCAL_TEXT, "%s%s%04d-%02d-%02d%c%02d:%02d:%02d%s%s%c%02d:%02d%s",
+    (void)snprintf(text, JOBS_NEXT_LOCAL, "%s%s%04d-%02d-%02d%c%02d:%02d:%02d%s%s%c%02d:%02d%s",
                    json ? "" : weekdays[civil_weekday(day)], json ? "" : " ", (int)date.year,
                    date.month, date.day, json ? 'T' : ' ', second / 3600, second / 60 % 60,
                    second % 60, part, json ? "" : " ", offset_s < 0 ? '-' : '+', (int)(off / 3600),
@@ -126,7 +125,7 @@ static void jobs_next_run_json(const struct showing *s, const struct schedule_ne
 {
     AUTO(buf_done) struct buf line = BUF_INIT(LINE_MOST);
     struct json_out j = { .to = &line };
-    char text[LOCAL_TEXT];
+    char text[JOBS_NEXT_LOCAL];
 
     jobs_next_begin(&j, s);
     jobs_next_time(&j, "nominal", n->nominal_us);
@@ -150,7 +149,7 @@ static void jobs_next_marks(const struct showing *s, const struct schedule_next 
         [NOMINAL_FIRST] = "its local time comes twice: this is the first",
         [NOMINAL_SECOND] = "its local time comes twice: this is the second",
     };
-    char text[LOCAL_TEXT];
+    char text[JOBS_NEXT_LOCAL];
 
     if (n->late)
         (void)printf("  missed, caught up with");
@@ -171,7 +170,7 @@ static void jobs_next_show_run(struct showing *s, const struct schedule_next *n,
     int64_t at_s = civil_floor(n->nominal_us, CLOCK_S);
     enum nominal_clock clock = nominal_clock(&s->schedule.times, n->nominal_us);
     int64_t offset_s = zone_local(zone, at_s) - at_s;
-    char local[LOCAL_TEXT], utc[CLOCK_TEXT];
+    char local[JOBS_NEXT_LOCAL], utc[CLOCK_TEXT];
 
     if (s->json) {
         jobs_next_run_json(s, n, now_us, clock);
@@ -214,7 +213,7 @@ static void jobs_next_show_left(const struct showing *s, const struct schedule_n
         [SCHEDULE_PAUSED] = "paused",
     };
     const struct zone *zone = s->schedule.times.zone;
-    char first[LOCAL_TEXT], last[LOCAL_TEXT];
+    char first[JOBS_NEXT_LOCAL], last[JOBS_NEXT_LOCAL];
 
     for (enum schedule_reason r = 0; r < SCHEDULE_REASONS; r++) {
         const struct schedule_left *left = &n->left[r];
@@ -460,7 +459,7 @@ static void jobs_next_text(const struct args *a, struct buf *to)
     json_key(&j, "given");
     json_open(&j, '{');
     json_key(&j, "kind");
-    json_z(&j, "retain");
+    json_z(&j, "note");
     (void)jobs_next_put_list(a, &j, "at", "at");
     jobs_next_put(a, &j, "every", "every");
     jobs_next_put(a, &j, "once", "once");
@@ -530,6 +529,15 @@ static const char *jobs_next_schedule_option(const struct args *a)
     return NULL;
 }
 
+/* A node knows what was served, and what the time is. */
+static int jobs_next_of_node(const struct args *a)
+{
+    if (args_number(a, "last", 0) != 0 || args_number(a, "from", 0) != 0)
+        return args_wrong(a, "--from and --last go with --at, --every, --once or --config FILE: a "
+                             "node tells its times from now on");
+    return jobs_node_next(a);
+}
+
 int jobs_next_run(const struct args *a)
 {
     const char *file = args_text(a, "config"), *option = jobs_next_schedule_option(a);
@@ -541,8 +549,11 @@ int jobs_next_run(const struct args *a)
         return args_wrong(a, "--%s is said by the jobs of --config", option);
     if (file != NULL)
         return jobs_next_file(a, file);
+    if (option == NULL)
+        return jobs_next_of_node(a);
     if (a->operand_count > 0)
-        return args_wrong(a, "say in which file job %s is: --config FILE", a->operand[0]);
+        return args_wrong(a, "--%s is a schedule of its own: leave %s out, or the schedule", option,
+                          a->operand[0]);
     if (args_list_at(a, "at", 0) == NULL && args_text(a, "every") == NULL &&
         args_text(a, "once") == NULL)
         return args_wrong(a, "say when it runs: --at, --every or --once, or --config FILE");

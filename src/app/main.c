@@ -97,14 +97,14 @@ static void print_overview(FILE *to)
                 to);
     for (size_t i = 0; i < VERBS; i++)
         (void)fprintf(to, "  %-14s%s\n", verbs[i]->name, verbs[i]->summary);
-    (void)fputs(
-        "\n"
-        "`waybill help VERB` tells the rest, `waybill help gateway|service|endpoint [KIND]` what\n"
-        "can be plugged in; `waybill --version` says which one this is.\n"
-        "\n"
-        "exit status: 0 done, 1 the answer is no, 2 usage, 69 not reachable,\n"
-        "             74 input/output, 77 not allowed\n",
-        to);
+    (void)fputs("\n"
+                "`waybill help VERB` tells the rest, `waybill help gateway|service|endpoint|job "
+                "[KIND]` what\n"
+                "can be plugged in; `waybill --version` says which one this is.\n"
+                "\n"
+                "exit status: 0 done, 1 the answer is no, 2 usage, 69 not reachable,\n"
+                "             74 input/output, 77 not allowed\n",
+                to);
 }
 
 static const struct verb *verb_find(const char *name)

@@ -92,6 +92,8 @@ enum print_colour print_colour_of_state(const char *state)
     } known[] = {
         { "delivered", PRINT_GOOD }, { "done", PRINT_GOOD }, { "dead", PRINT_BAD },
         { "in_doubt", PRINT_BAD },   { "held", PRINT_WARN }, { "retrying", PRINT_WARN },
+        { "failed", PRINT_BAD },     { "due", PRINT_WARN },  { "suspended", PRINT_BAD },
+        { "paused", PRINT_WARN },
     };
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)

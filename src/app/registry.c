@@ -3,6 +3,7 @@
 #define GATEWAY(name)
 #define SERVICE(name)
 #define ENDPOINT(name)
+#define JOB(name)
 
 static const struct gateway_type *const gateways[] = {
 #undef GATEWAY
@@ -27,7 +28,16 @@ static const struct endpoint_type *const endpoints[] = {
 #define ENDPOINT(name) &endpoint_##name,
 #include "connectors.def"
 #undef ENDPOINT
+#define ENDPOINT(name)
     NULL
 };
 
-const struct connectors registry = { gateways, services, endpoints };
+static const struct job_type *const jobs[] = {
+#undef JOB
+#define JOB(name) &job_##name,
+#include "connectors.def"
+#undef JOB
+    NULL
+};
+
+const struct connectors registry = { gateways, services, endpoints, jobs };

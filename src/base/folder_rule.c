@@ -99,10 +99,10 @@ static bool same_text(const char *a, const char *b)
 }
 
 /* What of a folder may not be touched by another; NULL: nothing. */
-static const struct folder_spot *area_of(enum folder_purpose purpose,
+static const struct folder_spot *area_of(const struct folder_use *use,
                                          const struct folder_seen *seen, const char **ret_what)
 {
-    switch (purpose) {
+    switch (use->purpose) {
     case FOLDER_TAKE:
         *ret_what = "the work folder of ";
         return &seen->work;
@@ -112,6 +112,9 @@ static const struct folder_spot *area_of(enum folder_purpose purpose,
     case FOLDER_ARCHIVE:
         *ret_what = "the archive of ";
         return &seen->spot;
+    case FOLDER_BACKUP: /* one that a person asks for is a new folder */
+        *ret_what = "the backups of ";
+        return use->owner[0] != '\0' ? &seen->spot : NULL;
     default:
         return NULL;
     }
@@ -127,12 +130,13 @@ static bool is_apart_from(const struct folder_use *use, const struct folder_seen
     enum relation how;
 
     if (other->seen == NULL || same_text(use->owner, other->owner) ||
-        (use->purpose == FOLDER_MOVE && other->purpose == FOLDER_MOVE))
+        (use->purpose == other->purpose &&
+         (use->purpose == FOLDER_MOVE || use->purpose == FOLDER_BACKUP)))
         return true;
-    area = area_of(other->purpose, other->seen, &what);
+    area = area_of(other, other->seen, &what);
     if (area != NULL && (how = relation_of(&seen->spot, area)) != APART)
         return folder_refuse(&seen->spot, how, what, other->owner, err);
-    area = area_of(use->purpose, seen, &what);
+    area = area_of(use, seen, &what);
     if (area != NULL && relation_of(&other->seen->spot, area) != APART)
         return err_set(err, ERR_CONFIG, KNOWN_FOLDER_STRANGE,
                        "folder %.80s: a folder of %.40s touches %s%.40s: choose another",

@@ -11,8 +11,9 @@
  *   (2) it is not the data folder of the node, nor contains it or lies in it;
  *   (3) it does not contain the configuration file of the node;
  *   (4) it is not, contains or lies in what belongs to another user of folders: the archive, the
- *       work folder of a gateway (WORK in it), the folder that a gateway moves files to.  Several
- *       gateways may move files to one folder.
+ *       backups of a job, the work folder of a gateway (WORK in it), the folder that a gateway
+ * moves files to.  Several gateways may move files to one folder, and several backups may lie in
+ *       one.
  *
  * The folders of the others are compared as they were seen last, by the check or when they were
  * opened: looking at them here could hang, when they are on a share whose server is away.
@@ -37,7 +38,7 @@ enum folder_purpose {
     FOLDER_MOVE,    /* a gateway puts files there that it has taken */
     FOLDER_WRITE,   /* an endpoint writes files */
     FOLDER_ARCHIVE, /* what is purged is copied there before */
-    FOLDER_BACKUP   /* a backup is written to it, or read from it */
+    FOLDER_BACKUP   /* a backup is written to it, or read from it; a job has its backups in it */
 };
 
 /* What was seen of a folder. */

@@ -8,6 +8,13 @@
 static const int64_t bounds_us[METRIC_BUCKETS] = { 100,   250,   500,    1000,   2500,    5000,
                                                    10000, 25000, 100000, 250000, 1000000, 0 };
 
+enum { SLOWER = 1000 };
+
+static int64_t metrics_bound_us(const struct metric *m, int i)
+{
+    return bounds_us[i] * (m->slow ? SLOWER : 1);
+}
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct metric *first, **end = &first;
 
@@ -44,7 +51,7 @@ void metric_observe_us(struct metric *m, int64_t us)
 {
     int i = 0;
 
-    while (i < METRIC_BUCKETS - 1 && us > bounds_us[i])
+    while (i < METRIC_BUCKETS - 1 && us > metrics_bound_us(m, i))
         i++;
     atomic_fetch_add_explicit(&m->bucket[i], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&m->sum_us, us > 0 ? us : 0, memory_order_relaxed);
@@ -74,7 +81,7 @@ static void print_histogram(struct buf *to, struct metric *m)
         if (i == METRIC_BUCKETS - 1)
             buf_puts(to, "+Inf");
         else
-            buf_printf(to, "%g", (double)bounds_us[i] / 1e6);
+            buf_printf(to, "%g", (double)metrics_bound_us(m, i) / 1e6);
         buf_printf(to, "\"} %lld\n", (long long)below);
     }
     buf_printf(to, "%s_sum", m->name);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -23,6 +24,7 @@ struct metric {
     const char *help;   /* one line */
     const char *labels; /* "gateway=\"orders\"", or NULL; lives as long as the metric */
     enum metric_type type;
+    bool slow; /* a histogram of what takes seconds: its buckets are a thousand times wider */
     int64_t (*read)(void *arg); /* for a value that is kept elsewhere; or NULL */
     void *arg;
     void *arg2; /* for the owner */

@@ -166,6 +166,8 @@ static void build_node(struct config *c, const struct config_node *given)
     const struct yaml_node *expose = yaml_get(map, "expose");
     const struct option *tls_keys = key(grammar_node, "tls")->keys;
     const struct option *limit_keys = key(grammar_node, "limits")->keys;
+    const struct option *job_keys = key(grammar_node, "jobs")->keys;
+    const struct yaml_node *jobs = yaml_get(map, "jobs");
     struct config_node *node = &c->node;
     struct err err;
 
@@ -187,6 +189,12 @@ static void build_node(struct config *c, const struct config_node *given)
         .disk_reserve_bytes = read_number(limits, limit_keys, "disk_reserve"),
         .commit_queue = read_number(limits, limit_keys, "commit_queue"),
         .replies = read_number(limits, limit_keys, "replies"),
+        .job_batch = read_number(jobs, job_keys, "batch"),
+        .job_slots = read_number(jobs, job_keys, "slots"),
+        .job_kinds = config_read_texts(c, yaml_get(jobs, "kinds")),
+        .hand_over = read_path(c, jobs, job_keys, "hand_over"),
+        .hand_over_key = read_path(c, jobs, job_keys, "key"),
+        .message_limit = read_number(limits, limit_keys, "message_limit"),
         .folders = config_read_texts(c, yaml_get(map, "folders")),
         .expose_files = config_read_texts(c, yaml_get(expose, "files")),
         .expose_env = config_read_texts(c, yaml_get(expose, "env")),

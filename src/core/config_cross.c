@@ -92,6 +92,7 @@ static void check_references_resolve(struct check *c)
           "`types` lists it, or has `\"*\": {}` for any; defined",
           { 0 } },
         { OPT_ENDPOINT, "endpoints", "there is no endpoint", "defined", { 0 } },
+        { OPT_GATEWAY, "gateways", "there is no gateway", "defined", { 0 } },
         { OPT_CALENDAR, "calendars", "there is no calendar", "defined", { 0 } },
         { OPT_SUBSCRIPTION, "subscriptions", "there is no subscription", "defined", { 0 } },
         { OPT_STEP, "services", "unknown service", "allowed", { 0 } },

@@ -2,6 +2,7 @@
  * never run. */
 #include "base/clock.h"
 #include "core/config_check.h"
+#include "core/connector.h"
 #include "core/grammar.h"
 #include "core/nominal.h"
 #include "core/window.h"
@@ -78,6 +79,75 @@ static void config_jobs_check_keys(struct check *c, const struct yaml_node *job)
                     "a job has at most %d times", TIMES_MOST);
 }
 
+/* Two runs at once must be able to do the same work. */
+static void config_jobs_check_parallel(struct check *c, const struct yaml_node *job)
+{
+    const struct yaml_node *parallel = yaml_get(job, "parallel");
+    const struct job_type *type =
+        connector_job(c->options->connectors, yaml_text(yaml_get(job, "kind")));
+
+    if (parallel != NULL && type != NULL && !type->repeatable && !str_is(yaml_text(parallel), "1"))
+        problem_add(c->problems, yaml_position(parallel), "leave it out",
+                    "jobs of kind `%s` run one at a time: `parallel` is for kinds whose runs may "
+                    "be repeated in any order",
+                    type->kind.name);
+}
+
+/* An acknowledgement must have where to go. */
+static void config_jobs_check_ack(struct check *c, const struct yaml_node *job)
+{
+    const struct yaml_node *ack = yaml_get(job, "ack");
+
+    if (str_is(yaml_text(ack), "later") &&
+        yaml_text(yaml_get(yaml_get(c->root, "location"), "url")).len == 0)
+        problem_add(c->problems, yaml_position(ack),
+                    "add `location: { url: \"https://...\" }`: where the service reaches this site",
+                    "`ack: later` needs `location.url`, where acknowledgements come to");
+}
+
+/* `node: { jobs: { hand_over: URL, key: secret:NAME } }` */
+static void config_jobs_check_hand_over(struct check *c)
+{
+    const struct yaml_node *node = yaml_get(c->root, "node"), *jobs = yaml_get(node, "jobs");
+    const struct yaml_node *url = yaml_get(jobs, "hand_over"), *key = yaml_get(jobs, "key");
+
+    if (url == NULL && key != NULL)
+        problem_add(c->problems, yaml_position(key), "add `hand_over`, or leave `key` out",
+                    "`key` is only used with `hand_over`");
+    if (url == NULL)
+        return;
+    if (key == NULL)
+        problem_add(c->problems, yaml_position(url),
+                    "`waybill key add --admin --role worker` makes one there; write `key: "
+                    "secret:NAME` here",
+                    "`hand_over` needs `key`, what the node shows to the farm");
+    if (yaml_get(node, "store") == NULL)
+        problem_add(c->problems, yaml_position(url),
+                    "leave it out, or give `node.store` a PostgreSQL database",
+                    "`hand_over` cannot be used with SQLite: its claims are in the memory of this "
+                    "node, and no other node can take them over");
+}
+
+/* `node: { jobs: { kinds: [...] } }` */
+static void config_jobs_check_node(struct check *c)
+{
+    const struct yaml_node *kinds = yaml_get(yaml_get(yaml_get(c->root, "node"), "jobs"), "kinds");
+    char value[PROBLEM_QUOTE], text[1400];
+
+    if (kinds == NULL || kinds->kind != YAML_LIST)
+        return;
+    for (const struct yaml_node *n = kinds->first; n != NULL; n = n->next) {
+        struct check_hint hint;
+
+        if (n->kind != YAML_SCALAR || kind_find(c->options->connectors, ROLE_JOB, n->text) != NULL)
+            continue;
+        check_hint_start(&hint, c, n->text);
+        check_hint_add_kinds(&hint, c->options->connectors, ROLE_JOB);
+        problem_add(c->problems, n->place, check_hint_text(&hint, "allowed", text),
+                    "unknown kind of job `%s`", problem_quote(value, n->text));
+    }
+}
+
 /* ---- times that never come ---- */
 
 static bool config_jobs_read_at(struct check *c, const struct yaml_node *at, struct nominal *ret)
@@ -140,6 +210,8 @@ void check_jobs(struct check *c)
     bool search = c->options->ask_zones && c->problems->count == 0;
     size_t looks = 0;
 
+    config_jobs_check_node(c);
+    config_jobs_check_hand_over(c);
     if (jobs == NULL || jobs->kind != YAML_MAP)
         return;
     for (const struct yaml_node *job = jobs->first; job != NULL; job = job->next) {
@@ -149,6 +221,8 @@ void check_jobs(struct check *c)
         config_jobs_check_keys(c, job);
         config_jobs_check_waits(c, job);
         config_jobs_check_until(c, job);
+        config_jobs_check_parallel(c, job);
+        config_jobs_check_ack(c, job);
         if (search)
             config_jobs_check_never(c, &m, job, &looks);
     }

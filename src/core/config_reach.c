@@ -148,6 +148,15 @@ static void add_gateway_folders(struct folder_list *l, const struct config_gatew
         add_folder(l, FOLDER_MOVE, "gateway ", g->name, "move", yaml_get(after, "move"));
 }
 
+/* The folder of jobs that write backups. */
+static bool is_backup_kind(const struct connectors *all, const char *kind)
+{
+    const struct option_kind *k = kind != NULL ? kind_find(all, ROLE_JOB, str_of(kind)) : NULL;
+    const struct option *folder = k != NULL ? kind_key(ROLE_JOB, k, STR("folder")) : NULL;
+
+    return folder != NULL && (folder->flags & OPT_FOLDER) != 0;
+}
+
 static size_t count_folders(const struct config *c, const struct connectors *all)
 {
     size_t count = 1; /* the archive */
@@ -156,6 +165,8 @@ static size_t count_folders(const struct config *c, const struct connectors *all
         count += is_folder_kind(all, ROLE_GATEWAY, c->gateways[i].kind) ? 2 : 0;
     for (size_t i = 0; i < c->endpoint_count; i++)
         count += is_folder_kind(all, ROLE_ENDPOINT, c->endpoints[i].kind);
+    for (size_t i = 0; i < c->job_count; i++)
+        count += is_backup_kind(all, c->jobs[i].kind);
     return count;
 }
 
@@ -202,6 +213,10 @@ void config_build_folders(struct config *c, const struct connectors *all)
         if (is_folder_kind(all, ROLE_ENDPOINT, c->endpoints[i].kind))
             add_folder(&l, FOLDER_WRITE, "endpoint ", c->endpoints[i].name, "path",
                        yaml_get(c->endpoints[i].node, "path"));
+    for (size_t i = 0; i < c->job_count; i++)
+        if (is_backup_kind(all, c->jobs[i].kind))
+            add_folder(&l, FOLDER_BACKUP, "job ", c->jobs[i].name, "folder",
+                       yaml_get(c->jobs[i].node, "folder"));
     add_folder(&l, FOLDER_ARCHIVE, "retention", "", "archive",
                yaml_get(yaml_get(c->root, "retention"), "archive"));
     c->folders = ARENA_NEW(&c->arena, struct folder_rule);

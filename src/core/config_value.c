@@ -415,7 +415,8 @@ void check_value(struct check *c, struct yaml_node *node, const struct option *o
         return;
     }
     if (option->type == OPT_SYSTEM || option->type == OPT_DOCTYPE || option->type == OPT_ENDPOINT ||
-        option->type == OPT_CALENDAR || option->type == OPT_SUBSCRIPTION) {
+        option->type == OPT_GATEWAY || option->type == OPT_CALENDAR ||
+        option->type == OPT_SUBSCRIPTION) {
         check_see(c, &c->references, node, option->type, node->text);
         return;
     }

@@ -27,6 +27,11 @@ const struct endpoint_type *connector_endpoint(const struct connectors *all, str
     FIND(all->endpoints, kind);
 }
 
+const struct job_type *connector_job(const struct connectors *all, struct str kind)
+{
+    FIND(all->jobs, kind);
+}
+
 /* Position of a walk over the kinds of a role. */
 struct kind_walk {
     const struct connectors *all;
@@ -40,11 +45,12 @@ static const struct option_kind *next_connector(struct kind_walk *w)
     const struct service_type *s = w->role == ROLE_SERVICE ? w->all->services[w->connector] : NULL;
     const struct endpoint_type *e =
         w->role == ROLE_ENDPOINT ? w->all->endpoints[w->connector] : NULL;
+    const struct job_type *j = w->role == ROLE_JOB ? w->all->jobs[w->connector] : NULL;
 
-    if (g == NULL && s == NULL && e == NULL)
+    if (g == NULL && s == NULL && e == NULL && j == NULL)
         return NULL;
     w->connector++;
-    return g != NULL ? &g->kind : s != NULL ? &s->kind : &e->kind;
+    return g != NULL ? &g->kind : s != NULL ? &s->kind : e != NULL ? &e->kind : &j->kind;
 }
 
 static const struct option_kind *next_kind(struct kind_walk *w)

@@ -1,4 +1,4 @@
-/* connector.h - what a user can plug in: gateways, services, endpoints.
+/* connector.h - what a user can plug in: gateways, services, endpoints, kinds of jobs.
  *
  * A connector is one .c file that exports one const struct, and one line in
  * src/connectors.def.  It sees base/, core/ and what is passed to it: never the store,
@@ -17,6 +17,7 @@
 #include "core/call.h"
 #include "core/facts.h"
 #include "core/intake.h"
+#include "core/job_type.h"
 #include "core/option.h"
 #include "core/service.h"
 #include "core/settings.h"
@@ -86,6 +87,8 @@ struct stream_door {
 };
 
 /* ---- services: documents are changed: core/service.h ---- */
+
+/* ---- jobs: work that recurs: core/job_type.h ---- */
 
 /* ---- endpoints: documents go out ---- */
 
@@ -231,10 +234,12 @@ struct endpoint_type {
 #define GATEWAY(name)  extern const struct gateway_type gateway_##name;
 #define SERVICE(name)  extern const struct service_type service_##name;
 #define ENDPOINT(name) extern const struct endpoint_type endpoint_##name;
+#define JOB(name)      extern const struct job_type job_##name;
 #include "connectors.def"
 #undef GATEWAY
 #undef SERVICE
 #undef ENDPOINT
+#undef JOB
 
 /* All connectors of this build, each list ending with NULL; app/registry.c builds it from
  * connectors.def. */
@@ -242,12 +247,14 @@ struct connectors {
     const struct gateway_type *const *gateways;
     const struct service_type *const *services;
     const struct endpoint_type *const *endpoints;
+    const struct job_type *const *jobs;
 };
 
 /* NULL: this build has no connector of that name. */
 const struct gateway_type *connector_gateway(const struct connectors *all, struct str kind);
 const struct service_type *connector_service(const struct connectors *all, struct str kind);
 const struct endpoint_type *connector_endpoint(const struct connectors *all, struct str kind);
+const struct job_type *connector_job(const struct connectors *all, struct str kind);
 
 /* ---- kinds: what a configuration may name ---- */
 

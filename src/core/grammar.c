@@ -75,6 +75,28 @@ static const struct option node_limits[] = {
            "requests that wait for the answer of a receiver (`reply: receiver`); more are refused "
            "(503)",
            .fallback = "1000", .least = 1, .most = 1000),
+    OPTION("message_limit", OPT_SIZE,
+           "the longest message of a one-way method (/work), in bytes; what is longer is refused "
+           "(413)",
+           .fallback = "80000", .least = 1000, .most = 8 << 20),
+    { 0 },
+};
+
+static const struct option job_kind_each = { .type = OPT_NAME, .noun = "kind" };
+
+static const struct option node_jobs[] = {
+    OPTION("batch", OPT_INT, "how many jobs that are due it claims at once", .fallback = "10",
+           .least = 1, .most = 100),
+    OPTION("slots", OPT_INT, "how many jobs it runs at the same time; 0: it runs none",
+           .fallback = "16", .most = 1000),
+    OPTION("kinds", OPT_LIST, "the kinds of jobs that it runs; left out: all",
+           .each = &job_kind_each),
+    OPTION(
+        "hand_over", OPT_URL,
+        "it passes the jobs that it claims to the farm of nodes at this address, by POST /work/run "
+        "below it; left out: it runs them itself",
+        .words = OPTION_WORDS("http", "https")),
+    OPTION("key", OPT_SECRET, "what it shows to that farm: a key with the role `worker`"),
     { 0 },
 };
 
@@ -107,6 +129,7 @@ const struct option grammar_node[] = {
     OPTION("log", OPT_WORD, "what is logged, from this level up",
            .words = OPTION_WORDS("debug", "info", "warn", "error"), .fallback = "info"),
     OPTION("limits", OPT_MAP, "what this node takes on", .keys = node_limits),
+    OPTION("jobs", OPT_MAP, "what this node takes on of the jobs", .keys = node_jobs),
     OPTION("folders", OPT_LIST,
            "where file gateways, file endpoints, the archive and backups may read and write; left "
            "out: the folder of this file and what is below it",
@@ -325,6 +348,8 @@ static const struct option batch_each = {
     .noun = "batch",
 };
 
+static const struct option job_each = { .type = OPT_KIND, .role = ROLE_JOB, .noun = "job" };
+
 #define KEPT(word)                                                          \
     {                                                                       \
         .name = word, .type = OPT_DURATION, .words = grammar_never,         \
@@ -356,13 +381,18 @@ static const struct option location_keys[] = {
     OPTION("colour", OPT_WORD, "of the environment, in the head of every page",
            .words = OPTION_WORDS("grey", "blue", "green", "amber", "red", "violet"),
            .fallback = "grey"),
+    OPTION(
+        "url", OPT_URL,
+        "where services outside reach its nodes: acknowledgements of jobs with `ack: later` come "
+        "to /work/ack below it",
+        .words = OPTION_WORDS("http", "https")),
     { 0 },
 };
 
 const struct option grammar_sections[] = {
     OPTION("node", OPT_MAP, "this node's own settings, read at start; not part of a version",
            .keys = grammar_node),
-    OPTION("location", OPT_MAP, "what people see of this site, so that they know where they are",
+    OPTION("location", OPT_MAP, "this site: what people see of it, and where services reach it",
            .keys = location_keys),
     OPTION("systems", OPT_NAMED, "the data systems that send and receive", .each = &system_each),
     OPTION("types", OPT_NAMED, "the types of documents; `\"*\"` stands for all that are not listed",
@@ -382,6 +412,7 @@ const struct option grammar_sections[] = {
            .each = &calendar_each),
     OPTION("batches", OPT_NAMED, "how documents are gathered, and what becomes of them then",
            .each = &batch_each),
+    OPTION("jobs", OPT_NAMED, "recurring work", .each = &job_each),
     OPTION("retention", OPT_MAP, "how long documents are kept after they ended",
            .keys = grammar_retention),
     OPTION("alerts", OPT_MAP, "what needs a person, and who is told", .keys = grammar_alerts),

@@ -71,5 +71,13 @@ const struct option grammar_job[] = {
            "it; or never",
            .words = grammar_never, .least = 1, .most = 1000000, .fallback = "5"),
     OPTION("area", OPT_WORD, "only nodes of this area run it", .words = grammar_areas),
+    OPTION("timeout", OPT_DURATION, "a run that takes longer is stopped, and has failed",
+           .least = CLOCK_MS, .most = 31 * JOB_DAY_US, .fallback = "1h"),
+    OPTION("parallel", OPT_INT,
+           "so many runs may be there at the same time; only kinds whose runs may be repeated in "
+           "any order",
+           .least = 1, .most = 100, .fallback = "1"),
+    OPTION("log", OPT_WORD, "which runs are logged (`waybill jobs log`)",
+           .words = OPTION_WORDS("off", "errors", "all"), .fallback = "errors"),
     { 0 },
 };

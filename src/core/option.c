@@ -53,6 +53,7 @@ static const struct {
     { OPT_SYSTEM, true, "system", "the name of one of `systems`" },
     { OPT_DOCTYPE, true, "type", "the name of one of `types`" },
     { OPT_ENDPOINT, true, "endpoint", "the name of one of `endpoints`" },
+    { OPT_GATEWAY, true, "gateway", "the name of one of `gateways`" },
     { OPT_CALENDAR, true, "calendar", "the name of one of `calendars`" },
     { OPT_SUBSCRIPTION, true, "subscription", "the name of one of `subscriptions`" },
     { OPT_MAP, false, "map", "a map of keys and values" },

@@ -57,6 +57,7 @@ enum option_type {
     OPT_SYSTEM,
     OPT_DOCTYPE,
     OPT_ENDPOINT,
+    OPT_GATEWAY,
     OPT_CALENDAR,
     OPT_SUBSCRIPTION,
 

@@ -165,7 +165,7 @@ enum document_state document_derive(const enum delivery_state *deliveries, size_
 
 /* ---- dead letters, reasons to wait ---- */
 
-const char *const dead_codes[DEAD_CODES] = {
+const char *const dead_codes[DEAD_CODES + 1] = {
     [DEAD_EXTRACT_FAILED] = "extract_failed",
     [DEAD_UNKNOWN_SYSTEM] = "unknown_system",
     [DEAD_FORBIDDEN_SENDER] = "forbidden_sender",
@@ -182,6 +182,7 @@ const char *const dead_codes[DEAD_CODES] = {
     [DEAD_POISON] = "poison",
     [DEAD_LIMIT] = "limit",
     [DEAD_RESTORED] = "restored",
+    [DEAD_CODES] = NULL,
 };
 
 static const char *const dead_meanings[DEAD_CODES] = {

@@ -75,7 +75,7 @@ enum dead_code {
     DEAD_CODES
 };
 
-extern const char *const dead_codes[DEAD_CODES];
+extern const char *const dead_codes[DEAD_CODES + 1]; /* ends with NULL */
 
 /* Why a held delivery waits; a set of bits. */
 enum held_reason {

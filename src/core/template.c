@@ -194,10 +194,26 @@ static bool fits_path(const struct piece *p, struct str value, struct err *err)
                    STR_ARG(p->text), value.ptr[0] == '.' ? "begins with a dot" : "has a `/`");
 }
 
+/* A part of the path that is `.` or `..` leads elsewhere, and is understood so when it is escaped.
+ * It can only come to be of values that are dots. */
+static bool fits_url(const struct piece *p, struct str value, struct str before, struct err *err)
+{
+    size_t dots = 0;
+
+    while (dots < value.len && value.ptr[dots] == '.')
+        dots++;
+    if (p->kind == PIECE_LITERAL || dots < value.len || str_find(before, '?') >= 0)
+        return true;
+    return err_set(err, ERR_PERMANENT, 0,
+                   "the document's `%.*s` has nothing but dots: it would lead to another address",
+                   STR_ARG(p->text));
+}
+
 static bool core_template_render(const struct template *t, const struct template_values *v,
                                  struct buf *to, struct err *err)
 {
     char text[CLOCK_TEXT];
+    size_t start = to->len;
 
     for (size_t i = 0; i < t->count; i++) {
         const struct piece *p = &t->pieces[i];
@@ -205,7 +221,8 @@ static bool core_template_render(const struct template *t, const struct template
 
         if (value.len == 0)
             return err_set(err, ERR_PERMANENT, 0, "the document has no `%.*s`", STR_ARG(p->text));
-        if (v->path && !fits_path(p, value, err))
+        if ((v->path && !fits_path(p, value, err)) ||
+            (v->url && !fits_url(p, value, str_from(buf_view(to), start), err)))
             return false;
         if (v->url && p->kind != PIECE_LITERAL ? !append_escaped(to, value, err)
                                                : !buf_append(to, value, err))

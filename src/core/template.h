@@ -29,7 +29,8 @@ struct template;
 
 struct template_values {
     struct str id, delivery, name, gateway, endpoint;
-    bool url;  /* the text is a URL: values are percent-encoded */
+    bool url;  /* the text is a URL: values are percent-encoded, and one of dots has no place in its
+                * path, so that only the text of the template says where it leads */
     bool path; /* the text is the path of a file: a value with a `/`, or that begins with a dot, is
                 * refused, so that only the text of the template makes folders */
     int64_t received_us;

@@ -9,7 +9,9 @@
  * same in every attempt, for the bytes do.
  *
  * Some receivers close after each acknowledgement.  A message that meets this would be in doubt, so
- * a new connection is watched for a moment after its first acknowledgement before it is kept.
+ * a new connection is watched for a moment after its first acknowledgement before it is kept.  And
+ * some acknowledge earlier messages of a connection again, or twice and late.  Once a message has
+ * met that over a connection that was kept, a connection serves one message.
  *
  *     before the first byte      not sent: tried again
  *     AA CA                      delivered            or what `outcome` says
@@ -23,6 +25,7 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +68,7 @@ struct mllp_out {
     enum verdict_kind means[CODES];
     struct egress egress;
     struct sha256 line_key;
+    _Atomic bool repeats; /* the receiver acknowledges messages again: a connection serves one */
 };
 
 /* One connection. */
@@ -354,7 +358,9 @@ static bool mllp_connect(struct mllp_send *t)
     struct err err = { 0 };
     void *line;
 
-    if (line_take(t->call, &mllp_lines, t->self, &line, &t->kept, &err)) {
+    if (atomic_load(&t->self->repeats) /* others may have been kept before that was known */
+            ? mllp_line_open(t->self, t->call, &line, &err)
+            : line_take(t->call, &mllp_lines, t->self, &line, &t->kept, &err)) {
         t->line = line;
         return true;
     }
@@ -387,7 +393,7 @@ static void mllp_hang_up(struct mllp_send *t)
 {
     if (t->line != NULL)
         line_give(t->call, &mllp_lines, t->self, t->line,
-                  t->usable && (t->kept || mllp_outlives(t)));
+                  t->usable && !atomic_load(&t->self->repeats) && (t->kept || mllp_outlives(t)));
     t->line = NULL;
 }
 
@@ -543,6 +549,8 @@ static void judge_reply(struct mllp_send *t, struct str reply, const struct edi_
 
     hand_on_reply(t->sending, reply);
     hl7_reply_read(reply, control, &r);
+    if (r.kind == HL7_REPLY_OTHER && t->kept)
+        atomic_store(&t->self->repeats, true);
     if (r.kind == HL7_REPLY_UNREADABLE)
         (void)in_doubt(t, "the receiver answered something that is no acknowledgement");
     else if (r.kind == HL7_REPLY_OTHER)

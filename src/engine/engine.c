@@ -207,6 +207,11 @@ struct road *engine_road(struct engine *e)
     return e->road;
 }
 
+struct mishaps *engine_mishaps(struct engine *e)
+{
+    return e->mishaps;
+}
+
 struct poller *engine_poller(struct engine *e)
 {
     return e->poller;
@@ -487,7 +492,7 @@ void engine_stop(struct engine *e)
     crew_hurry(e->looks, LOOKS_STOP_US);
     purger_hurry(e->purger);
     poller_stop(e->poller);
-    e->lost = purger_stop(e->purger);
+    e->lost += purger_stop(e->purger);
     e->purger = NULL;
     if (e->intake != NULL) {
         struct err err = { 0 };
@@ -551,6 +556,11 @@ void engine_free(struct engine *e)
     ways_free(e->ways);
     store_close(e->store);
     free(e);
+}
+
+void engine_add_lost(struct engine *e, size_t count)
+{
+    e->lost += count;
 }
 
 size_t engine_lost(const struct engine *e)

@@ -22,6 +22,7 @@ struct connectors;
 struct background;
 struct egress;
 struct engine;
+struct mishaps;
 struct file_config;
 struct govern;
 struct intake;
@@ -85,6 +86,7 @@ struct probes *engine_probes(struct engine *e);
 /* Appends why this node cannot run a gateway now; nothing: it can. */
 void engine_gateway_why(struct engine *e, struct str gateway, struct buf *to);
 struct road *engine_road(struct engine *e);
+struct mishaps *engine_mishaps(struct engine *e);
 struct series *engine_series(struct engine *e);
 struct charts *engine_charts(struct engine *e);
 struct spool *engine_spool(struct engine *e);
@@ -99,6 +101,8 @@ enum { ENGINE_LOOPS_MOST = 16 };
 /* After engine_stop(): threads that hang in calls to the outside; if there are any, the process
  * must end by _exit(). */
 size_t engine_lost(const struct engine *e);
+/* What stands on the engine has lost threads, too. */
+void engine_add_lost(struct engine *e, size_t count);
 
 /* Why this node should get no traffic now, one reason per line; empty: it is ready. */
 void engine_not_ready(struct engine *e, struct buf *to);

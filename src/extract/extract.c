@@ -245,6 +245,20 @@ void extractor_free(struct extractor *x)
     free(x);
 }
 
+bool extractor_asks_sender(const struct extractor *x)
+{
+    for (size_t i = 0; i < x->field_count; i++) {
+        const struct field *f = &x->fields[i];
+
+        if (f->attribute.ptr != NULL || f->to != offsetof(struct facts, sender))
+            continue;
+        for (size_t k = f->first; k < f->first + f->count; k++)
+            if (x->expressions[k].source != EXPR_VALUE)
+                return true;
+    }
+    return false;
+}
+
 bool extractor_seeks(const struct extractor *x, struct str attribute)
 {
     for (size_t i = 0; i < x->field_count; i++)

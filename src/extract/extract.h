@@ -41,6 +41,8 @@ bool extractor_compile(const struct yaml_node *node, bool relative, struct extra
                        struct err *err);
 void extractor_free(struct extractor *x); /* NULL is fine */
 
+/* The document says who sent it: what is found for `sender` is not always a `value:`. */
+bool extractor_asks_sender(const struct extractor *x);
 /* It looks for an attribute of that name, found or not. */
 bool extractor_seeks(const struct extractor *x, struct str attribute);
 

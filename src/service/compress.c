@@ -194,7 +194,9 @@ static struct str pack_name(const struct service_document *d)
             name = str_from(name, i + 1);
             break;
         }
-    return name.len > 0 && str_is_utf8(name) ? name : STR("document");
+    bool is_name = name.len > 0 && !str_is(name, ".") && !str_is(name, "..") && str_is_utf8(name);
+
+    return is_name ? name : STR("document");
 }
 
 /* Time and date as MS-DOS wrote them, in one number; from 1980 on. */

@@ -232,7 +232,10 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
 }
 
 const struct service_type service_jq = {
-    .kind = { .name = "jq", .help = "change JSON with jq", .keys = options },
+    .kind = { .name = "jq",
+              .help = "change JSON with jq",
+              .keys = options,
+              .example = "- jq: \"{ id, total, lines: (.lines | length) }\"" },
     .caged = true,
     .copied = true,
     .make = make,

@@ -214,7 +214,10 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
 }
 
 const struct service_type service_lua = {
-    .kind = { .name = "lua", .help = "change it with a program", .keys = options },
+    .kind = { .name = "lua",
+              .help = "change it with a program",
+              .keys = options,
+              .example = "- lua: 'return hl7.set(doc.bytes, \"MSH-6\", doc.receiver)'" },
     .caged = true,
     .copied = true,
     .make = make,

@@ -1,7 +1,7 @@
 /* replace.c - replaces text.
  *
  *     - replace: { find: " ", with: "," }
- *     - replace: { regex: "(\d+)\.(\d+)", with: "$2,$1" }
+ *     - replace: { regex: "(\d+)\.(\d+)", with: "$1,$2" }
  *
  * With `find` both are literal.  With `regex`, $0 is the match, $1 to $9 and ${name} are its groups
  * (${12} too), and $$ is a dollar; a group that did not participate is empty, a group that does not
@@ -253,7 +253,7 @@ const struct service_type service_replace = {
     .kind = { .name = "replace",
               .help = "replace text",
               .keys = options,
-              .example = "- replace: { regex: \"(\\\\d+)\\\\.(\\\\d+)\", with: \"$2,$1\" }" },
+              .example = "- replace: { regex: \"(\\\\d+)\\\\.(\\\\d+)\", with: \"$1,$2\" }" },
     .make = make,
     .unmake = unmake,
     .run = run,

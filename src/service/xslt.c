@@ -253,7 +253,10 @@ static bool stream(void *self, struct service_io *io, struct service_failure *re
 }
 
 const struct service_type service_xslt = {
-    .kind = { .name = "xslt", .help = "change XML with a style sheet", .keys = options },
+    .kind = { .name = "xslt",
+              .help = "change XML with a style sheet",
+              .keys = options,
+              .example = "- xslt: { file: order.xslt, params: { to: \"${receiver}\" } }" },
     .caged = true,
     .copied = true,
     .make = make,

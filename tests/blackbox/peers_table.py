@@ -100,7 +100,7 @@ TABLE = {
         "empty": HERE + "test_an_empty_document",
         "small": MLLP + "test_python_hl7_takes_a_thousand_messages",
         "large": HERE + "test_a_document_of_64_mib",
-        "killed": MLLP + "test_nobody_listens",
+        "killed": MLLP + "test_a_server_that_is_killed_gets_everything_later",
         "stopped": MLLP + "test_anything_else_is_in_doubt_and_credits_nothing",
         "swallowed": MLLP + "test_anything_else_is_in_doubt_and_credits_nothing",
         "login": MLLP + "test_tls_and_our_own_certificate",

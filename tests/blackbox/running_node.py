@@ -18,7 +18,7 @@ START_SECONDS = 30
 STOP_SECONDS = 30
 CLIENT_VERBS = {
     "apply", "config", "rehearse", "send", "key", "role", "secret", "docs", "dead", "hold", "node", "doctor", "alerts", "backup", "batches",
-    "retention", "audit", "user", "probe", "records"}
+    "retention", "audit", "user", "probe", "records", "jobs"}
 
 CONFIG = """\
 systems:

@@ -219,6 +219,8 @@ routes:
     do: [ { deliver: out } ]
 jobs:
   nightly: { kind: call, url: "https://erp.example/close", at: "0 2 * * *" }
+stores:
+  main: { driver: dir }
 """
 
 
@@ -227,7 +229,7 @@ def test_parts_that_are_not_run_are_kept_and_named_once(node):
     warned = [e for e in node.events if e["event"] == "config.warn"]
     texts = [e["what"] for e in warned]
     assert warned and all(e["level"] == "warn" and e["line"] > 0 for e in warned)
-    assert [t for t in texts if "jobs" in t]
+    assert [t for t in texts if "stores" in t]
     assert len(texts) == len(set(texts))
     assert live(node)["text"] == WHOLE
     assert node.post("open", b"x").status == 202 and node.post("drop", b"x").status == 404

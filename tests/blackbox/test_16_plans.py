@@ -31,7 +31,7 @@ FILL = {
 # Those that look at a whole table, seldom and on purpose: counts, and what no index answers.
 WHOLE = {
     "task_queues", "queue_depths",
-    "task_overdue",                                                 # all leases, as many as nodes hold in memory
+    "task_overdue", "job_held",                                     # all leases, as many as nodes hold in memory
     "node_forget", "task_orphans", "task_take_over",                # leases by node: at the end of one
     "task_unrouted",                                                # of a gateway that is removed
     "operate_later_search",                                         # a task that is not where it should be

@@ -98,15 +98,15 @@ LINES = [
     ("jobs:",),
     ('  nightly: { kind: call, url: "https://erp.example", at: "0 25 * * *" }',
      ('"0 25', "the hour is not valid", "five fields")),
-    ('  both: { kind: retain, at: "22:00", every: 1h }',
+    ('  both: { kind: note, at: "22:00", every: 1h }',
      ("every", "job `both` has both `at` and `every`", "keep one of them")),
-    ("  idle: { kind: retain, every: 1h, idle_most: 1m, catch_up: all }",
+    ("  idle: { kind: note, every: 1h, idle_most: 1m, catch_up: all }",
      ("1m", "`idle_most` is shorter than `every`", "waits grow"),
      ("catch_up", "`every` misses nothing", "leave it out")),
-    ("  late: { kind: retain, once: 2026-12-24T22:00, until: 2026-12-24T21:00 }",
+    ("  late: { kind: note, once: 2026-12-24T22:00, until: 2026-12-24T21:00 }",
      ("2026-12-24T22", "this time never comes", "leave `until` out")),
     ("  copy: { kind: replicate, link: l, every: 1h }",
-     ("replicate", "unknown kind of job `replicate`", "call, retain")),
+     ("replicate", "unknown kind of job `replicate`", "note, call")),
     ("gatways: {}",
      ("gatways", "unknown key `gatways`", "did you mean `gateways`?")),
 ]
@@ -242,7 +242,7 @@ def test_a_time_zone_that_this_machine_does_not_know(node, tmp_path):
         ("  night: { window: [ {}, { zone: Europe/Berlim } ] }",
          ("Europe", "this machine does not know the time zone Europe/Berlim",
           "did you mean `Europe/Berlin`?")),
-        ('jobs: { clean: { kind: retain, at: "@daily", zone: Mars/Olympus } }',
+        ('jobs: { clean: { kind: note, at: "@daily", zone: Mars/Olympus } }',
          ("Mars", "this machine does not know the time zone Mars/Olympus", "such as UTC"))])
     for got in (node.cli("check", file), node.cli("apply", file)):
         assert got.returncode == NO

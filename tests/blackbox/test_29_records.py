@@ -496,6 +496,14 @@ def test_a_service_is_asked(asking, receiver):
     assert asked["method"] == "GET" and not asked["body"]
 
 
+def test_a_value_does_not_choose_another_address(asking, receiver):
+    node = asking()
+    for who in ("..", "."):
+        error = ends(node, node.accept("orders", json.dumps({"by": who})), "dead")["error"]
+        assert error["code"] == "service_failed" and "`who` has nothing but dots" in error["message"], error
+    assert not receiver.requests()
+
+
 @pytest.mark.proves("PR6")
 def test_a_service_that_knows_nothing_or_is_late(asking, receiver):
     receiver.behave("/crm/x", "status", 404, None, "{}")

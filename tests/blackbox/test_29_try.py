@@ -1,6 +1,9 @@
 """`waybill try` and `waybill test`: steps and routes without a node."""
+import base64
+import gzip
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -107,6 +110,50 @@ def test_facts_of_the_document_are_given(folder):
 def test_a_wrong_step_is_refused_with_its_place(folder, step, said):
     got = in_folder(folder, "try", step, "order.in.json")
     assert got.returncode == 1 and said in got.stdout + got.stderr
+
+
+SHEET = """<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:output method="text"/>
+<xsl:param name="to"/><xsl:template match="/"><xsl:value-of select="concat(/order/@id, ' for ', $to)"/></xsl:template>
+</xsl:stylesheet>"""
+
+# What comes in, and what comes out of the step that the help shows.
+HELP = {
+    "replace": (b"12.50 and 3.00", b"12,50 and 3,00"),
+    "jq": (b'{"id": 7, "total": 1.5, "lines": [1, 2], "note": "x"}', b'{"id":7,"total":1.5,"lines":2}'),
+    "xslt": (b'<order id="7"/>', b"7 for hub"),
+    "lua": (b"MSH|^~\\&|A|B|C|D\rPID|1\r", b"MSH|^~\\&|A|B|C|hub\rPID|1\r"),
+    "convert": (b"id;name\n7;Ann\n", b'{"format":"csv","separator":";","quotes":"needed","end":"\\n",'
+                b'"columns":["id","name"],"rows":[\n{"id":"7","name":"Ann"}\n]}\n'),
+    "split": (b'{"orders": [{"to": "hub", "n": 1.10}]}', b'{"to": "hub", "n": 1.10}'),
+    "charset": (b"5 \xa4", "5 €".encode()),
+    "compress": (b"banana", gzip.decompress),
+    "decompress": (gzip.compress(b"banana"), b"banana"),
+    "validate": (b'{"id": 7}', b'{"id": 7}'),
+}
+# They need keys, a service or a store: test_29_pgp.py, test_29_calls.py and test_29_records.py run these.
+ELSEWHERE = {"encrypt", "decrypt", "sign", "verify", "call", "store", "enrich"}
+
+
+def services_of_help():
+    """Those that change a document."""
+    words = [line.split()[0] for line in run_program("help", "service").stdout.splitlines() if line.startswith("  ")]
+    return set(words) - {"deliver", "batch", "route", "subscribe", "drop"}
+
+
+def test_the_help_of_each_service_has_an_example_that_runs(folder):
+    assert services_of_help() == set(HELP) | ELSEWHERE
+    (folder / "order.xslt").write_text(SHEET)
+    (folder / "schemas").mkdir()
+    (folder / "schemas/order.json").write_text('{"type": "object", "required": ["id"]}')
+    for name, (body, want) in HELP.items():
+        step, = re.findall(r"\nexample:\n  - (.*)\n", run_program("help", "service", name).stdout)
+        (folder / "body").write_bytes(body)
+        got = subprocess.run([BINARY, "try", step, "body", "--receiver", "hub", "--json"], cwd=folder, check=False,
+                             env=dict(clean_environment(), TMPDIR=str(folder)), capture_output=True, timeout=240)
+        assert got.returncode == 0, (name, got.stdout, got.stderr)
+        result, = json.loads(got.stdout)["results"]
+        out = result["text"].encode() if "text" in result else base64.b64decode(result["base64"])
+        assert want(out) == body if callable(want) else out == want, (name, out)
 
 
 def test_a_document_that_is_refused(folder):

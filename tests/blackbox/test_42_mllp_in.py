@@ -677,9 +677,12 @@ def test_certificates_that_cannot_be_used_refuse_the_version(make_node, papers, 
 
 # ---- other people's clients
 
-def test_python_hl7_sends_a_thousand_messages(make_node):
-    node = start(make_node)
+@pytest.mark.parametrize("tls", [False, True])
+def test_python_hl7_sends_a_thousand_messages(make_node, papers, tls):
+    node = start(make_node, tls_options(papers) if tls else "")
     with hl7.client.MLLPClient("127.0.0.1", port_of(node)) as client:
+        if tls:
+            client.socket = trusting(papers, "lab").wrap_socket(client.socket, server_hostname="localhost")
         for n in range(1000):
             answer = hl7.parse(client.send_message(message(f"py-{n}").decode()).strip(b"\x0b\x1c\r").decode())
             assert str(answer.segment("MSA")[1]) == "AA" and str(answer.segment("MSA")[2]) == f"py-{n}"

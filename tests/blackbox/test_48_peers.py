@@ -13,6 +13,7 @@ import subprocess
 import threading
 
 import ftp_peer
+import proxy
 import pytest
 import smtp_peer
 import sshd
@@ -238,7 +239,7 @@ def send(node, kind, name, body, of="whole"):
 
 
 def look(node, doc):
-    return node.show(doc, "state deliveries { state code message } timeline { message }")
+    return node.show(doc, "state deliveries { state code message attempts } timeline { message }")
 
 
 def test_an_empty_document(node, servers):
@@ -293,6 +294,32 @@ def test_a_document_of_64_mib(node, servers):
         doc = send(node, kind, f"large-{kind}", body)
         node.await_state(doc, "delivered", look=look, seconds=SECONDS)
         assert servers.came(kind).count(digest(body)) == 1, kind
+
+
+def test_a_large_document_over_a_slow_line_is_not_cut(make_node, servers, tmp_path):
+    """Above 1 MiB `timeout` counts silence, whatever the kind: it arrives, and once."""
+    rate, size = 2 * MIB, 24 * MIB
+    slow_ftp = ftp_peer.Peer(tmp_path / "slow", rate=rate)
+    with contextlib.ExitStack() as stack:
+        stack.callback(slow_ftp.close)
+        text, ports = servers.config(), {"sftp": servers.sftp.port, "smtp": servers.smtp.port, "mllp": servers.mllp.port}
+        for port in ports.values():
+            line = stack.enter_context(proxy.Proxy(port))
+            line.rate = rate
+            line.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)  # what waits in it is silence
+            text = text.replace(f":{port}", f":{line.port}")
+        text = text.replace(f":{servers.ftp.port}/", f":{slow_ftp.port}/")
+        node = make_node(config=text.replace("timeout: 60s", "timeout: 8s"))
+        node.start()
+        bodies = {kind: body_of(kind, f"slow-{kind}", size if kind != "smtp" else size * 2 // 3)  # it takes 32 MiB
+                  for kind in (*ports, "ftp")}
+        docs = {kind: send(node, kind, f"slow-{kind}", body) for kind, body in bodies.items()}
+        for kind, doc in docs.items():
+            seen = node.await_state(doc, "delivered", look=look, seconds=SECONDS)
+            assert [d["attempts"] for d in seen["deliveries"]] == [1], (kind, seen)
+        for kind in ports:
+            assert servers.came(kind).count(digest(bodies[kind])) == 1, kind
+        assert [digest(f.read_bytes()) for f in slow_ftp.inbox.iterdir()] == [digest(bodies["ftp"])]
 
 
 def test_an_sftp_server_without_space(make_node, servers):

@@ -90,7 +90,7 @@ CONFIG = """\
 calendars: { feasts: { dates: [ "12-25" ] } }
 jobs:
   nightly-call: { kind: call, url: "https://erp.example/close", at: "0 2 * * *", zone: Europe/Berlin, holidays: feasts }
-  sweep: { kind: retain, every: 1h }
+  sweep: { kind: note, every: 1h }
 """
 
 
@@ -115,7 +115,7 @@ def test_the_jobs_of_a_file(following, tmp_path):
 
 
 @pytest.mark.parametrize("args, says", [
-    ((), "say when it runs"),
+    (("--zone", "UTC"), "say when it runs"),
     (("--at", "0 2 * * *", "--every", "1h"), "has both `at` and `every`"),
     (("--at", "0 0 31 2 *"), "no month of it has such a day"),
     (("--at", "24:00"), "00:00"),
@@ -127,7 +127,8 @@ def test_the_jobs_of_a_file(following, tmp_path):
     (("--every", "1h", "--catch-up", "all"), "`every` misses nothing"),
     (("--at", "@daily", "--last", "1h", "--from", "2h"), "--last is after --from"),
     (("--at", "@daily", "--config", "f"), "--at is said by the jobs of --config"),
-    (("nightly",), "--config FILE"),
+    (("nightly", "--at", "@daily"), "leave nightly out"),
+    (("nightly", "--from", "1h"), "--config FILE"),
     (("--at", "@daily", "-n", "0"), "a number from 1"),
 ])
 def test_bad_input_is_told(following, args, says):
@@ -196,7 +197,7 @@ def utc_text(at):
 
 def line_of(name, job):
     """The job as it stands in a configuration."""
-    keys = {"kind": "retain", "zone": job["zone"], "catch_up": job["catch_up"]}
+    keys = {"kind": "note", "zone": job["zone"], "catch_up": job["catch_up"]}
     if job["catch_up"] == "all":
         keys["catch_up_most"] = job["most"]
     if "at" in job:

@@ -347,6 +347,21 @@ def test_silence_a_full_disk_and_a_certificate_that_ends(make_node, ears, tmp_pa
     assert len(ears.notices("raised", "certificate")) == 1
 
 
+@pytest.mark.proves("DE19")
+def test_certificates_of_every_kind_are_watched(make_node, tmp_path):
+    certificate(tmp_path, "ours", 12)
+    tls = f'tls: {{ cert: "{tmp_path}/ours.pem", key: "{tmp_path}/ours.key" }}'
+    kinds = {"mllp": 'address: "127.0.0.1:1"', "smtp": 'url: "smtps://127.0.0.1:1", from: a@example.org, to: b@example.org',
+             "ftp": 'url: "ftps://127.0.0.1:1/"', "s3": 'url: "https://127.0.0.1:1", bucket: orders'}
+    endpoints = "".join(f"  {kind}: {{ kind: {kind}, system: other, {keys}, {tls} }}\n" for kind, keys in kinds.items())
+    gateways = f'  hl7: {{ kind: mllp, listen: "127.0.0.1:0", {tls}, extract: hl7 }}\n'
+    node = make_node(config=config([]).replace("routes:\n", endpoints + "routes:\n").replace(
+        "endpoints:\n", gateways + "endpoints:\n"))
+    node.start()
+    expected = {"gateway hl7"} | {f"endpoint {kind}" for kind in kinds}
+    wait_for(lambda: {a["object"] for a in alerts(node) if a["code"] == "certificate"} >= expected, node)
+
+
 @pytest.mark.parametrize("line,place,said", [
     ("silence: { nobody: 1h }", "nobody", "there is no gateway `nobody`"),
     ("queue_depth: { high: 5, low: 5 }", "{ high", "`low` must be less than `high`"),

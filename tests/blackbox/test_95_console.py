@@ -20,6 +20,7 @@ import pytest
 import npm_folder
 from running_node import ROOT, clean_environment
 from test_64_in_flight import Gate
+from test_76_jobs_run import Service
 from wire import wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -266,3 +267,22 @@ def test_a_configuration_that_is_a_file_is_read_only(make_node):
     node.write_config(text + "types: { order: {} }\n")     # a second version, made of the file
     node.start()
     browse("file_config.mjs", node, FILE=str(node.config_file))
+
+
+JOBS = """\
+jobs:
+  tick:   {{ kind: note, every: 1s, log: all, title: A tick }}
+  yearly: {{ kind: note, at: "30 2 24 12 *", zone: Europe/Berlin }}
+  print:  {{ kind: call, url: "{printer}", body: "{{}}", every: 1h, retry: {{ for: 0s }} }}
+  slow:   {{ kind: call, url: "{slow}", body: "{{}}", every: 1h, timeout: 1h }}
+"""
+
+
+def test_somebody_looks_after_jobs(make_node):
+    with Service(lambda *_: (500, {"error": "no paper in the printer", "retry": False})) as printer, \
+            Service(lambda *_: (None, None)) as slow:
+        node = make_node(config=JOBS.format(printer=printer.url, slow=slow.url))
+        node.start()
+        logged = "{ jobRuns { items { job } } }"
+        wait_until(lambda: {"tick", "print"} <= {r["job"] for r in node.graphql(logged)["jobRuns"]["items"]}, 60, "runs are logged")
+        browse("jobs.mjs", node)

@@ -1,5 +1,5 @@
-"""A connector is one file and one line: three are added to a copy of the tree, with the very commands
-of CONTRIBUTING.md, and a document runs through them."""
+"""A connector is one file and one line: four are added to a copy of the tree, with the very commands
+of CONTRIBUTING.md; a document runs through three of them, and the fourth by itself."""
 import os
 import pathlib
 import re
@@ -45,7 +45,7 @@ def run(command, folder, **env):
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """A copy of the tree with the three, built; objects that do not change come from the build."""
+    """A copy of the tree with them, built; objects that do not change come from the build."""
     copy = tmp_path_factory.mktemp("new") / "tree"
     shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(
         "build", ".git", "__pycache__", "node_modules", "*.pyc"))
@@ -71,8 +71,8 @@ def changes(copy):
 
 
 def test_each_is_one_file_and_one_line(tree):
-    assert changes(tree) == (["board_out.c", "greeting_in.c", "shout.c"],
-                             ["GATEWAY(greeting)", "SERVICE(shout)", "ENDPOINT(board)"])
+    assert changes(tree) == (["board_out.c", "greeting_in.c", "tally_job.c", "shout.c"],
+                             ["GATEWAY(greeting)", "SERVICE(shout)", "ENDPOINT(board)", "JOB(tally)"])
     assert not list(check_structure.check_layers(tree))
 
 
@@ -85,7 +85,8 @@ def test_help_and_check_know_them(tree, tmp_path):
     waybill = tree / "build" / BUILD.name / "waybill"
     for role, kind, word in (("gateway", "greeting", "what the document says"),
                              ("service", "shout", "what stands behind it"),
-                             ("endpoint", "board", "the file")):
+                             ("endpoint", "board", "the file"),
+                             ("job", "tally", "how much it counts")):
         every = run([waybill, "help", role], tree).stdout
         assert re.search(rf"^  {kind} ", every.partition("planned")[0], re.M), every
         assert word in run([waybill, "help", role, kind], tree).stdout
@@ -116,3 +117,14 @@ def test_a_document_runs_through_them(tree, make_node, tmp_path):
         assert time.monotonic() < deadline, node.tail()
         time.sleep(0.05)
     assert len(node.cli("docs", "ls", "--json").stdout.splitlines()) == 1  # however often it was looked
+
+
+def test_a_job_of_the_new_kind_runs(tree, make_node):
+    node = make_node(config="jobs: { count: { kind: tally, by: 2, every: 50ms } }\n",
+                     command=(str(tree / "build" / BUILD.name / "waybill"),))
+    node.start()
+    deadline = time.monotonic() + SECONDS
+    while node.metrics()['waybill_job_runs_total{kind="tally",outcome="done"}'] < 3:
+        assert time.monotonic() < deadline, node.tail()
+        time.sleep(0.05)
+    assert "job.fail" not in [e["event"] for e in node.events]

@@ -25,9 +25,13 @@ gateways:
     kind: http
     extract: {{ sender: "json:/from", receiver: "json:/to", type: "value:order", attributes: {{ po: "json:/po" }} }}
   mute: {{ kind: http, extract: {{ receiver: "json:/to", type: "value:order" }} }}
+  later: {{ kind: http, extract: {{ receiver: "json:/to", type: "value:later" }} }}
+  ours: {{ kind: http, extract: {{ sender: "json:/from", receiver: "json:/to", type: "value:ours" }} }}
 endpoints:
   hub: {{ kind: file, path: "{folder}/hub", name: "${{id}}.json" }}
 routes:
+  - {{ name: later, when: {{ type: later }}, do: [ {{ route: {{ sender: "json:/from", type: "value:order" }} }} ] }}
+  - {{ name: ours, when: {{ type: ours }}, do: [ {{ route: {{ sender: "value:hub", type: "value:order" }} }} ] }}
   - {{ name: all, do: [ {{ deliver: hub }} ] }}
 """
 
@@ -122,6 +126,18 @@ def test_a_sender_cannot_unbind_itself(node):
     assert send(node, two, "hub")["error"]["code"] == "forbidden_sender"
     mute = key_of(node, "--system", "acme", gateway="mute")
     assert send(node, mute, gateway="mute")["state"] == "delivered", "it claims no sender"
+
+
+@pytest.mark.proves("S7")
+def test_a_step_that_finds_a_sender_does_not_get_around_it(node):
+    """What a later step reads in the document is the word of who sent it; what the configuration says is not."""
+    key = key_of(node, "--system", "acme", gateway="later")
+    assert send(node, key, gateway="later")["sender"] == "acme"
+    forged = send(node, key, "erp", gateway="later")
+    assert forged["state"] == "dead" and forged["error"]["code"] == "forbidden_sender", forged
+    assert send(node, key_of(node, gateway="later"), "erp", gateway="later")["state"] == "delivered"
+    named = send(node, key_of(node, "--system", "acme", gateway="ours"), gateway="ours")
+    assert (named["state"], named["sender"]) == ("delivered", "hub"), named
 
 
 def test_a_rehearsal_knows_the_binding(node):

@@ -17,6 +17,7 @@ const PAGES = [
   ["dead", "/dead", (p) => p.locator(".card.dead").first()],
   ["systems", "/systems", (p) => p.locator(".calendar").first()],
   ["system", "/systems/partner", (p) => p.getByRole("heading", { name: "Backlog" })],
+  ["jobs", "/jobs", (p) => p.getByText("No jobs")],
   ["alerts", "/alerts?show=all", (p) => p.getByRole("heading", { name: "Alerts" })],
   ["config", "/config", (p) => p.getByRole("heading", { name: "Endpoints" })],
   ["config-text", "/config/text", (p) => p.getByText("valid", { exact: true })],

@@ -73,7 +73,8 @@ test("a group of dead letters is asked for as itself", async () => {
 test("every question fits the schema", async () => {
   const { buildSchema, parse, validate } = createRequire(join(process.env.WAYBILL_MODULES, "x.js"))("graphql");
   const schema = buildSchema(readFileSync(join(source, "../../src/admin/api/schema.graphql"), "utf8"));
-  const questions = Object.entries(await load("api.ts")).filter(([, q]) => typeof q.text === "string");
+  const asked = { ...(await load("api.ts")), ...(await load("pages/jobs/api.ts")) };
+  const questions = Object.entries(asked).filter(([, q]) => typeof q.text === "string");
   assert.ok(questions.length > 50);
   for (const [name, q] of questions) assert.deepEqual(validate(schema, parse(q.text)).map((e) => e.message), [], name);
 });

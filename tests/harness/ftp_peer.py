@@ -13,13 +13,14 @@ TEXT" answers so only once.
 import json
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 from OpenSSL import SSL
 from pyftpdlib.authorizers import AuthenticationFailed, DummyAuthorizer
-from pyftpdlib.handlers import FTPHandler, ThrottledDTPHandler, TLS_DTPHandler, TLS_FTPHandler
+from pyftpdlib.handlers import FTPHandler, PassiveDTP, ThrottledDTPHandler, TLS_DTPHandler, TLS_FTPHandler
 from pyftpdlib.servers import FTPServer
 
 SECONDS = 60
@@ -30,6 +31,14 @@ class PatientData(TLS_DTPHandler):
 
     def readable(self):
         return self.receive or self._ssl_accepting
+
+
+class Narrow(PassiveDTP):
+    """Bytes that are not read yet wait at their sender: the kernel would take megabytes at once."""
+
+    def listen(self, backlog):
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+        super().listen(backlog)
 
 
 class Authorizer(DummyAuthorizer):
@@ -91,6 +100,7 @@ def serve(folder):
     handler.authorizer = authorizer
     handler.auth_failed_timeout = 0
     if options.get("rate"):
+        handler.passive_dtp = Narrow
         handler.dtp_handler = type("Slow", (ThrottledDTPHandler,), {"read_limit": options["rate"],
                                                                      "write_limit": options["rate"]})
     if options.get("tls"):

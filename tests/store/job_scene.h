@@ -63,7 +63,7 @@ static inline int take(struct store *s, size_t limit, struct job_claim *ret)
     struct err err = { 0 };
     size_t n = 0;
 
-    if (job_claim(s, queues, 1, limit, LEASE_US, &texts, ret, &n, &err))
+    if (job_claim(s, queues, 1, STR(""), limit, LEASE_US, &texts, ret, &n, &err))
         return (int)n;
     printf("# claim: %s\n", err.text);
     return -1;

@@ -174,15 +174,16 @@ def test_globals(tree, monkeypatch):
 def test_connectors(tree):
     root = tree({"src/gateway/http_in.c": ""})
     assert found(check_structure.check_connectors, root) == []  # no table yet
-    root = tree({"src/connectors.def": "GATEWAY(http)\nSERVICE(split) /* x */\nENDPOINT(file)\n",
-                 "src/service/split.c": "", "src/delivery/file_out.c": ""})
+    root = tree({"src/connectors.def": "GATEWAY(http)\nSERVICE(split) /* x */\nENDPOINT(file)\nJOB(note)\n",
+                 "src/service/split.c": "", "src/delivery/file_out.c": "", "src/job/note_job.c": ""})
     assert found(check_structure.check_connectors, root) == []
     root = tree({"src/connectors.def": "SERVICE(split)\nSERVICE(split)\nENDPOINT(ftp)\n"})
     assert found(check_structure.check_connectors, root) == [
         "src/connectors.def:2: SERVICE(split) is there twice",
         "src/connectors.def:3: src/delivery/ftp_out.c does not exist",
         "src/gateway/http_in.c:1: not in src/connectors.def",
-        "src/delivery/file_out.c:1: not in src/connectors.def"]
+        "src/delivery/file_out.c:1: not in src/connectors.def",
+        "src/job/note_job.c:1: not in src/connectors.def"]
 
 
 def test_events(tree):

@@ -10,7 +10,6 @@ import { DocumentsPage } from "../pages/documents/page";
 import { HealthPage } from "../pages/health/page";
 import { OverviewPage } from "../pages/overview/page";
 import { SystemsPage } from "../pages/systems/page";
-import { UsersPage } from "../pages/users/page";
 import type { IconName } from "../ui/icon";
 import { can, type Session } from "./session";
 
@@ -35,12 +34,17 @@ export interface PageInfo {
 /* With the library that lays graphs out. */
 const MapPage = later<PageProps>(() => import("../pages/map/page").then((m) => m.MapPage));
 
+/* For few people. */
+const UsersPage = later<PageProps>(() => import("../pages/users/page").then((m) => m.UsersPage));
+const JobsPage = later<PageProps>(() => import("../pages/jobs/page").then((m) => m.JobsPage));
+
 export const PAGES: PageInfo[] = [
   { path: "", title: "Overview", icon: "overview", key: "o", right: "see", page: OverviewPage },
   { path: "map", title: "Map", icon: "map", key: "m", right: "see", page: MapPage },
   { path: "documents", title: "Documents", icon: "documents", key: "d", right: "see", page: DocumentsPage },
   { path: "dead", title: "Dead letters", icon: "dead", key: "l", right: "see", page: DeadPage },
   { path: "systems", title: "Systems", icon: "systems", key: "s", right: "see", page: SystemsPage },
+  { path: "jobs", title: "Jobs", icon: "jobs", key: "j", right: "see", page: JobsPage },
   { path: "alerts", title: "Alerts", icon: "alerts", key: "a", right: "see", page: AlertsPage },
   { path: "config", title: "Configuration", icon: "config", key: "c", right: "configure", page: ConfigPage, low: true },
   { path: "health", title: "Health", icon: "health", key: "h", right: "operate", page: HealthPage, low: true },

@@ -8,6 +8,7 @@
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
 #include "engine/upkeep/file_config.h"
+#include "job/jobs.h"
 #include "store/kernel/node.h"
 #include "store/store.h"
 
@@ -130,6 +131,7 @@ static bool health_troubles(struct graphql_call *call, struct err *err)
 
     (void)err;
     engine_troubles(api_engine(call), &text);
+    jobs_tell(api_principal(call)->jobs, &text);
     return set_lines(call, buf_view(&text));
 }
 

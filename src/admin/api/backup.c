@@ -65,11 +65,12 @@ static bool may_take_key(struct graphql_call *call, struct err *err)
 static bool backup_start(struct graphql_call *call, struct err *err)
 {
     bool with_key = false;
+    int64_t number;
 
     (void)graphql_arg_bool(call, "withKey", &with_key);
     return (!with_key || may_take_key(call, err)) && api_audit_now(call, err) &&
            backups_start(engine_backups(api_engine(call)), graphql_arg_text(call, "folder"),
-                         with_key, err) &&
+                         with_key, &number, err) &&
            show_backup(call);
 }
 

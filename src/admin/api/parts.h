@@ -35,6 +35,9 @@
     PART(flow)          \
     PART(audit)         \
     PART(right)         \
+    PART(job)           \
+    PART(job_runs)      \
+    PART(job_orders)    \
     PART(user)
 
 #define PART(name)                                     \

@@ -23,6 +23,7 @@
 #include "engine/tally/series.h"
 #include "store/govern/hold.h"
 #include "store/govern/pause.h"
+#include "store/job/job.h"
 #include "store/store.h"
 #include "store/watch/alert.h"
 
@@ -71,7 +72,7 @@ struct branch {
 /* State at the last poll, to find changes; known: there was a poll. */
 struct seen {
     bool known;
-    int64_t total[SERIES_NAMES], dead, version, mark;
+    int64_t total[SERIES_NAMES], dead, version, mark, jobs;
     struct sha256 pauses, open;
 };
 
@@ -388,6 +389,18 @@ static bool look_at_alerts(struct http_events *e, struct round *to, struct arena
     return true;
 }
 
+static bool look_at_jobs(struct http_events *e, struct round *to, struct err *err)
+{
+    int64_t mark;
+
+    if (!job_mark(engine_store(e->engine), &mark, err))
+        return false;
+    if (e->seen.known && mark != e->seen.jobs)
+        put_event(to, "job", NULL, -1, false);
+    e->seen.jobs = mark;
+    return true;
+}
+
 /* A failed query is not reported: its change is found by a later poll. */
 static struct round *http_events_look(struct http_events *e)
 {
@@ -398,7 +411,8 @@ static struct round *http_events_look(struct http_events *e)
     *to = (struct round){ .refs = 1, .all = BUF_INIT(ROUND_MOST), .some = BUF_INIT(ROUND_MOST) };
     look_at_numbers(e, to);
     look_at_version(e, to);
-    bool ok = look_at_holds(e, to, &a, &err) && look_at_alerts(e, to, &a, &err);
+    bool ok = look_at_holds(e, to, &a, &err) && look_at_alerts(e, to, &a, &err) &&
+              look_at_jobs(e, to, &err);
 
     e->seen.known = e->seen.known || ok;
     buf_puts(&to->some, ":\n\n");

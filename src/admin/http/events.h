@@ -6,10 +6,11 @@
  *   alert   alerts were raised or cleared                 { "open": N }
  *   hold    holds changed                                 { }
  *   pause   pauses changed                                { }
+ *   job     jobs came, went, were changed, or have ended a run   { }
  *   config  another version of the configuration is in force  { "version": N }
  *
  * Numbers are over all systems.  A client with the right `see` for some systems only gets neither
- * tick nor dead, and of the others no number except that of the version.  An event says that
+ * tick nor dead nor job, and of the others no number except that of the version.  An event says that
  * something changed, never what; a client that wants to know sends a query, whose rights are
  * checked.
  *

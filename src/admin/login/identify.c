@@ -28,6 +28,7 @@ bool identify(const struct identify *known, struct http_request *r, struct arena
     struct str token = token_of(r), title;
 
     *ret = (struct principal){ .engine = known->engine,
+                               .jobs = known->jobs,
                                .login = known->login,
                                .address = arena_copy(a, http_peer(r)) };
     *ret_caller = 0;

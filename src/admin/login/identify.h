@@ -13,12 +13,14 @@
 struct arena;
 struct engine;
 struct http_request;
+struct jobs;
 struct login;
 struct principal;
 
 /* Where keys, the admin token and sessions are looked up. */
 struct identify {
     struct engine *engine;
+    struct jobs *jobs;
     struct login *login;
 };
 

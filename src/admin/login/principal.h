@@ -9,6 +9,7 @@
 #include "core/rights.h"
 
 struct engine;
+struct jobs;
 struct login;
 struct sha256;
 
@@ -21,6 +22,7 @@ enum principal_kind {
 
 struct principal {
     struct engine *engine;
+    struct jobs *jobs;
     enum principal_kind kind;
     struct str name;    /* for timelines and the audit log: "admin" for the token */
     struct str address; /* peer address of the request */

@@ -181,6 +181,7 @@ struct plan_retention {
     struct retain_rules rules;
     int64_t dead_us;            /* dead letters; 0: for ever */
     int64_t audit_us;           /* lines of the audit log; 0: for ever */
+    bool by_job;                /* it works in the runs of a job only */
     struct str archive;         /* a folder; empty: none */
     const char *archive_broken; /* why it cannot be used; NULL: it can */
 };

@@ -108,6 +108,19 @@ static void read_archive(struct builder *b, const struct settings *s)
     r->archive_broken = plan_broken(b, node != NULL ? node->place : (struct place){ 0 }, &err);
 }
 
+static bool is_by_job(const struct builder *b)
+{
+    const struct config *c = b->plan->config;
+
+    for (size_t i = 0; i < c->job_count; i++) {
+        const struct job_type *type = connector_job(b->connectors, str_of(c->jobs[i].kind));
+
+        if (type != NULL && type->retains)
+            return true;
+    }
+    return false;
+}
+
 bool plan_build_retention(struct builder *b, struct err *err)
 {
     struct plan *p = b->plan;
@@ -120,6 +133,7 @@ bool plan_build_retention(struct builder *b, struct err *err)
     if (s.node != NULL && s.node->kind != YAML_MAP)
         s.node = NULL;
     read_archive(b, &s);
+    p->retention.by_job = is_by_job(b);
     return (read_states(&s, &p->retention.rules, err) &&
             plan_retain_read_us(&s, "dead", 0, &p->retention.dead_us, err) &&
             plan_retain_read_us(&s, "audit", 0, &p->retention.audit_us, err) &&

@@ -225,6 +225,24 @@ void road_watch_callers(struct road *r, void (*settled)(void *arg, int64_t num),
     r->caller_arg = arg;
 }
 
+void road_tell_jobs(struct road *r, void (*due)(void *arg, int64_t queue), void *arg)
+{
+    if (due != NULL) /* a call that has begun still needs the old one */
+        r->jobs_arg = arg;
+    atomic_store(&r->jobs_due, due);
+    road_wake(r);
+}
+
+void road_token_due(struct road *r, int64_t due_us)
+{
+    road_note_due(r, due_us);
+}
+
+struct suspects *road_suspects(struct road *r)
+{
+    return &r->suspects;
+}
+
 void road_note_backlog(struct road *r)
 {
     if (!atomic_exchange(&r->backlog, true))

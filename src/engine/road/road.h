@@ -33,6 +33,7 @@ struct mishaps;
 struct pool;
 struct road;
 struct store;
+struct suspects;
 struct transfer;
 struct ways;
 
@@ -80,3 +81,11 @@ void road_note_backlog(struct road *r);
 /* `settled` is called, on a writer's thread, after each settlement of a document whose sender waits
  * for its receiver (`reply: receiver`).  Before the road runs. */
 void road_watch_callers(struct road *r, void (*settled)(void *arg, int64_t num), void *arg);
+/* `due` is called, on the claimer's thread, with each queue of jobs that has tokens which are due:
+ * when the claimer has woken some, and every second.  NULL: nobody asks any more; a call may
+ * still be under way, so `arg` lives until the road has stopped. */
+void road_tell_jobs(struct road *r, void (*due)(void *arg, int64_t queue), void *arg);
+/* The token of a job was put where it is due then: the claimer wakes it in time. */
+void road_token_due(struct road *r, int64_t due_us);
+/* Whose code brings the process down (suspects.h). */
+struct suspects *road_suspects(struct road *r);

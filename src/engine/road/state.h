@@ -68,6 +68,8 @@ struct road {
 
     void (*caller_settled)(void *arg, int64_t num); /* road_watch_callers(); NULL: nobody waits */
     void *caller_arg;
+    void (*_Atomic jobs_due)(void *arg, int64_t queue); /* road_tell_jobs(); NULL: nobody asks */
+    void *jobs_arg;
 
     _Atomic int64_t flights, bytes;
     bool running;

@@ -207,20 +207,23 @@ static bool wake_due(struct road *r, int64_t now_us)
     return moved > 0;
 }
 
-/* Query the store for the queues that have work. */
+/* Query the store for the queues that have work; those of jobs come first, below 0. */
 static void claimer_look(struct road *r)
 {
+    void (*jobs_due)(void *arg, int64_t queue) = atomic_load(&r->jobs_due);
     int64_t queues[QUEUES_MOST];
     size_t count = QUEUES_MOST;
     struct err err = { 0 };
 
-    for (int64_t above = -1; count == QUEUES_MOST; above = queues[QUEUES_MOST - 1]) {
+    for (int64_t above = INT64_MIN; count == QUEUES_MOST; above = queues[QUEUES_MOST - 1]) {
         if (!queues_with_work(r->store, above, queues, QUEUES_MOST, &count, &err))
             return;
         for (size_t i = 0; i < count; i++) {
             int64_t system, endpoint;
 
-            if (queues[i] == QUEUE_INTAKE)
+            if (queues[i] < 0 && jobs_due != NULL)
+                jobs_due(r->jobs_arg, queues[i]);
+            else if (queues[i] == QUEUE_INTAKE)
                 atomic_store(&r->backlog, true);
             else if (queue_target(r->store, queues[i], &system, &endpoint))
                 dispatch_note_stored(r->dispatch, system, endpoint, queues[i]);

@@ -111,16 +111,41 @@ static void *backups_main(void *arg)
     return NULL;
 }
 
-/* With the mutex held, and no backup under way: the folder for the next one, if it may be used. */
-static bool take_folder(struct backups *b, struct str folder, struct err *err)
+static struct config *backups_config(struct backups *b)
 {
-    AUTO(buf_done) struct buf path = BUF_INIT(PATH_MOST + 1);
     struct plan *plan = road_plan(b->road);
     struct config *config = config_ref(plan->config);
 
     plan_unref(plan);
+    return config;
+}
+
+static bool backups_ask(struct config *config, struct str folder, struct err *err)
+{
+    AUTO(buf_done) struct buf path = BUF_INIT(PATH_MOST + 1);
+
+    if (folder.len == 0 || folder.ptr[0] != '/' || folder.len > PATH_MOST ||
+        str_find(folder, '\0') >= 0)
+        return err_set(err, ERR_PERMANENT, 0, "the folder must be an absolute path");
     buf_put(&path, folder);
-    if (!folders_ask_backup(config, path.ptr, err)) {
+    return folders_ask_backup(config, path.ptr, err);
+}
+
+bool backups_may_use(struct backups *b, struct str folder, struct err *err)
+{
+    struct config *config = backups_config(b);
+    bool ok = backups_ask(config, folder, err);
+
+    config_unref(config);
+    return ok;
+}
+
+/* With the mutex held, and no backup under way: the folder for the next one, if it may be used. */
+static bool take_folder(struct backups *b, struct str folder, struct err *err)
+{
+    struct config *config = backups_config(b);
+
+    if (!backups_ask(config, folder, err)) {
         config_unref(config);
         return false;
     }
@@ -139,9 +164,6 @@ static bool upkeep_backups_start(struct backups *b, struct str folder, bool with
         return err_set(err, ERR_PERMANENT, 0,
                        b->running ? "a backup is under way: see `waybill backup`"
                                   : "the node stops");
-    if (folder.len == 0 || folder.ptr[0] != '/' || folder.len > PATH_MOST ||
-        str_find(folder, '\0') >= 0)
-        return err_set(err, ERR_PERMANENT, 0, "the folder must be an absolute path");
     if (b->started) /* the thread has ended, or is about to */
         (void)pthread_join(b->thread, NULL);
     b->started = false;
@@ -151,17 +173,28 @@ static bool upkeep_backups_start(struct backups *b, struct str folder, bool with
                                           .folders = b->config->folders,
                                           .with_key = with_key };
     b->number++;
+    b->progress.stop = false;
     b->started_us = clock_wall_us();
     b->running = b->started = true;
     thread_start(&b->thread, "backup", backups_main, b);
     return true;
 }
 
-bool backups_start(struct backups *b, struct str folder, bool with_key, struct err *err)
+void backups_cancel(struct backups *b, int64_t number)
+{
+    (void)pthread_mutex_lock(&b->mutex);
+    if (b->running && b->number == number)
+        b->progress.stop = true;
+    (void)pthread_mutex_unlock(&b->mutex);
+}
+
+bool backups_start(struct backups *b, struct str folder, bool with_key, int64_t *ret_number,
+                   struct err *err)
 {
     (void)pthread_mutex_lock(&b->mutex);
     bool ok = upkeep_backups_start(b, folder, with_key, err);
 
+    *ret_number = b->number;
     (void)pthread_mutex_unlock(&b->mutex);
     return ok;
 }

@@ -34,5 +34,10 @@ void backups_free(struct backups *b); /* cancels a running one; NULL is fine */
 
 /* ERR_PERMANENT: one is running; ERR_CONFIG: the node must not use the folder.  backups_look()
  * reports its progress and result. */
-bool backups_start(struct backups *b, struct str folder, bool with_key, struct err *err);
+bool backups_start(struct backups *b, struct str folder, bool with_key, int64_t *ret_number,
+                   struct err *err);
+/* Ends the backup with this number, if it still runs: it fails. */
+void backups_cancel(struct backups *b, int64_t number);
+/* Whether backups may be written to the folder, by the configuration in force; it may hang. */
+bool backups_may_use(struct backups *b, struct str folder, struct err *err);
 void backups_look(struct backups *b, struct arena *a, struct backups_look *ret);

@@ -1,6 +1,7 @@
 #include "engine/upkeep/controls.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -441,6 +442,11 @@ bool controls_resume(struct controls *w, int64_t node, unsigned what, int64_t *r
                      struct err *err)
 {
     return pause_drop(w->o.store, node, what, ret_count, err) && controls_follow(w, err);
+}
+
+bool controls_jobs_rest(struct controls *w)
+{
+    return (atomic_load(&w->paused) & (1u << PAUSE_JOBS | 1u << PAUSE_DRAIN)) != 0;
 }
 
 bool controls_release(struct controls *w, enum restore_rule rule, const struct restore_order *order,

@@ -66,6 +66,9 @@ bool controls_pause(struct controls *w, int64_t node, unsigned what, struct str 
 bool controls_resume(struct controls *w, int64_t node, unsigned what, int64_t *ret_count,
                      struct err *err);
 
+/* This node begins no jobs: somebody has paused them, or drains the node. */
+bool controls_jobs_rest(struct controls *w);
+
 /* After a restore: chooses what happens to deliveries that were in flight, or continues with the
  * choice, for a few seconds at most.  *ret: the state now. */
 bool controls_release(struct controls *w, enum restore_rule rule, const struct restore_order *order,

@@ -38,6 +38,8 @@ struct live {
     size_t missing;  /* secrets, variables and files that the plan in force could not read */
     bool is_back;    /* some of them can be read now: the plan is made anew */
     char trouble[300];
+    void (*used)(void *arg, struct config *c, int64_t version); /* live_tell() */
+    void *used_arg;
 };
 
 struct live *live_new(const struct live_options *options)
@@ -83,6 +85,12 @@ static int64_t longest_key_period(const struct live *l, const struct config *c)
 
         if (period > most)
             most = period;
+    }
+    for (size_t i = 0; i < c->job_count && most < DEPOSIT_KEY_PERIOD_US; i++) {
+        const struct job_type *type = connector_job(l->o.connectors, str_of(c->jobs[i].kind));
+
+        if (type != NULL && type->deposits)
+            most = DEPOSIT_KEY_PERIOD_US;
     }
     return most;
 }
@@ -183,7 +191,20 @@ static bool use(struct live *l, struct config *c, int64_t version, struct err *e
     l->is_back = false;
     l->key_period_us = period;
     l->trouble[0] = '\0';
+    if (!same && l->used != NULL)
+        l->used(l->used_arg, c, version);
     return true;
+}
+
+void live_tell(struct live *l, void (*used)(void *arg, struct config *c, int64_t version),
+               void *arg)
+{
+    (void)pthread_mutex_lock(&l->mutex);
+    l->used = used;
+    l->used_arg = arg;
+    if (used != NULL && l->config != NULL)
+        used(arg, l->config, l->version);
+    (void)pthread_mutex_unlock(&l->mutex);
 }
 
 static void say_warnings(const struct problem_list *warnings)

@@ -80,6 +80,12 @@ bool live_propose(struct live *l, const struct live_change *change, struct confi
 bool live_losses(struct live *l, const struct plan *proposed, struct arena *a, struct losses *ret,
                  struct err *err);
 
+/* `used` is called with each configuration that is put into force, and when its secrets have
+ * changed, with the live locked; it must not block for long, and takes a reference if it keeps it.
+ * Called at once with the one in force.  NULL: nobody wants to know. */
+void live_tell(struct live *l, void (*used)(void *arg, struct config *c, int64_t version),
+               void *arg);
+
 /* Uses what other nodes made; cheap when nothing changed. */
 bool live_follow(struct live *l, struct err *err);
 /* Callers or secrets changed on this node: use them now. */

@@ -57,6 +57,11 @@ struct purger {
     bool stopping, asked, asked_all;
     char who[WHO_MOST];
     struct purger_view view;
+    /* Rounds that a job asks for, one at a time: the number of the last that was asked for, and of
+     * the last that ended.  They are the same while nobody waits for one. */
+    int64_t round_asked, round_ended;
+    bool halted;
+    struct purger_round round; /* of the last that ended */
 
     /* used by the thread only */
     struct retain_clock clock;
@@ -96,6 +101,16 @@ static bool purger_is_stopping(struct purger *r)
     return stopping;
 }
 
+/* The node stops, or the job that asked for this round does not wait for more. */
+static bool purger_is_over(struct purger *r)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    bool over = r->stopping || r->halted;
+
+    (void)pthread_mutex_unlock(&r->mutex);
+    return over;
+}
+
 static void set_state(struct purger *r, const char *state)
 {
     (void)pthread_mutex_lock(&r->mutex);
@@ -109,7 +124,7 @@ static bool purger_wait_us(struct purger *r, int64_t us, bool for_asked)
     int64_t until_us = clock_mono_us() + us;
 
     (void)pthread_mutex_lock(&r->mutex);
-    while (!r->stopping && !(for_asked && r->asked) &&
+    while (!r->stopping && !(for_asked && (r->asked || r->round_asked != r->round_ended)) &&
            wait_until(&r->changed, &r->mutex, until_us)) {
     }
     bool go_on = !r->stopping;
@@ -134,7 +149,7 @@ static bool purger_rest(struct purger *r, int64_t took_us, const struct limiter 
     int64_t us = took_us * (r->hurry ? limiter->hurried : limiter->rest_times);
 
     us = us < REST_LEAST_US ? REST_LEAST_US : us > REST_MOST_US ? REST_MOST_US : us;
-    return purger_wait_us(r, us, false);
+    return purger_wait_us(r, us, false) && !purger_is_over(r);
 }
 
 static const char *day_text(int64_t day, char text[static DATE])
@@ -308,7 +323,7 @@ static bool run_days(struct purger *r, int64_t now_us, const struct plan *plan, 
     (void)pthread_mutex_lock(&r->mutex);
     r->view.guarded = false;
     (void)pthread_mutex_unlock(&r->mutex);
-    for (size_t i = 0; i < n && !purger_is_stopping(r) && !retain_is_paused(r->o.store); i++) {
+    for (size_t i = 0; i < n && !purger_is_over(r) && !retain_is_paused(r->o.store); i++) {
         struct day d = { .day = days[i], .now_us = now_us };
 
         if (!run_day(r, &d, plan, err))
@@ -326,7 +341,7 @@ static bool purger_clean(struct purger *r, struct err *err)
     bool many = store_kind(r->o.store) == DB_POSTGRESQL;
 
     set_state(r, "cleans");
-    while (got.more && !purger_is_stopping(r)) {
+    while (got.more && !purger_is_over(r)) {
         int64_t began = clock_mono_us();
 
         if (!retain_bytes(r->o.store, &got, err))
@@ -418,7 +433,7 @@ static bool count_soon(struct purger *r, int64_t until_us, int64_t *ret, struct 
         if (!dead_count(r->o.store, &f, above, &some, &above, err))
             return false;
         *ret += some;
-    } while (above != 0 && !purger_is_stopping(r));
+    } while (above != 0 && !purger_is_over(r));
     return true;
 }
 
@@ -529,23 +544,72 @@ static void purger_ask_again(struct purger *r)
     (void)pthread_mutex_unlock(&r->mutex);
 }
 
+/* The round of a job that begins now; 0: none asked for one. */
+static int64_t purger_round_begin(struct purger *r, struct purger_view *ret_before)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    int64_t number = r->round_asked != r->round_ended ? r->round_asked : 0;
+
+    *ret_before = r->view;
+    (void)pthread_mutex_unlock(&r->mutex);
+    return number;
+}
+
+static void purger_round_end(struct purger *r, int64_t number, const struct purger_view *before,
+                             bool ok, bool worked, bool interrupted, const struct err *err)
+{
+    if (number == 0)
+        return;
+    (void)pthread_mutex_lock(&r->mutex);
+    r->round = (struct purger_round){ .over = true,
+                                      .ok = ok,
+                                      .unsteady = ok && !worked,
+                                      .halted = r->halted || interrupted,
+                                      .guarded = worked && r->view.guarded,
+                                      .documents = r->view.documents - before->documents,
+                                      .dead = r->view.dead - before->dead };
+    (void)snprintf(r->round.trouble, sizeof r->round.trouble, "%s", ok ? "" : err->text);
+    r->round_ended = number;
+    r->halted = false;
+    (void)pthread_mutex_unlock(&r->mutex);
+}
+
+/* With a job that purges, what is due is only counted. */
+static bool purger_work(struct purger *r, int64_t now_us, bool asked, struct err *err)
+{
+    struct plan *plan = road_plan(r->o.road);
+    int64_t days[RETAIN_DUE_MOST];
+    size_t due;
+    bool ok;
+
+    if (plan != NULL && plan->retention.by_job && !asked) {
+        ok = see_due(r, now_us, days, &due, err);
+        plan_unref(plan);
+        return ok;
+    }
+    ok = plan != NULL && purger_look_at_dead(r, now_us, plan, err) &&
+         look_at_audit(r, now_us, plan, err) && run_days(r, now_us, plan, err);
+    plan_unref(plan);
+    return purger_clean(r, err) && ok;
+}
+
 static bool upkeep_purger_look(struct purger *r, struct err *err)
 {
     int64_t pauses = retain_pauses(r->o.store);
+    struct purger_view before;
     struct govern_time now;
     bool asked;
 
     if (retain_is_paused(r->o.store)) /* a backup copies files */
         return true;
-    if (!look_at_clock(r, &now, &asked, err))
-        return err->kind == ERR_NONE;
-    struct plan *plan = road_plan(r->o.road);
-    bool ok = plan != NULL && purger_look_at_dead(r, now.early_us, plan, err) &&
-              look_at_audit(r, now.early_us, plan, err) && run_days(r, now.early_us, plan, err);
+    int64_t round = purger_round_begin(r, &before);
+    bool worked = look_at_clock(r, &now, &asked, err);
+    bool ok =
+        worked ? purger_work(r, now.early_us, asked || round != 0, err) : err->kind == ERR_NONE;
+    bool interrupted = retain_pauses(r->o.store) != pauses;
 
-    plan_unref(plan);
-    ok = purger_clean(r, err) && ok;
-    if (asked && retain_pauses(r->o.store) != pauses)
+    purger_round_end(r, round, &before, ok, worked, interrupted, err);
+    if (worked && asked && interrupted)
         purger_ask_again(r);
     return ok;
 }
@@ -621,6 +685,33 @@ void purger_ask(struct purger *r, struct str who, bool all)
     r->asked_all = r->asked_all || all;
     (void)snprintf(r->who, sizeof r->who, "%.*s", STR_ARG(who));
     (void)pthread_cond_broadcast(&r->changed);
+    (void)pthread_mutex_unlock(&r->mutex);
+}
+
+int64_t purger_begin(struct purger *r)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    if (r->round_asked == r->round_ended)
+        r->round_asked++;
+    int64_t number = r->round_asked;
+
+    (void)pthread_cond_broadcast(&r->changed);
+    (void)pthread_mutex_unlock(&r->mutex);
+    return number;
+}
+
+void purger_halt(struct purger *r, int64_t number)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    if (number == r->round_asked && number != r->round_ended)
+        r->halted = true;
+    (void)pthread_mutex_unlock(&r->mutex);
+}
+
+void purger_look_at_round(struct purger *r, int64_t number, struct purger_round *ret)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    *ret = number <= r->round_ended ? r->round : (struct purger_round){ 0 };
     (void)pthread_mutex_unlock(&r->mutex);
 }
 

@@ -6,6 +6,9 @@
  * compared (archiver.h).  Then payloads are deleted.  Dead letters are discarded only if a rule
  * says so, announced days before.
  *
+ * While the configuration in force has a job of kind `retain`, nothing is purged by itself, but in
+ * the rounds that runs of that job ask for, and for people.
+ *
  * Nothing is purged by a clock that was not steady for ten minutes, unless a person asks; and no
  * more per hour than the guard allows (core/retain_rule.h), unless a person says so.
  *
@@ -41,6 +44,24 @@ size_t purger_stop(struct purger *r);
 
 /* Purge now, without waiting for a steady clock.  all: ignore the guard. */
 void purger_ask(struct purger *r, struct str who, bool all);
+
+/* For a job: one round, as soon as the clock is steady and no backup is under way.  Returns its
+ * number. */
+int64_t purger_begin(struct purger *r);
+/* The round ends after its present slice, with more to do. */
+void purger_halt(struct purger *r, int64_t number);
+
+struct purger_round {
+    bool over;               /* else nothing else is known */
+    bool ok;                 /* else `trouble` says why */
+    bool unsteady;           /* nothing was done, because the clock is not steady yet */
+    bool halted;             /* it was halted, or interrupted by a backup */
+    bool guarded;            /* the guard stopped it for this hour */
+    int64_t documents, dead; /* documents purged, dead letters discarded */
+    char trouble[200];
+};
+/* Of the last round that a job asked for; `over` is also set for older ones. */
+void purger_look_at_round(struct purger *r, int64_t number, struct purger_round *ret);
 
 struct purger_view {
     const char *state;        /* rests, archives, lets go, cleans, paused */

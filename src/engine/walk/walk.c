@@ -238,8 +238,8 @@ static void leave_route(struct flight *f)
     f->walk.hops++;
 }
 
-/* True: all of these facts are known. */
-static bool take_facts(struct flight *f, const struct facts *found,
+/* True: all of these facts are known, and the document may say so. */
+static bool take_facts(struct flight *f, const struct plan_step *s, const struct facts *found,
                        const struct extract_source *source, int64_t from_us)
 {
     leave_route(f);
@@ -250,7 +250,8 @@ static bool take_facts(struct flight *f, const struct facts *found,
         f->facts.receiver = found->receiver;
     if (found->type.ptr != NULL)
         f->facts.type = found->type;
-    bool known = walk_look_up(f, from_us);
+    bool claims = found->sender.ptr != NULL && extractor_asks_sender(s->extractor);
+    bool known = walk_look_up(f, from_us) && (!claims || walk_is_own_sender(f, from_us));
 
     walk_find_search(f, source);
     return known;
@@ -272,7 +273,7 @@ static enum way extract_again(struct flight *f, const struct plan_step *s)
                      failure.message);
         return WAY_DEAD;
     }
-    if (!take_facts(f, &found, &source, from))
+    if (!take_facts(f, s, &found, &source, from))
         return WAY_DEAD;
     walking_show(f);
     step_note_done(f, s, from);

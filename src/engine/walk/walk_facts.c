@@ -42,9 +42,7 @@ bool walk_look_up(struct flight *f, int64_t from_us)
     return true;
 }
 
-/* Who has a key for some systems sends in the name of no other.  Asked whenever the document
- * starts, so that a retry does not get around it: a person who may edit can send it anyway. */
-static bool walk_is_own_sender(struct flight *f, int64_t from_us)
+bool walk_is_own_sender(struct flight *f, int64_t from_us)
 {
     struct str sender = f->facts.sender, for_systems = str_first(head_senders(f->head), 200);
 

@@ -430,24 +430,51 @@ static void look_at_certificate(struct watchdog *l, const char *of, struct str o
     mishaps_note(l->o.mishaps, "certificate", "of", str_of(of), "its certificate ends");
 }
 
-/* Of gateways with a port of their own, as far as the configuration itself says where it is. */
-static void look_at_gateways_certificates(struct watchdog *l, const struct config *c)
+/* Of a gateway or endpoint, as far as the configuration itself says where it is. */
+static void look_at_own_certificate(struct watchdog *l, const char *part, const char *of,
+                                    const struct yaml_node *node)
 {
-    for (size_t i = 0; i < c->gateway_count; i++) {
-        const struct yaml_node *cert = yaml_get(yaml_get(c->gateways[i].node, "tls"), "cert");
-        AUTO(buf_done) struct buf path = BUF_INIT(1 << 20);
-        struct err err;
-        char name[100];
+    const struct yaml_node *cert = yaml_get(yaml_get(node, "tls"), "cert");
+    AUTO(buf_done) struct buf path = BUF_INIT(1 << 20);
+    char name[100];
+    struct err err;
 
-        if (cert == NULL || cert->kind != YAML_SCALAR || cert->outside)
-            continue;
-        if (config_is_pem(cert->text.ptr))
-            buf_put(&path, cert->text);
-        else if (!config_path(cert->text.ptr, l->o.node->file, &path, &err))
-            continue;
-        (void)snprintf(name, sizeof name, "gateway %s", c->gateways[i].name);
-        look_at_certificate(l, name, str_of(name), path.ptr);
+    if (cert == NULL || cert->kind != YAML_SCALAR || cert->outside)
+        return;
+    if (config_is_pem(cert->text.ptr))
+        buf_put(&path, cert->text);
+    else if (!config_path(cert->text.ptr, l->o.node->file, &path, &err))
+        return;
+    (void)snprintf(name, sizeof name, "%s %s", part, of);
+    look_at_certificate(l, name, str_of(name), path.ptr);
+}
+
+/* HTTP endpoints say what they were made with, wherever that came from. */
+static void look_at_http_certificate(struct watchdog *l, const struct plan_endpoint *e)
+{
+    AUTO(buf_done) struct buf cert = BUF_INIT(1 << 20);
+    char name[100];
+
+    buf_put(&cert, e->type->http->options(e->self)->cert);
+    (void)snprintf(name, sizeof name, "endpoint %.*s", STR_ARG(e->name));
+    if (cert.len > 0)
+        look_at_certificate(l, name, str_of(name), cert.ptr);
+}
+
+static void look_at_plans_certificates(struct watchdog *l, const struct plan *p)
+{
+    const struct config *c = p->config;
+
+    for (size_t i = 0; i < p->endpoint_count; i++) {
+        const struct plan_endpoint *e = &p->endpoints[i];
+
+        if (e->self != NULL && e->type->http != NULL)
+            look_at_http_certificate(l, e);
+        else if (e->self != NULL)
+            look_at_own_certificate(l, "endpoint", c->endpoints[i].name, c->endpoints[i].node);
     }
+    for (size_t i = 0; i < c->gateway_count; i++)
+        look_at_own_certificate(l, "gateway", c->gateways[i].name, c->gateways[i].node);
 }
 
 bool watchdog_certificates(struct watchdog *l, struct err *err)
@@ -457,20 +484,8 @@ bool watchdog_certificates(struct watchdog *l, struct err *err)
     (void)err;
     if (l->o.node->tls_cert != NULL)
         look_at_certificate(l, "the node", alerts_own_name(l->o.alerts), l->o.node->tls_cert);
-    for (size_t i = 0; plan != NULL && i < plan->endpoint_count; i++) {
-        const struct plan_endpoint *e = &plan->endpoints[i];
-        AUTO(buf_done) struct buf cert = BUF_INIT(1 << 20);
-        char name[100];
-
-        if (e->self == NULL || e->type->http == NULL)
-            continue;
-        buf_put(&cert, e->type->http->options(e->self)->cert);
-        (void)snprintf(name, sizeof name, "endpoint %.*s", STR_ARG(e->name));
-        if (cert.len > 0)
-            look_at_certificate(l, name, str_of(name), cert.ptr);
-    }
     if (plan != NULL)
-        look_at_gateways_certificates(l, plan->config);
+        look_at_plans_certificates(l, plan);
     plan_unref(plan);
     return true;
 }

@@ -166,3 +166,8 @@ bool job_list(struct store *s, int64_t above, size_t most, struct arena *a, stru
         job_look_held(s, &ret[i]);
     return true;
 }
+
+bool job_mark(struct store *s, int64_t *ret, struct err *err)
+{
+    return store_one_int(s, SQL_JOB_MARK, DB_NO_ARGS, 0, ret, err);
+}

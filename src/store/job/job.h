@@ -15,6 +15,7 @@
  *   job_log.h       the log of runs
  *   job_late.h      what the queue check asks
  *   job_operate.h   what people do: pause, resume, suspend, run now, cancel, reset
+ *   job_states.h    the last states, of which a reset restores one
  *
  * Invariants
  *   (1) A job has at most one token.  It is at (queue, due_us) of its record: in task_later or in
@@ -133,6 +134,9 @@ bool job_list(struct store *s, int64_t above, size_t most, struct arena *a, stru
 /* The job with this name; *ret_found: there is one. */
 bool job_find(struct store *s, struct str name, struct arena *a, struct job_record *ret,
               bool *ret_found, struct err *err);
+
+/* Another number when a job came, went or was changed; whether it runs does not count. */
+bool job_mark(struct store *s, int64_t *ret, struct err *err);
 
 /* ---- inside the store ---- */
 

@@ -9,8 +9,10 @@
 
 struct job_claim_op {
     struct store_op op;
-    const int64_t *queues;
+    const int64_t *queues; /* NULL: one claim is taken over: id and number of `over` */
+    struct task over;
     size_t queue_count, limit;
+    struct str kinds;
     int64_t lease_us;
     struct arena *arena;
     struct task tasks[JOB_CLAIM_MOST];
@@ -29,7 +31,7 @@ static bool job_claim_tokens(struct writer *w, struct job_claim_op *o, struct er
         return false;
     for (size_t i = 0; restored == 0 && i < o->queue_count && o->task_count < o->limit; i++) {
         size_t n = 0;
-        bool ok = task_claim_in(w, o->queues[i], o->limit - o->task_count, o->lease_us,
+        bool ok = task_claim_in(w, o->queues[i], o->kinds, o->limit - o->task_count, o->lease_us,
                                 o->tasks + o->task_count, &n, err);
 
         o->task_count += n;
@@ -97,7 +99,9 @@ static bool job_claim_run(struct writer *w, struct store_op **ops, size_t count,
 
     require(count == 1);
     job_claim_undo(w->store, o);
-    if (!job_claim_tokens(w, o, err))
+    if (!(o->queues != NULL
+              ? job_claim_tokens(w, o, err)
+              : task_claim_over(w, &o->over, o->lease_us, o->tasks, &o->task_count, err)))
         return false;
     for (size_t i = 0; i < o->task_count; i++) {
         keys[i] = db_int(o->tasks[i].id);
@@ -122,12 +126,13 @@ static const struct store_verb job_claim_verb = {
     .name = "claim jobs", .run = job_claim_run, .notes = true, .committed = job_claim_committed
 };
 
-bool job_claim(struct store *s, const int64_t *queues, size_t queue_count, size_t limit,
-               int64_t lease_us, struct arena *a, struct job_claim *ret, size_t *ret_count,
-               struct err *err)
+bool job_claim(struct store *s, const int64_t *queues, size_t queue_count, struct str kinds,
+               size_t limit, int64_t lease_us, struct arena *a, struct job_claim *ret,
+               size_t *ret_count, struct err *err)
 {
     struct job_claim_op o = { .queues = queues,
                               .queue_count = queue_count,
+                              .kinds = kinds,
                               .limit = limit,
                               .lease_us = lease_us,
                               .arena = a,
@@ -139,5 +144,20 @@ bool job_claim(struct store *s, const int64_t *queues, size_t queue_count, size_
         return false;
     }
     *ret_count = o.count;
+    return true;
+}
+
+bool job_take_over(struct store *s, int64_t job, int64_t claim, int64_t lease_us, struct arena *a,
+                   struct job_claim *ret, bool *ret_taken, struct err *err)
+{
+    struct job_claim_op o = { .over = { .id = job, .claim = claim, .kind = TASK_JOB },
+                              .limit = 1,
+                              .lease_us = lease_us,
+                              .arena = a,
+                              .claims = ret };
+
+    if (!writers_call(s->writers, &job_claim_verb, &o.op, err))
+        return false;
+    *ret_taken = o.count == 1;
     return true;
 }

@@ -28,6 +28,7 @@
 
 #include "base/arena.h"
 #include "base/container_of.h"
+#include "base/fault.h"
 #include "base/require.h"
 #include "store/db/rows.h"
 #include "store/job/job_token.h"
@@ -146,6 +147,12 @@ static bool job_take_ready(struct job_ends *g, struct err *err)
     return true;
 }
 
+/* Test builds: what is left out shows that the crash test notices it. */
+static bool job_leaves_claim_out(void)
+{
+    return fault_switch("WAYBILL_TEST_JOB_CLAIM_APART") != NULL;
+}
+
 static bool job_match_claims(struct job_ends *g, struct err *err)
 {
     size_t n = 0;
@@ -154,7 +161,7 @@ static bool job_match_claims(struct job_ends *g, struct err *err)
         !(g->w->db->kind == DB_SQLITE ? job_take_ready(g, err) : job_take_leases(g, err)))
         return false;
     for (size_t i = 0; i < g->count; i++)
-        if (g->ops[i]->ours)
+        if (g->ops[i]->ours || job_leaves_claim_out())
             g->ops[n++] = g->ops[i];
     g->count = n;
     return true;
@@ -322,7 +329,9 @@ struct job_back_op {
     const struct task *task;
     int64_t due_us;
     const struct job_plan *plan;
+    struct str why;
     enum job_end_result result;
+    bool over; /* the schedule has no time any more */
     struct job_place place;
     struct job_record record;
 };
@@ -334,6 +343,7 @@ static bool job_back_run(struct writer *w, struct store_op **ops, size_t count, 
 
     require(count == 1);
     o->result = JOB_END_LOST;
+    o->over = false;
     if (!job_lock_num(w, o->task->id, &o->record, err) ||
         !db_one_int(w->db, SQL_RATE_NOW, DB_NO_ARGS, 0, &now_us, err))
         return false;
@@ -360,6 +370,11 @@ static bool job_back_run(struct writer *w, struct store_op **ops, size_t count, 
     struct job_plan same = job_plan_of(&o->record);
 
     job_plan_values(v + 2, o->plan != NULL ? o->plan : &same);
+    o->over = o->plan != NULL && o->plan->next.due_us == 0 && o->record.asked_us == 0;
+    if (o->over)
+        return db_run(w->db, SQL_JOB_PUT_BACK, (struct db_args){ v, 2 + JOB_PLAN }, NULL, err) &&
+               db_run(w->db, SQL_JOB_OVER, DB_ARGS(db_int(o->place.num), db_text(job_cut(o->why))),
+                      NULL, err);
     o->place.due_us = o->due_us;
     return job_token_put(w, &o->place, now_us, err) &&
            db_run(w->db, SQL_JOB_PUT_BACK, (struct db_args){ v, 2 + JOB_PLAN }, NULL, err);
@@ -374,7 +389,7 @@ static void job_back_committed(struct writer *w, struct store_op **ops, size_t c
     if (claims == NULL || o->result == JOB_END_PLAN)
         return;
     claims_drop(claims, o->task);
-    if (o->result == JOB_END_LOST)
+    if (o->result == JOB_END_LOST || o->over)
         return;
     claims_put_at(claims, o->place.queue,
                   (struct claim_place){ PRIO_NORMAL, o->place.due_us, o->place.num });
@@ -385,9 +400,10 @@ static const struct store_verb job_back_verb = {
 };
 
 bool job_give_back(struct store *s, const struct task *t, int64_t due_us,
-                   const struct job_plan *plan, enum job_end_result *ret, struct err *err)
+                   const struct job_plan *plan, struct str why, enum job_end_result *ret,
+                   struct err *err)
 {
-    struct job_back_op o = { .task = t, .due_us = due_us, .plan = plan };
+    struct job_back_op o = { .task = t, .due_us = due_us, .plan = plan, .why = why };
 
     if (!writers_call(s->writers, &job_back_verb, &o.op, err))
         return false;

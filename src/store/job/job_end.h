@@ -68,6 +68,8 @@ bool job_end_write(struct writer *w, struct job_end_op **ops, size_t count, stru
 
 /* The claim was not used (no slot is free, this node does not know the settings yet, the schedule
  * has another time by now): the token is due again at due_us; no run is counted.  plan: NULL: as it
- * was.  *ret: JOB_END_WRITTEN, JOB_END_LOST or JOB_END_PLAN. */
+ * was; with a plan that has no next time the job is at its end, because of `why`.  *ret:
+ * JOB_END_WRITTEN, JOB_END_LOST or JOB_END_PLAN. */
 bool job_give_back(struct store *s, const struct task *t, int64_t due_us,
-                   const struct job_plan *plan, enum job_end_result *ret, struct err *err);
+                   const struct job_plan *plan, struct str why, enum job_end_result *ret,
+                   struct err *err);

@@ -94,6 +94,7 @@ int64_t task_lease_us(void)
 struct claim_op {
     struct store_op op;
     int64_t queue, lease_us;
+    struct str job_kinds; /* task_claim_in() */
     size_t limit;
     struct task *tasks;
     size_t count;
@@ -155,10 +156,13 @@ static bool task_claim_some(struct writer *w, struct claim_op *o, struct err *er
 {
     if (w->db->kind == DB_SQLITE)
         return claim_in_memory(w, o, err);
-    if (!read_tasks(w->db, SQL_TASK_CLAIM,
-                    DB_ARGS(db_int(o->queue), db_int((int64_t)o->limit),
-                            db_int(store_node(w->store)), db_int(o->lease_us)),
-                    o->tasks, o->limit, &o->count, err))
+    bool all = o->job_kinds.len == 0;
+    struct db_value v[] = { db_int(o->queue), db_int((int64_t)o->limit),
+                            db_int(store_node(w->store)), db_int(o->lease_us),
+                            db_text(o->job_kinds) };
+
+    if (!read_tasks(w->db, all ? SQL_TASK_CLAIM : SQL_TASK_CLAIM_KINDS,
+                    (struct db_args){ v, all ? 4 : 5 }, o->tasks, o->limit, &o->count, err))
         return false;
     for (size_t i = 0; i < o->count; i++)
         lease_note(w, &o->tasks[i]);
@@ -193,16 +197,34 @@ bool task_claim(struct store *s, int64_t queue, size_t limit, int64_t lease_us,
     return true;
 }
 
-bool task_claim_in(struct writer *w, int64_t queue, size_t limit, int64_t lease_us,
-                   struct task *ret_tasks, size_t *ret_count, struct err *err)
+bool task_claim_in(struct writer *w, int64_t queue, struct str job_kinds, size_t limit,
+                   int64_t lease_us, struct task *ret_tasks, size_t *ret_count, struct err *err)
 {
-    struct claim_op o = {
-        .queue = queue, .limit = limit, .lease_us = lease_us, .tasks = ret_tasks
-    };
+    struct claim_op o = { .queue = queue,
+                          .job_kinds = job_kinds,
+                          .limit = limit,
+                          .lease_us = lease_us,
+                          .tasks = ret_tasks };
     bool ok = task_claim_some(w, &o, err);
 
     *ret_count = o.count; /* also when it failed: to be undone */
     return ok;
+}
+
+bool task_claim_over(struct writer *w, const struct task *t, int64_t lease_us, struct task *ret,
+                     size_t *ret_count, struct err *err)
+{
+    *ret_count = 0;
+    if (w->db->kind == DB_SQLITE)
+        return true;
+    if (!read_tasks(w->db, SQL_TASK_CLAIM_OVER,
+                    DB_ARGS(db_int(t->id), db_int(t->claim), db_int(t->kind),
+                            db_int(store_node(w->store)), db_int(lease_us)),
+                    ret, 1, ret_count, err))
+        return false;
+    if (*ret_count == 1)
+        lease_note(w, ret);
+    return true;
 }
 
 bool task_is_held(struct writer *w, const struct task *t, bool *ret, struct err *err)

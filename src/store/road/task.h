@@ -73,10 +73,19 @@ bool task_unrouted(struct store *s, int64_t gateway, int64_t *ret, struct err *e
 bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, struct err *err);
 
 /* For verbs of the store, in an open transaction: as task_claim().  A verb whose group failed, or
- * that is run again, first undoes what it claimed: on SQLite the marks outlive the transaction. */
-bool task_claim_in(struct writer *w, int64_t queue, size_t limit, int64_t lease_us,
-                   struct task *ret_tasks, size_t *ret_count, struct err *err);
+ * that is run again, first undoes what it claimed: on SQLite the marks outlive the transaction.
+ *
+ * job_kinds: only tokens of jobs of these kinds, written ",note,call,"; empty: of all.  It counts
+ * on a store that nodes share (PostgreSQL), where another node may run the others. */
+bool task_claim_in(struct writer *w, int64_t queue, struct str job_kinds, size_t limit,
+                   int64_t lease_us, struct task *ret_tasks, size_t *ret_count, struct err *err);
 void task_claim_undo(struct store *s, const struct task *tasks, size_t count);
+
+/* For verbs of the store, in an open transaction: the claim of a task of this kind becomes that of
+ * this node, under a new number; *ret_count 0: it did not hold.  PostgreSQL: on SQLite no other
+ * process can have claimed it. */
+bool task_claim_over(struct writer *w, const struct task *t, int64_t lease_us, struct task *ret,
+                     size_t *ret_count, struct err *err);
 
 /* For verbs of the store, in an open transaction: whether a claim holds.  It then holds until the
  * commit. */

@@ -19,6 +19,10 @@ SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) A
     (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs
 FROM job j WHERE j.name = $1;
 
+-- name: job_mark
+-- Another number when a job came, went or was changed: turns and numbers of states only grow.
+SELECT CAST(coalesce(sum(num + turn + state_number), 0) AS BIGINT) FROM job;
+
 -- name: job_lock
 -- in:  $1 name text
 -- out: @job@
@@ -212,6 +216,11 @@ UPDATE job SET due_us = $2, turn = turn + 1,
     failures = $9, idle = $10, more = $11, tries = $12, tried_us = $13, first_us = $14, left_out = left_out + $15
 WHERE num = $1;
 
+-- name: job_over
+-- in:  $1 num int, $2 why text
+-- Its schedule has no time any more.
+UPDATE job SET stop = 3, stop_us = @NOW_US@, stop_until_us = 0, stop_by = '', stop_why = $2 WHERE num = $1;
+
 -- name: job_state_put
 -- in:  $1 job int, $2 number int, $3 state text
 -- batch
@@ -228,6 +237,11 @@ DELETE FROM job_state WHERE job = $1 AND number <= $2;
 -- in:  $1 job int, $2 number int
 -- batch
 DELETE FROM job_state s USING @ROWS@ WHERE s.job = @KEY(u.c1)@ AND s.number <= u.c2;
+
+-- name: job_states
+-- in:  $1 job int, $2 limit int
+-- out: number, at_us, state
+SELECT number, at_us, state FROM job_state WHERE job = $1 ORDER BY number DESC LIMIT $2;
 
 -- name: job_set
 -- in:  $1 num int, $2 due int, $3 asked int, $4 stop int, $5 stop_us int, $6 until int, $7 by text, $8 why text, $9 resets int,
@@ -319,6 +333,30 @@ DELETE FROM job_run WHERE job = $1 AND claim = $2;
 -- batch
 DELETE FROM job_run r USING @ROWS@ WHERE r.job = @KEY(u.c1)@ AND r.claim = u.c2;
 
+-- name: job_ack_put
+-- in:  $1 job int, $2 claim int, $3 secret bytes, $4 said bytes, $5 outcome int, $6 stale int
+INSERT INTO job_ack(job, claim, secret, said, outcome, stale, at_us) VALUES ($1, $2, $3, $4, $5, $6, @NOW_US@);
+
+-- name: job_ack_get
+-- in:  $1 job int, $2 claim int
+-- out: job, claim, secret, said, outcome, stale
+SELECT job, claim, secret, said, outcome, stale FROM job_ack WHERE job = $1 AND claim = $2;
+
+-- name: job_ack_trim
+-- in:  $1 job int, $2 kept int
+DELETE FROM job_ack WHERE job = $1 AND at_us < @NOW_US@ - $2;
+
+-- name: job_drop_acks
+-- in:  $1 num int
+-- batch
+DELETE FROM job_ack WHERE job = $1;
+
+-- name: job_drop_acks
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+DELETE FROM job_ack a USING @ROWS@ WHERE a.job = @KEY(u.c1)@;
+
 -- name: job_run_result
 -- in:  $1 num int, $2 asked int, $3 stop int, $4 why text, $5 has_state int, $6 state text, $7 outcome int, $8 message text,
 --      $9 node int, $10 began int, $11 ended int, $12 failures int
@@ -329,7 +367,7 @@ UPDATE job SET asked_us = $2, turn = turn + 1,
     stop_by = CASE WHEN stop = $3 THEN stop_by ELSE '' END, stop_why = CASE WHEN stop = $3 THEN stop_why ELSE $4 END,
     stop = $3, state = CASE WHEN $5 = 1 THEN $6 ELSE state END, state_number = state_number + $5, runs = runs + 1,
     outcome = $7, message = $8, node_id = $9, began_us = $10, ended_us = $11,
-    ok_us = CASE WHEN $7 = 1 THEN $11 ELSE ok_us END, failures = $12 WHERE num = $1;
+    ok_us = CASE WHEN CAST($7 AS BIGINT) = 1 THEN $11 ELSE ok_us END, failures = $12 WHERE num = $1;
 
 -- What the queue check asks (store/job/job_late.h).
 
@@ -360,9 +398,9 @@ SELECT max(num) FROM (SELECT num FROM job WHERE num > $1 ORDER BY num LIMIT $2) 
 -- in:  $1 above int, $2 upto int
 -- out: @waiting@
 SELECT @waiting@ FROM job WHERE num > $1 AND num <= $2 AND gone_us = 0 AND (stop = 0 OR asked_us <> 0)
-    AND NOT EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = @KEY(job.due_us)@ AND t.id = job.num)
-    AND NOT EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = @KEY(job.queue)@ AND t.prio = 4 AND t.rank = job.due_us AND t.id = job.num)
-    AND NOT EXISTS (SELECT 1 FROM task_lease t WHERE t.id = @KEY(job.num)@)
+    AND (SELECT count(*) FROM task_later t WHERE t.due_us = @KEY(job.due_us)@ AND t.id = job.num) = 0
+    AND (SELECT count(*) FROM task_ready t WHERE t.queue = @KEY(job.queue)@ AND t.prio = 4 AND t.rank = job.due_us AND t.id = job.num) = 0
+    AND (SELECT count(*) FROM task_lease t WHERE t.id = @KEY(job.num)@) = 0
 ORDER BY num;
 
 -- name: job_slice

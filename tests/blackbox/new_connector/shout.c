@@ -45,7 +45,10 @@ static bool shout_run(void *arg, struct str in, const struct service_document *d
 }
 
 const struct service_type service_shout = {
-    .kind = { .name = "shout", .help = "capital letters", .keys = options },
+    .kind = { .name = "shout",
+              .help = "capital letters",
+              .keys = options,
+              .example = "- shout: \"!!\"" },
     .make = shout_make,
     .unmake = shout_unmake,
     .run = shout_run,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "job_scene.h"
+#include "store/job/job_states.h"
 #include "store/road/rescue.h"
 
 enum { TEXTS = 4 << 20 };
@@ -135,7 +136,7 @@ static void *race(void *arg)
         size_t n = 0;
 
         arena_reset(&a);
-        r->ok = job_claim(r->s, &queue, 1, 5, LEASE_US, &a, claims, &n, &err);
+        r->ok = job_claim(r->s, &queue, 1, STR(""), 5, LEASE_US, &a, claims, &n, &err);
         for (size_t i = 0; r->ok && i < n; i++) {
             int64_t which = 0, count = 0;
             char text[32];
@@ -221,16 +222,16 @@ TEST(what_is_given_back_is_no_run)
     enum job_end_result back;
 
     CHECK(one_job(s) && take(s, 1, &c) == 1);
-    CHECK(job_give_back(s, &c.task, due, NULL, &back, &err) && back == JOB_END_WRITTEN);
+    CHECK(job_give_back(s, &c.task, due, NULL, STR(""), &back, &err) && back == JOB_END_WRITTEN);
     CHECK(places(s).later == 1);
     CHECK(show(s, "a").runs == 0 && show(s, "a").due_us == due && wrongs(s) == 0);
     CHECK(show(s, "a").next.nominal_us == c.record.next.nominal_us);
-    CHECK(job_give_back(s, &c.task, 1, NULL, &back, &err) && back == JOB_END_LOST);
+    CHECK(job_give_back(s, &c.task, 1, NULL, STR(""), &back, &err) && back == JOB_END_LOST);
     CHECK(places(s).later == 1);
     CHECK(wake(s, due) == 1 && take(s, 1, &again_) == 1);
     /* Stopped meanwhile: it is removed. */
     CHECK(act(s, JOB_PAUSE, 0, 0) == JOB_OK && show(s, "a").running);
-    CHECK(job_give_back(s, &again_.task, 1, NULL, &back, &err) && back == JOB_END_WRITTEN);
+    CHECK(job_give_back(s, &again_.task, 1, NULL, STR(""), &back, &err) && back == JOB_END_WRITTEN);
     CHECK(tokens(s) == 0);
     store_close(s);
 }
@@ -373,7 +374,7 @@ TEST(a_version_that_comes_while_a_job_runs)
     size_t n = 0;
     int64_t queues[] = { QUEUE_JOBS, queue };
 
-    CHECK(job_claim(s, queues, 2, 5, LEASE_US, &texts, &c, &n, &err) && n == 1);
+    CHECK(job_claim(s, queues, 2, STR(""), 5, LEASE_US, &texts, &c, &n, &err) && n == 1);
     /* It leaves while it runs: its result is there, and no token. */
     CHECK(follow(s, 3, NULL, 0) && followed.left == 1 && show(s, "a").running);
     o = end_of(&c, "y", due);
@@ -449,6 +450,50 @@ static int64_t kept(const struct home *h, const char *what)
     return ask(h, sql);
 }
 
+/* The kept state `at`, newest first, has this number and text; its time is not over. */
+static bool shown_state(struct store *s, size_t at, int64_t number, const char *text)
+{
+    struct job_state states[JOB_STATES_KEPT];
+    struct err err = { 0 };
+    size_t n = 0;
+
+    if (!job_states(s, show(s, "a").num, &texts, states, &n, &err))
+        printf("# states: %s\n", err.text);
+    return n == JOB_STATES_KEPT && states[at].number == number && str_is(states[at].text, text) &&
+           states[at].at_us > clock_wall_us() - DAY_US &&
+           states[at].at_us <= clock_wall_us() + DAY_US;
+}
+
+static int64_t mark_of(struct store *s)
+{
+    struct err err = { 0 };
+    int64_t mark = -1;
+
+    if (!job_mark(s, &mark, &err))
+        printf("# mark: %s\n", err.text);
+    return mark;
+}
+
+TEST(a_mark_tells_that_jobs_have_changed)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_end_op o;
+    struct job_claim c;
+    int64_t before = mark_of(s), now;
+
+    CHECK(before == 0 && one_job(s) && (now = mark_of(s)) != before);
+    before = now;
+    CHECK(take(s, 1, &c) == 1);
+    o = end_of(&c, "one", clock_wall_us() - 1);
+    CHECK(end(s, &o) && (now = mark_of(s)) != before);
+    before = now;
+    CHECK(act(s, JOB_PAUSE, 0, 0) == JOB_OK && (now = mark_of(s)) != before);
+    before = now;
+    CHECK(act(s, JOB_RESET, 0, 1) == JOB_OK && mark_of(s) != before);
+    store_close(s);
+}
+
 /* proves: SC9 */
 TEST(an_earlier_state_is_restored)
 {
@@ -469,7 +514,10 @@ TEST(an_earlier_state_is_restored)
           kept(&h, "max(number)") == 25);
     CHECK(act(s, JOB_RESET, 0, 5) == JOB_NOT_KEPT && act(s, JOB_RESET, 0, 26) == JOB_NOT_KEPT);
     CHECK(show(s, "a").state_number == 25 && strcmp(state_of(&h), "s25") == 0);
+    CHECK(shown_state(s, 0, 25, "s25") && shown_state(s, 18, 7, "s7"));
+    CHECK(shown_state(s, 19, 6, "s6"));
     CHECK(act(s, JOB_RESET, 0, 7) == JOB_OK && strcmp(state_of(&h), "s7") == 0);
+    CHECK(shown_state(s, 0, 26, "s7") && shown_state(s, 1, 25, "s25"));
     CHECK(show(s, "a").state_number == 26 && kept(&h, "count(*)") == JOB_STATES_KEPT);
     CHECK(kept(&h, "max(number)") == 26 && kept(&h, "min(number)") == 7 && wrongs(s) == 0);
 

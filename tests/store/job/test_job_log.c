@@ -216,7 +216,7 @@ TEST(a_claim_that_lasts_is_seen)
 
     CHECK(claim(s, 2, documents) == 2 && job_claims(s, 5, held, &n, &err) && n == 0);
     CHECK(take(s, 1, &c) == 1);
-    CHECK(job_claim(s, &queue, 1, 1, -60 * CLOCK_S, &texts, &c, &n, &err) && n == 1);
+    CHECK(job_claim(s, &queue, 1, STR(""), 1, -60 * CLOCK_S, &texts, &c, &n, &err) && n == 1);
     CHECK(job_claims(s, 5, held, &n, &err) && n == 2);
     CHECK(held[0].job == c.task.id && held[0].claim == c.task.claim);
     CHECK(held[0].over_us >= 60 * CLOCK_S && held[1].over_us < 0 && held[0].node == store_node(s));

@@ -177,7 +177,7 @@ TEST(jobs_are_no_backlog_of_documents)
     CHECK(task_queues(s, queues, 4, &n, &err) && n == 1);
     CHECK(queues[0].queue == QUEUE_INTAKE && queues[0].count == 2);
     CHECK(queues_with_work(s, -1, with_work, 4, &n, &err) && n == 1 && with_work[0] == 1);
-    CHECK(job_claim(s, &queue, 1, 1, -60 * CLOCK_S, &texts, &c, &n, &err) && n == 1);
+    CHECK(job_claim(s, &queue, 1, STR(""), 1, -60 * CLOCK_S, &texts, &c, &n, &err) && n == 1);
     CHECK(overdue_claims(s, late, &n, &err) && n == 0);
     CHECK(task_queues(s, queues, 4, &n, &err) && n == 1 && queues[0].count == 2);
     store_close(s);

@@ -115,7 +115,7 @@ TEST(postgres_a_new_area_beside_a_rescue_loses_no_token)
     (void)pthread_join(other.thread, NULL);
     CHECK(other.ok && other.f.changed == 1 && tokens(s) == 1 && wrongs(s) == 0);
     CHECK(take(s, 1, &c) == 0);
-    CHECK(job_claim(s, &j.queue, 1, 5, LEASE_US, &texts, &c, &n, &err) && n == 1);
+    CHECK(job_claim(s, &j.queue, 1, STR(""), 5, LEASE_US, &texts, &c, &n, &err) && n == 1);
     store_close(s);
 }
 
@@ -249,7 +249,7 @@ TEST(sqlite_a_lost_claim_leaves_no_mark)
     CHECK(!end(s, &o) && o.result == JOB_END_LOST && !show(s, "a").running);
     CHECK(act(s, JOB_RUN, 0, 0) == JOB_OK && take(s, 1, &c) == 1);
     CHECK(tell(&h, "DELETE FROM task_ready"));
-    CHECK(job_give_back(s, &c.task, 5, NULL, &back, &err) && back == JOB_END_LOST);
+    CHECK(job_give_back(s, &c.task, 5, NULL, STR(""), &back, &err) && back == JOB_END_LOST);
     CHECK(act(s, JOB_RUN, 0, 0) == JOB_OK && take(s, 1, &c) == 1);
     store_close(s);
 }
@@ -285,7 +285,7 @@ TEST(a_plan_of_an_older_record_is_refused)
     CHECK(show(s, "a").runs == 0 && show(s, "a").running && strcmp(state_of(&h), "") == 0);
 
     /* Nor is one that comes with what is given back, or with a cancel. */
-    CHECK(job_give_back(s, &c.task, due, &o.plan, &back, &err) && back == JOB_END_PLAN);
+    CHECK(job_give_back(s, &c.task, due, &o.plan, STR(""), &back, &err) && back == JOB_END_PLAN);
     order = order_of(JOB_CANCEL, due, old);
     CHECK(give_order(s, &order) == JOB_OLD_PLAN && show(s, "a").running && tokens(s) == 1);
 

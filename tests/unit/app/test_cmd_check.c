@@ -50,8 +50,8 @@ TEST(check_says_valid)
 
 TEST(check_shows_warnings_and_is_content)
 {
-    CHECK(run("jobs: {}\n", "") == 0);
-    CHECK(strstr(output, "config.yaml:1:1: warning: `jobs` is not run") != NULL);
+    CHECK(run("stores: {}\n", "") == 0);
+    CHECK(strstr(output, "config.yaml:1:1: warning: `stores` is not run") != NULL);
     CHECK(strstr(output, "config.yaml: valid\n") != NULL);
 }
 
@@ -66,7 +66,7 @@ TEST(check_shows_every_problem_with_its_hint)
 
 TEST(check_prints_json)
 {
-    CHECK(run("gatways: {}\njobs: {}\n", "--json") == 1);
+    CHECK(run("gatways: {}\nstores: {}\n", "--json") == 1);
     CHECK(strstr(output, "\"line\":1,\"column\":1,\"severity\":\"error\",\"message\":\"unknown key "
                          "`gatways`\",\"hint\":\"did you mean") != NULL);
     CHECK(strstr(output, "\"line\":2,\"column\":1,\"severity\":\"warning\"") != NULL);

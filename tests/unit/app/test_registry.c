@@ -91,8 +91,10 @@ static bool example_is_valid(const struct option_kind *kind)
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(buf_done) struct buf text = BUF_INIT(4096);
 
-    if (kind->example == NULL)
-        return true;
+    if (kind->example == NULL) {
+        printf("# %s has no example\n", kind->name);
+        return false;
+    }
     buf_printf(&text, "routes:\n- name: a\n  do:\n  %s\n", kind->example);
     struct config *c = config_load(buf_view(&text), "example", &options, &report);
 
@@ -141,6 +143,37 @@ TEST(registry_every_endpoint_is_complete)
         IS_POLITE(t, ROLE_ENDPOINT);
     }
     CHECK(connector_endpoint(&registry, STR("no such thing")) == NULL);
+}
+
+/* The example of a job is an entry of `jobs`. */
+static bool job_example_is_valid(const struct option_kind *kind)
+{
+    static const struct config_options options = { .connectors = &registry };
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    AUTO(buf_done) struct buf text = BUF_INIT(4096);
+
+    if (kind->example == NULL)
+        return false;
+    buf_printf(&text, "gateways: { orders: { kind: http } }\njobs:\n  %s\n", kind->example);
+    struct config *c = config_load(buf_view(&text), "example", &options, &report);
+
+    if (c == NULL)
+        printf("# %s: %s\n", kind->example, report.problems.items[0].message);
+    config_unref(c);
+    return c != NULL;
+}
+
+TEST(registry_every_job_is_complete)
+{
+    const struct job_type *t;
+
+    for (size_t i = 0; (t = registry.jobs[i]) != NULL; i++) {
+        CHECK(keeps_contract(ROLE_JOB, &t->kind) && job_example_is_valid(&t->kind));
+        CHECK(connector_job(&registry, str_of(t->kind.name)) == t);
+        CHECK(t->make != NULL && t->unmake != NULL && t->run != NULL);
+        IS_POLITE(t, ROLE_JOB);
+    }
+    CHECK(connector_job(&registry, STR("no such thing")) == NULL);
 }
 
 /* What runs comes first; behind it stands what is planned, and nothing of that runs. */

@@ -8,7 +8,7 @@ static const struct config_options options = { .connectors = &registry, .ask_zon
 
 #define CALENDARS \
     "calendars: { xmas: { dates: [ \"12-25\", \"12-26\" ] }, none: { dates: [ 2001-01-01 ] } }\n"
-#define JOB(keys) CALENDARS "jobs: { a: { kind: retain, " keys " } }"
+#define JOB(keys) CALENDARS "jobs: { a: { kind: note, " keys " } }"
 
 static struct config_report load(struct str text, struct config **ret)
 {
@@ -97,7 +97,13 @@ TEST(config_jobs_with_mistakes_are_refused)
         { "jobs: { a: { kind: replicate, link: l, at: \"@daily\" } }", "unknown kind of job",
           "call" },
         { "jobs: { a: { kind: verify, link: l, at: \"@daily\" } }", "unknown kind of job",
-          "retain" },
+          "note" },
+        { "jobs: { a: { kind: retain, at: \"@daily\" } }", "unknown kind of job", "note, call" },
+        { "node: { jobs: { kinds: [ note, cal ] } }", "unknown kind of job `cal`", "`call`" },
+        { "jobs: { a: { kind: call, url: \"http://x\", every: 1h, body: \"${stat}\" } }",
+          "does not have the word `stat`", "state" },
+        { "jobs: { a: { kind: call, url: \"http://x\", every: 1h, headers: { A: \"${x}\" } } }",
+          "does not have the word `x`", "state" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -121,7 +127,7 @@ TEST(config_jobs_has_a_limit_of_times)
     AUTO(buf_done) struct buf text = BUF_INIT(1 << 16);
     struct config *c;
 
-    buf_puts(&text, "jobs: { a: { kind: retain, at: [");
+    buf_puts(&text, "jobs: { a: { kind: note, at: [");
     for (int i = 0; i < 101; i++)
         buf_puts(&text, " \"01:00\",");
     buf_puts(&text, " ] } }");
@@ -146,7 +152,7 @@ TEST(config_jobs_a_hostile_text_is_checked_in_bounded_time)
         buf_printf(&text, "\"%02d-31\",", month);
     buf_puts(&text, "] } }\njobs:\n");
     for (int i = 0; i < 10000; i++)
-        buf_printf(&text, "  j%d: { kind: retain, at: \"* * * * *\", holidays: all }\n", i);
+        buf_printf(&text, "  j%d: { kind: note, at: \"* * * * *\", holidays: all }\n", i);
     AUTO(config_report_done) struct config_report r = load(buf_view(&text), &c);
 
     CHECK(c == NULL && strstr(r.problems.items[0].message, "this time never comes") != NULL);

@@ -61,7 +61,7 @@ TEST(walk_keys)
           "`probe` of endpoint `a` needs `url`", NULL },
         { "jobs: { j: { kind: call, url: \"http://x\" } }", 1, 9, "job `j` is not complete",
           "exactly one of these: at, every" },
-        { "jobs: { j: { kind: retain, at: \"@daily\", every: 1d } }", 1, 42,
+        { "jobs: { j: { kind: note, at: \"@daily\", every: 1d } }", 1, 40,
           "job `j` has both `at` and `every`", NULL },
         { "x\n", 1, 1, "a configuration is a map of sections", NULL },
         { "[a]\n", 1, 1, "a configuration is a map of sections", NULL },
@@ -136,9 +136,9 @@ TEST(walk_values)
           "cannot be `24.12.`: the month is not valid", "MM-DD" },
         { "calendars: { c: { dates: [ 2027-02-29 ] } }", 1, 28, "the month has no such day", NULL },
         { "systems: { a: { limits: { concurrency: 0 } } }", 1, 40, "more than 0", NULL },
-        { "jobs: { j: { kind: retain, at: \"0 25 * * *\" } }", 1, 32, "the hour is not valid",
+        { "jobs: { j: { kind: note, at: \"0 25 * * *\" } }", 1, 30, "the hour is not valid",
           "five fields" },
-        { "jobs: { j: { kind: retain, at: \"0 0 31 2 *\" } }", 1, 32,
+        { "jobs: { j: { kind: note, at: \"0 0 31 2 *\" } }", 1, 30,
           "no month of it has such a day", "five fields" },
         { "endpoints: { e: { kind: file, path: o, append: yes } }", 1, 48,
           "`append` cannot be `yes`", "true or false" },
@@ -421,7 +421,7 @@ TEST(walk_zones_of_this_machine)
         "systems:\n"
         "  a: { window: { zone: Europe/Berlim } }\n"
         "  b: { window: [ { zone: Europe/Berlin }, { zone: Mars/Olympus } ] }\n"
-        "jobs: { j: { kind: retain, at: \"@daily\", zone: UTC } }\n";
+        "jobs: { j: { kind: note, at: \"@daily\", zone: UTC } }\n";
     struct config_options options = { .connectors = &registry };
     AUTO(config_report_done)
     struct config_report one = CONFIG_REPORT_INIT, two = CONFIG_REPORT_INIT;

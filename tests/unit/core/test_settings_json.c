@@ -53,6 +53,7 @@ static const struct option own[] = {
     { .name = "system", .type = OPT_SYSTEM },
     { .name = "doctype", .type = OPT_DOCTYPE },
     { .name = "endpoint", .type = OPT_ENDPOINT },
+    { .name = "gateway", .type = OPT_GATEWAY },
     { .name = "calendar", .type = OPT_CALENDAR },
     { .name = "inner", .type = OPT_MAP, .keys = inner_keys },
     { .name = "params", .type = OPT_NAMED, .flags = OPT_FREE, .each = &named_each },
@@ -152,6 +153,7 @@ static const char whole[] = "text: ' a: \"b\" # c '\n"
                             "system: s\n"
                             "doctype: '*'\n"
                             "endpoint: e\n"
+                            "gateway: g\n"
                             "calendar: c\n"
                             "inner: { most: 2 KiB, schema: a.lua }\n"
                             "params: { 'x y': '${secret:x}', b: c }\n"

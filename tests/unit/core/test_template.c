@@ -86,6 +86,27 @@ TEST(template_of_a_url_escapes_what_it_puts_in)
     CHECK(small.len == 0);
 }
 
+/* `..` leads to another resource than the template names, and no escape changes that. */
+TEST(template_of_a_url_lets_no_value_lead_elsewhere)
+{
+    static const struct facts odd = { .sender = STR(".."),
+                                      .receiver = STR("."),
+                                      .type = STR("..a") };
+    const struct template_values v = { .id = STR("1"), .url = true, .facts = &odd };
+    static const char *const wrong[] = { "http://h/x/${sender}", "http://h/${sender}/y",
+                                         "http://h/x/${receiver}${receiver}/y",
+                                         "http://h/x/.${receiver}?a=1" };
+    AUTO(buf_done) struct buf b = BUF_INIT(ROOM);
+    struct err err = { 0 };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK(!make(str_of(wrong[i]), &v, &b, &err) && err.kind == ERR_PERMANENT && b.len == 0);
+        CHECK(strstr(err.text, "has nothing but dots") != NULL);
+    }
+    CHECK(make(STR("http://h/../x/${type}?a=${sender}"), &v, &b, &err));
+    CHECK(str_is(buf_view(&b), "http://h/../x/..a?a=.."));
+}
+
 TEST(template_of_a_path_makes_folders_by_its_own_text)
 {
     static const struct facts odd = { .sender = STR("a/b"),

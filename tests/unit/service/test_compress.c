@@ -66,6 +66,8 @@ TEST(compress_names_the_entry_of_an_archive)
         { "a\\b.txt", "b.txt" },
         { "x/", "document" },
         { "", "document" },
+        { "..", "document" },
+        { "x/.", "document" },
         { "k\xe4se", "document" },
     };
 

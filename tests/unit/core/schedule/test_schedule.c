@@ -34,7 +34,7 @@ static struct schedule schedule_of(const char *keys)
     struct schedule s = { 0 };
     struct err err = { 0 };
 
-    buf_puts(&text, HOLIDAYS "job: { kind: retain, ");
+    buf_puts(&text, HOLIDAYS "job: { kind: note, ");
     buf_puts(&text, keys);
     buf_puts(&text, " }\n");
     const struct yaml_node *root =

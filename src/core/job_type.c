@@ -1,0 +1,34 @@
+#include "core/job_type.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+
+void job_step(struct job_io *io, const char *what, int64_t took_us)
+{
+    if (io->steps->len < JOB_STEP_BYTES)
+        buf_printf(io->steps, "%lld.%03lld ms  %s\n", (long long)(took_us / CLOCK_MS),
+                   (long long)(took_us % CLOCK_MS), what);
+}
+
+void job_done(struct job_result *ret)
+{
+    ret->ok = true;
+    ret->message[0] = '\0';
+}
+
+void job_fail(struct job_result *ret, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    ret->ok = false;
+    (void)vsnprintf(ret->message, sizeof ret->message, format, args);
+    va_end(args);
+}
+
+bool job_leave(struct job_io *io, struct str *ret_address, struct str *ret_secret)
+{
+    return io->leave != NULL && io->leave(io->leave_arg, ret_address, ret_secret);
+}

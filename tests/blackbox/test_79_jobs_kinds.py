@@ -1,0 +1,283 @@
+"""What the kinds of jobs do: send a document, retry dead letters, take backups, purge, check the store."""
+import json
+import re
+import shutil
+import time
+
+import pytest
+
+from aged import Aged, retention, run, state_of
+from running_node import run_program
+from wire import wait_until
+
+BOTH = pytest.mark.stores("sqlite", "postgres")
+SECONDS = 60
+
+BASE = """\
+systems: {{ acme: {{}}, hub: {{}} }}
+types: {{ order: {{}}, note: {{}} }}
+gateways:
+  in: {{ kind: http, auth: none, limits: {{ size: 64 KiB }}, extract: {{ sender: "value:acme", receiver: "value:hub", type: "json:/type" }} }}
+endpoints:
+  api: {{ kind: http, system: hub, url: "{url}", retry: {{ first: 100ms, most: 100ms, for: 1h }}, breaker: {{ failures: 10000, rejections: 10000 }} }}
+routes:
+  - {{ name: orders, when: {{ type: order }}, do: [ {{ deliver: api }} ] }}
+"""
+
+
+def start(make_node, text, **settings):
+    node = make_node(config=text, **settings)
+    node.start()
+    return node
+
+
+def config(receiver, jobs):
+    return BASE.format(url=receiver.url("/in")) + "jobs:\n" + "".join(f"  {line}\n" for line in jobs.splitlines())
+
+
+def done(node, kind):
+    return node.metrics().get(f'waybill_job_runs_total{{kind="{kind}",outcome="done"}}', 0)
+
+
+def failed(node, kind):
+    return node.metrics().get(f'waybill_job_runs_total{{kind="{kind}",outcome="failed"}}', 0)
+
+
+def await_true(node, true, what):
+    try:
+        wait_until(true, SECONDS, what)
+    except AssertionError as e:
+        raise AssertionError(f"{e}\n{node.tail()}") from e
+
+
+def await_done(node, kind, count=1):
+    await_true(node, lambda: done(node, kind) >= count, f"{count} runs of kind {kind} that are done")
+
+
+def apply(node, tmp_path, text):
+    (tmp_path / "next.yaml").write_text(text)
+    got = node.cli("apply", "--yes", tmp_path / "next.yaml")
+    assert got.returncode == 0, got.stdout + got.stderr
+
+
+# ---- send ------------------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.smoke
+def test_a_job_sends_documents_through_a_gateway(make_node, receiver):
+    node = start(make_node, config(receiver, """\
+ask: { kind: send, gateway: in, every: 500ms, name: "ask ${nominal}.json", content_type: application/json,
+  text: '{"type": "order", "job": "${job}", "nominal": "${nominal}", "run": "${run}"}' }
+"""))
+    await_true(node, lambda: len(receiver.requests("/in")) >= 3, "three documents")
+    bodies = [json.loads(r["body"]) for r in receiver.requests("/in")]
+    assert {b["job"] for b in bodies} == {"ask"} and len({b["nominal"] for b in bodies}) == len(bodies)
+    document = node.show(node.documents()[-1], "gateway name contentType sender state")
+    assert (document["gateway"], document["contentType"]) == ("in", "application/json"), document
+    assert re.fullmatch(r"ask 20\S+Z\.json", document["name"]), document
+
+
+@BOTH
+def test_a_run_that_is_repeated_sends_no_second_document(make_node, receiver):
+    """The process dies when the document is stored, and the run has not ended."""
+    text = config(receiver, "ask: { kind: send, gateway: in, every: 1h, text: '{\"type\": \"order\"}' }\n")
+    node = make_node(config=text, environment={"WAYBILL_FAULT": "job.ran:kill"})
+    node.launch()
+    node.ended()
+    node.environment = {}
+    node.start()
+    await_done(node, "send")
+    wait_until(lambda: len(receiver.requests("/in")) == 1, SECONDS)
+    assert len(node.documents()) == 1
+
+
+@BOTH
+def test_what_a_gateway_does_not_take_fails(make_node, receiver):
+    node = start(make_node, config(receiver, f"""\
+big: {{ kind: send, gateway: in, every: 1h, text: "{'x' * 65537}" }}
+"""))
+    assert "larger than limits.size" in node.wait_event("job.fail", SECONDS, job="big")["why"]
+    assert node.documents() == []
+
+
+def test_a_file_of_the_version_is_sent_as_it_is(make_node, receiver, tmp_path):
+    node = start(make_node, config(receiver, ""))
+    (tmp_path / "hello.json").write_bytes(b'{"type": "order", "x": "${job}"}')
+    apply(node, tmp_path, config(receiver, "ask: { kind: send, gateway: in, every: 1h, file: hello.json }"))
+    wait_until(lambda: len(receiver.requests("/in")) == 1, SECONDS)
+    assert receiver.requests("/in")[0]["body"] == '{"type": "order", "x": "${job}"}'
+
+
+# ---- redrive ---------------------------------------------------------------------------------------------
+
+
+def make_dead(node, count):
+    ids = [node.accept("in", json.dumps({"type": "order", "n": n}).encode()) for n in range(count)]
+    await_true(node, lambda: int(node.metrics()["waybill_dead_letters"]) == count, f"{count} dead letters")
+    return ids
+
+
+@BOTH
+def test_dead_letters_are_retried_in_batches(make_node, receiver, tmp_path):
+    receiver.behave("/in", "status", 400)
+    node = start(make_node, config(receiver, ""))
+    ids = make_dead(node, 12)
+    other = node.accept("in", b'{"type": "note"}')  # no route takes it
+    node.await_state(other, "dead", look=lambda n, d: n.show(d, "state"))
+    receiver.behave("/in", "ok")
+    apply(node, tmp_path, config(receiver, """\
+again: { kind: redrive, error: rejected, receiver: hub, every: 1h, older: 0s, batch: 5, log: all }
+"""))
+    await_done(node, "redrive", 3)  # 5, 5 and 2: the next follows at once, though it is to rest for an hour
+    for document in ids:
+        node.await_state(document, "delivered", look=lambda n, d: n.show(d, "state"))
+    assert node.show(other, "state")["state"] == "dead"
+    timeline = node.show(ids[0], "timeline { stage what message }")["timeline"]
+    assert any("job again" in json.dumps(line) for line in timeline), timeline
+
+
+@BOTH
+def test_a_letter_that_dies_again_is_for_the_next_pass(make_node, receiver, tmp_path):
+    receiver.behave("/in", "status", 400)
+    node = start(make_node, config(receiver, ""))
+    make_dead(node, 6)
+    seen = len(receiver.requests("/in"))
+    apply(node, tmp_path, config(receiver, "again: { kind: redrive, every: 1h, older: 0s, batch: 2 }\n"))
+    await_done(node, "redrive", 3)
+    wait_until(lambda: len(receiver.requests("/in")) >= seen + 6, SECONDS)
+    wait_until(lambda: int(node.metrics()["waybill_dead_letters"]) == 6, SECONDS)
+    time.sleep(1)
+    assert len(receiver.requests("/in")) == seen + 6 and done(node, "redrive") <= 4
+
+
+def test_a_rate_spreads_what_is_retried(make_node, receiver, tmp_path):
+    receiver.behave("/in", "status", 400)
+    node = start(make_node, config(receiver, ""))
+    make_dead(node, 20)
+    receiver.behave("/in", "ok")
+    began = time.monotonic()
+    apply(node, tmp_path, config(receiver, "again: { kind: redrive, every: 1h, older: 0s, batch: 5, rate: 10/s }\n"))
+    await_done(node, "redrive", 4)
+    assert time.monotonic() - began >= 1.9
+    wait_until(lambda: int(node.metrics()["waybill_dead_letters"]) == 0, SECONDS)
+
+
+# ---- doctor ----------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_a_job_checks_the_store(make_node, receiver):
+    node = start(make_node, config(receiver, "sound: { kind: doctor, every: 1h, deep: true }\n"))
+    await_done(node, "doctor")
+    assert failed(node, "doctor") == 0
+
+
+# ---- backup ----------------------------------------------------------------------------------------------
+
+
+def backups(folder, job="nightly"):
+    return sorted(p.name for p in folder.iterdir() if p.name.startswith(job)) if folder.exists() else []
+
+
+@BOTH
+def test_a_job_takes_backups_and_keeps_the_last_ones(make_node, receiver, tmp_path):
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    strangers = [folder / "nightly", folder / "nightly-20200101T000000Z", folder / "other-20200101T000000Z"]
+    for one in strangers:
+        one.mkdir()
+        (one / "mine").write_text("hands off")
+    left = folder / "nightly-20210101T000000Z"  # of a backup that was not finished
+    (left / "payload").mkdir(parents=True)
+    (left / "waybill.db").write_text("half")
+    node = start(make_node, config(receiver, f"nightly: {{ kind: backup, every: 1100ms, keep: 2, folder: {folder} }}\n"))
+    document = node.accept("in", b'{"type": "order"}')
+    await_done(node, "backup", 5)
+    node.stop()
+    names = [n for n in backups(folder) if (folder / n / "manifest").exists()]
+    assert len(names) in (2, 3), names  # the last one may have been taken while the node stopped
+    assert all(re.fullmatch(r"nightly-20\d{6}T\d{6}Z", n) for n in names)
+    assert not left.exists()
+    assert all((one / "mine").read_text() == "hands off" for one in strangers)
+    checked = run_program("restore", folder / names[-1], "--check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert document
+
+
+@BOTH
+def test_a_backup_folder_in_the_wrong_place_is_refused(make_node, receiver, tmp_path):
+    node = start(make_node, config(receiver, ""))
+    for folder, says in ((node.data, "is the data folder"), (node.data / "x", "lies in the data folder"),
+                         (node.folder, "contains the data folder"), ("/var", "outside of node.folders")):
+        (tmp_path / "next.yaml").write_text(config(receiver, f"nightly: {{ kind: backup, every: 1h, folder: {folder} }}"))
+        got = node.cli("apply", "--yes", tmp_path / "next.yaml")
+        assert got.returncode == 1 and says in got.stdout + got.stderr, got.stdout + got.stderr
+        assert "job nightly" in got.stdout + got.stderr
+    assert not (node.data / "x").exists()
+
+
+def test_a_backup_that_was_cut_short_is_taken_again(make_node, receiver, tmp_path):
+    folder = tmp_path / "backups"
+    text = config(receiver, f"nightly: {{ kind: backup, every: 1h, folder: {folder} }}\n")
+    node = make_node(config=text, environment={"WAYBILL_FAULT": "backup.listed:kill"})
+    node.launch()
+    node.ended()
+    assert len(backups(folder)) == 1 and not (folder / backups(folder)[0] / "manifest").exists()
+    node.environment = {}
+    node.start()
+    await_done(node, "backup")
+    assert len(backups(folder)) == 1 and (folder / backups(folder)[0] / "manifest").exists()
+    shutil.rmtree(folder)
+
+
+# ---- mistakes --------------------------------------------------------------------------------------------
+
+
+def test_mistakes_in_jobs_are_told_with_their_place(program, tmp_path):
+    cases = [("ask: { kind: send, gateway: nope, every: 1s, text: x }", "there is no gateway `nope`"),
+             ("ask: { kind: send, gateway: in, every: 1s }", "`text` or from `file`"),
+             ("ask: { kind: send, gateway: in, every: 1s, text: x, file: y }", "`text` or from `file`"),
+             ("ask: { kind: send, gateway: in, every: 1s, text: '${state}' }", "does not have the word `state`"),
+             ("again: { kind: redrive, error: nope, every: 1s }", "nope"),
+             ("again: { kind: redrive, every: 1s, parallel: 2 }", "run one at a time"),
+             ("nightly: { kind: backup, every: 1s }", "folder"),
+             ("nightly: { kind: backup, every: 1s, folder: /x, keep: 0 }", "keep")]
+    base = BASE.format(url="http://127.0.0.1:1/")
+    for text, says in cases:
+        (tmp_path / "w.yaml").write_text(base + "jobs:\n  " + text + "\n")
+        got = program("check", tmp_path / "w.yaml")
+        assert got.returncode == 1 and says in got.stdout + got.stderr, (text, got.stdout + got.stderr)
+        assert re.search(r"w\.yaml:\d+", got.stdout + got.stderr), got.stdout + got.stderr
+
+
+# ---- retain ----------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_with_a_job_retention_works_in_its_runs_only(make_node, tmp_path):
+    old = Aged(make_node, tmp_path, environment={"WAYBILL_TEST_RETAIN_APART_MS": "0"})
+    node = old.node
+    gone = [old.send(f"old {n}") for n in range(5)]
+    node.write_config(old.config)
+    apply(node, tmp_path, old.config + "jobs: { purge: { kind: retain, once: 2099-01-01T00:00, log: all } }\n")
+    old.today()
+    young = old.send("young")
+    # It counts what is due, and lets nothing go, which it would have done at its first look.
+    wait_until(lambda: retention(node)["dueDays"] >= 1, SECONDS)
+    assert [state_of(node, d) for d in gone] == ["delivered"] * 5
+    apply(node, tmp_path, old.config + "jobs: { purge: { kind: retain, every: 1h, log: all } }\n")
+    await_done(node, "retain")
+    assert [state_of(node, d) for d in gone] == [None] * 5 and state_of(node, young) == "delivered"
+    assert retention(node)["gone"] == 5
+
+
+def test_a_clock_that_is_not_steady_purges_nothing(make_node, tmp_path):
+    old = Aged(make_node, tmp_path)
+    document = old.send("old")
+    apply(old.node, tmp_path, old.config + "jobs: { purge: { kind: retain, every: 1h } }\n")
+    assert "steady" in old.node.wait_event("job.fail", SECONDS, job="purge")["why"]
+    old.today()
+    assert "steady" in old.node.wait_event("job.fail", SECONDS, since=len(old.node.events) - 5, job="purge")["why"]
+    assert state_of(old.node, document) == "delivered"
+    run(old.node, 1)  # a person may ask for it all the same

@@ -1,0 +1,157 @@
+/* What a book makes of the jobs of a configuration.  Queues come from a real store. */
+#include "job/book.h"
+
+#include "app/registry.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "core/config.h"
+#include "folder.h"
+#include "store/job/job.h"
+#include "store/open.h"
+#include "store/store.h"
+#include "test.h"
+
+struct bench {
+    struct folder folder;
+    struct store *store;
+};
+
+static void bench_done(struct bench *b)
+{
+    if (b->store != NULL)
+        store_close(b->store);
+    folder_done(&b->folder);
+}
+
+static struct bench bench_make(void)
+{
+    struct bench b = { .folder = folder_make() };
+    struct err err = { 0 };
+
+    if (!store_open(&(struct store_options){ .data = b.folder.path, .area = "internal" }, &b.store,
+                    &err))
+        (void)printf("# %s\n", err.text);
+    return b;
+}
+
+static void book_done(struct book **b)
+{
+    book_unref(*b);
+}
+
+static struct book *book_of(struct bench *b, const char *text)
+{
+    static const struct config_options options = { .connectors = &registry };
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct config *config = config_load(str_of(text), "test", &options, &report);
+    struct book *book = NULL;
+    struct err err = { 0 };
+
+    if (config == NULL)
+        (void)printf("# %s\n", report.problems.items[0].message);
+    else if (!book_build(config, 7, &registry, b->store, &book, &err))
+        (void)printf("# %s\n", err.text);
+    config_unref(config);
+    return book;
+}
+
+TEST(a_book_has_what_the_configuration_says)
+{
+    AUTO(bench_done) struct bench b = bench_make();
+    AUTO(book_done)
+    struct book *book = book_of(
+        &b, "jobs:\n"
+            "  z: { kind: note, every: 10m }\n"
+            "  a: { kind: note, title: A, at: [ \"0 2 * * *\", \"14:00\" ], zone: Europe/Berlin,\n"
+            "       area: dmz, parallel: 3, timeout: 2m, log: all }\n"
+            "  c: { kind: call, url: \"http://x/\", once: 2026-12-24T22:00 }\n");
+    const struct book_job *a, *c, *z;
+    int64_t queue;
+    struct err err;
+
+    CHECK(book != NULL && book->version == 7 && book->count == 3);
+    CHECK(str_is(book->jobs[0].name, "a") && str_is(book->jobs[2].name, "z")); /* by name */
+    a = book_find(book, STR("a")), c = book_find(book, STR("c")), z = book_find(book, STR("z"));
+    CHECK(a != NULL && c != NULL && z != NULL && book_find(book, STR("b")) == NULL);
+    CHECK(str_is(a->title, "A") && str_is(a->kind, "note") && str_is(a->zone, "Europe/Berlin"));
+    CHECK(str_is(a->times, "0 2 * * *, 14:00") && str_is(z->times, "every 10m"));
+    CHECK(str_is(c->times, "once 2026-12-24T22:00") && str_is(z->zone, "UTC"));
+    CHECK(a->log == JOB_LOG_ALL && z->log == JOB_LOG_ERRORS);
+    CHECK(a->parallel == 3 && z->parallel == 1);
+    CHECK(a->timeout_us == INT64_C(120) * CLOCK_S && z->timeout_us == INT64_C(3600) * CLOCK_S);
+    CHECK(c->timeout_us == INT64_C(30) * CLOCK_S); /* its kind has another default */
+    CHECK(job_queue(b.store, STR("dmz"), &queue, &err) && a->queue == queue);
+    CHECK(job_queue(b.store, STR(""), &queue, &err) && z->queue == queue && a->queue != queue);
+    CHECK(a->self != NULL && a->broken == NULL && a->seed != z->seed);
+}
+
+#define SAME(one, two)                                              \
+    do {                                                            \
+        AUTO(book_done) struct book *x = book_of(&b, one);          \
+        AUTO(book_done) struct book *y = book_of(&b, two);          \
+                                                                    \
+        CHECK(x != NULL && y != NULL);                              \
+        same = digest_same(&x->jobs[0].digest, &y->jobs[0].digest); \
+    } while (0)
+
+TEST(a_digest_covers_what_the_job_does_and_when)
+{
+    static const char one[] = "calendars: { f: { dates: [ 12-25 ] }, g: { dates: [ 01-01 ] } }\n"
+                              "jobs: { j: { kind: note, at: \"@daily\", holidays: f } }\n";
+    static const struct {
+        const char *text;
+        bool same;
+    } cases[] = {
+        { "# a comment\ncalendars: { f: { dates: [ \"12-25\" ] }, g: { dates: [ 05-01 ] } }\n"
+          "jobs: { j: { kind: note, at: '@daily', holidays: f } }\n",
+          true }, /* another calendar */
+        { "calendars: { f: { dates: [ 12-25 ] } }\n"
+          "jobs: { j: { kind: note, at: \"@daily\", holidays: f, title: T, log: all } }\n",
+          true },
+        { "calendars: { f: { dates: [ 12-26 ] } }\n"
+          "jobs: { j: { kind: note, at: \"@daily\", holidays: f } }\n",
+          false },
+        { "calendars: { f: { dates: [ 12-25 ] } }\n"
+          "jobs: { j: { kind: note, at: \"@hourly\", holidays: f } }\n",
+          false },
+        { "calendars: { f: { dates: [ 12-25 ] } }\n"
+          "jobs: { j: { kind: note, at: \"@daily\", holidays: f, text: x } }\n",
+          false },
+        { "calendars: { f: { dates: [ 12-25 ] } }\n"
+          "jobs: { j: { kind: note, at: \"@daily\", holidays: f, retry: { for: 0s } } }\n",
+          false },
+    };
+    AUTO(bench_done) struct bench b = bench_make();
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bool same;
+
+        SAME(one, cases[i].text);
+        if (same != cases[i].same)
+            printf("# %s\n", cases[i].text);
+        CHECK(same == cases[i].same);
+    }
+}
+
+TEST(what_cannot_run_here_is_broken_and_keeps_nothing_else_from_running)
+{
+    AUTO(bench_done) struct bench b = bench_make();
+    AUTO(book_done)
+    struct book *book =
+        book_of(&b, "jobs:\n"
+                    "  a: { kind: call, url: \"http://x/\", every: 1s, password: secret:none }\n"
+                    "  b: { kind: note, at: \"@daily\", zone: Mars/Olympus }\n"
+                    "  c: { kind: note, at: \"@daily\" }\n");
+
+    CHECK(book != NULL && book->count == 3);
+    CHECK(book->jobs[0].broken != NULL && strstr(book->jobs[0].broken, "none") != NULL);
+    CHECK(book->jobs[0].self == NULL && book->jobs[0].schedule.form == SCHEDULE_EVERY);
+    CHECK(book->jobs[1].broken != NULL && strstr(book->jobs[1].broken, "Mars/Olympus") != NULL);
+    CHECK(book->jobs[1].schedule.form == SCHEDULE_EVERY); /* it fails now and then, and is seen */
+    CHECK(book->jobs[2].broken == NULL && book->jobs[2].self != NULL);
+}
+
+int main(void)
+{
+    return test_main();
+}

@@ -1,0 +1,273 @@
+/* What follows from a record and its schedule, moment by moment. */
+#include "job/planning.h"
+
+#include <stdlib.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "core/civil.h"
+#include "core/schedule/schedule_build.h"
+#include "job/book.h"
+#include "test.h"
+
+#define SECOND ((int64_t)CLOCK_S)
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+
+static int64_t at(const char *text)
+{
+    int y, mo, d, h, mi, s = 0;
+    int n = sscanf(text, "%d-%d-%d %d:%d:%d", &y, &mo, &d, &h, &mi, &s);
+
+    return n < 5 ? 0 : CLOCK_S * (civil_day(y, mo, d) * CIVIL_DAY_S + h * 3600 + mi * 60 + s);
+}
+
+static struct book_job job_of(const char *keys)
+{
+    static struct arena arena = ARENA_INIT(64 << 20);
+    AUTO(problem_list_done) struct problem_list problems = PROBLEM_LIST_INIT;
+    AUTO(buf_done) struct buf text = BUF_INIT(1 << 16);
+    struct book_job j = { .name = STR("job"), .seed = 5 };
+    struct err err = { 0 };
+
+    buf_printf(&text, "job: { kind: note, %s }\n", keys);
+    const struct yaml_node *root =
+        yaml_load(arena_copy(&arena, buf_view(&text)), &arena, &problems);
+    struct window_maker maker = window_maker(root, &arena);
+
+    if (root == NULL || !schedule_build(yaml_get(root, "job"), &maker, &j.schedule, &err)) {
+        printf("# %s: %s\n", keys, root == NULL ? problems.items[0].message : err.text);
+        exit(1);
+    }
+    return j;
+}
+
+/* The record after a plan was written. */
+static struct job_record record_of(const struct job_plan *p, int64_t turn)
+{
+    return (struct job_record){ .num = 1, .turn = turn, .next = p->next, .past = p->past };
+}
+
+static struct planning_run run_at(int64_t nominal_us, int64_t us, enum schedule_outcome outcome)
+{
+    return (struct planning_run){ .nominal_us = nominal_us,
+                                  .began_us = us,
+                                  .ended_us = us,
+                                  .planned_us = us,
+                                  .outcome = outcome };
+}
+
+TEST(a_new_job_of_every_is_due_at_once_and_then_after_its_end)
+{
+    struct book_job j = job_of("every: 10m");
+    int64_t now = at("2026-05-01 12:00");
+    struct planning p;
+
+    planning_new(&j, now, &p);
+    CHECK(p.what == SCHEDULE_DUE && p.plan.next.due_us == now && p.plan.turn == 0);
+    struct job_record r = record_of(&p.plan, 4);
+
+    planning_now(&j, &r, now + SECOND, &p);
+    CHECK(p.plan.next.nominal_us == now && p.plan.turn == 4);
+    struct planning_run run = run_at(now, now + MINUTE, SCHEDULE_MOVED);
+
+    planning_end(&j, &r, &run, now + MINUTE, &p);
+    CHECK(!p.again && p.plan.next.due_us == now + 11 * MINUTE && p.plan.turn == 4);
+    CHECK(p.plan.past.served == 1 && p.plan.past.ended_us == now + MINUTE);
+}
+
+TEST(missed_times_are_counted_once_at_the_end_of_the_run_that_caught_up)
+{
+    struct book_job j = job_of("at: \"@hourly\"");
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:30"), &p);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 13:00"));
+    struct job_record r = record_of(&p.plan, 1);
+
+    /* Nobody was there until 16:20. */
+    planning_now(&j, &r, at("2026-05-01 16:20"), &p);
+    CHECK(p.what == SCHEDULE_DUE && p.late && p.plan.next.nominal_us == at("2026-05-01 16:00"));
+    CHECK(p.plan.left_out == 3 && p.left[SCHEDULE_MISSED].count == 3);
+    struct planning_run run =
+        run_at(at("2026-05-01 16:00"), at("2026-05-01 16:20"), SCHEDULE_MOVED);
+
+    run.ended_us += MINUTE;
+    planning_end(&j, &r, &run, run.ended_us, &p);
+    CHECK(p.plan.left_out == 3 && p.plan.next.nominal_us == at("2026-05-01 17:00"));
+    CHECK(p.plan.past.settled_us == at("2026-05-01 16:00") && p.plan.past.served == 1);
+    r = record_of(&p.plan, 2);
+    planning_now(&j, &r, at("2026-05-01 17:00"), &p);
+    CHECK(p.plan.left_out == 0 && p.plan.next.nominal_us == at("2026-05-01 17:00"));
+}
+
+/* The run waited for its slot while another time came: it serves the time it was planned for. */
+TEST(the_time_of_a_run_is_the_one_it_was_planned_for)
+{
+    struct book_job j = job_of("at: \"* * * * *\"");
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:00:30"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+    struct planning_run run =
+        run_at(at("2026-05-01 12:01"), at("2026-05-01 12:01"), SCHEDULE_MOVED);
+
+    run.began_us = run.ended_us = at("2026-05-01 12:03:10");
+    planning_end(&j, &r, &run, run.ended_us, &p);
+    /* 12:02 is missed, 12:03 comes */
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 12:03") && p.plan.left_out == 1);
+}
+
+TEST(a_failed_run_is_repeated_under_its_time_then_counts_then_suspends)
+{
+    struct book_job j =
+        job_of("at: \"@hourly\", retry: { first: 10s, most: 10s, for: 1m }, suspend: 2");
+    int64_t one = at("2026-05-01 13:00"), two = at("2026-05-01 14:00");
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:30"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+    struct planning_run run = run_at(one, one, SCHEDULE_FAILED);
+
+    planning_end(&j, &r, &run, one, &p);
+    CHECK(p.again && p.plan.next.nominal_us == one && p.plan.past.tries == 1);
+    CHECK(p.plan.next.due_us >= one && p.plan.next.due_us <= one + 10 * SECOND);
+    r = record_of(&p.plan, 2);
+    run.ended_us = run.planned_us = one + 2 * MINUTE; /* `for` is over */
+    planning_end(&j, &r, &run, run.ended_us, &p);
+    CHECK(!p.again && p.plan.past.failures == 1 && p.plan.past.tries == 0);
+    CHECK(p.what == SCHEDULE_DUE && p.plan.next.nominal_us == two);
+    r = record_of(&p.plan, 3);
+    run = run_at(two, two, SCHEDULE_FAILED);
+    run.final = true; /* nobody tries that again */
+    planning_end(&j, &r, &run, two, &p);
+    CHECK(!p.again && p.what == SCHEDULE_SUSPENDED && p.plan.past.failures == 2);
+    CHECK(p.plan.next.due_us == 0);
+
+    /* Somebody resumes it; what passed meanwhile is left out as paused. */
+    r = record_of(&p.plan, 4);
+    r.stop = JOB_SUSPENDED;
+    planning_resumed(&j, &r, at("2026-05-01 17:30"), &p);
+    CHECK(p.what == SCHEDULE_DUE && p.plan.next.nominal_us == at("2026-05-01 18:00"));
+    CHECK(p.left[SCHEDULE_PAUSED].count == 3 && p.plan.past.failures == 0);
+}
+
+TEST(resuming_a_job_that_runs_leaves_its_time_to_its_end)
+{
+    struct book_job j = job_of("at: \"@hourly\"");
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:30"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+
+    r.stop = JOB_PAUSED;
+    r.running = true;
+    planning_resumed(&j, &r, at("2026-05-01 13:10"), &p);
+    CHECK(p.plan.left_out == 0 && p.plan.next.nominal_us == at("2026-05-01 13:00"));
+    r = record_of(&p.plan, 2);
+    struct planning_run run =
+        run_at(at("2026-05-01 13:00"), at("2026-05-01 13:00"), SCHEDULE_MOVED);
+
+    planning_end(&j, &r, &run, at("2026-05-01 13:20"), &p);
+    CHECK(p.plan.left_out == 0 && p.plan.past.served == 1);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 14:00"));
+}
+
+TEST(new_settings_do_not_take_away_the_time_that_was_due)
+{
+    struct book_job old = job_of("at: \"@hourly\""), same = job_of("at: \"0 * * * *\""),
+                    other = job_of("at: \"30 * * * *\"");
+    struct planning p;
+
+    planning_new(&old, at("2026-05-01 12:30"), &p);
+    struct job_record r = record_of(&p.plan, 3);
+
+    /* 13:00 is due, and not claimed yet */
+    planning_changed(&same, &r, at("2026-05-01 13:00:01"), &p);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 13:00") && p.plan.left_out == 0);
+    CHECK(p.plan.turn == 3);
+    /* ... which is no time of this one: what is over was not its to serve */
+    planning_changed(&other, &r, at("2026-05-01 13:40"), &p);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 14:30"));
+    CHECK(p.left[SCHEDULE_MISSED].count == 0);
+    /* It was gone for a day. */
+    r.gone_us = at("2026-05-01 12:45");
+    planning_changed(&same, &r, at("2026-05-02 12:50"), &p);
+    CHECK(p.plan.next.nominal_us == at("2026-05-02 13:00"));
+    CHECK(p.left[SCHEDULE_PAUSED].count == 24 && p.left[SCHEDULE_MISSED].count == 0);
+}
+
+TEST(beside_a_run_the_next_one_has_the_next_time)
+{
+    struct book_job j = job_of("at: \"@hourly\"");
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:30"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+
+    r.past.failures = 3;
+    planning_beside(&j, &r, at("2026-05-01 13:00:05"), &p);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 14:00") && p.plan.past.served == 1);
+    CHECK(p.plan.past.failures == 3 && p.plan.left_out == 0);
+}
+
+TEST(a_cancelled_run_has_served_its_time)
+{
+    struct book_job j = job_of("at: \"@hourly\"");
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:30"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+
+    planning_cancelled(&j, &r, at("2026-05-01 13:20"), &p);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 14:00") && p.plan.past.served == 1);
+    r = record_of(&p.plan, 2); /* nothing of it is due: nothing is served */
+    planning_cancelled(&j, &r, at("2026-05-01 13:30"), &p);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 14:00") && p.plan.past.served == 1);
+}
+
+TEST(a_job_ends_when_its_schedule_does)
+{
+    struct book_job runs = job_of("at: \"@hourly\", runs: 1"),
+                    once = job_of("once: 2026-05-01T13:00, "
+                                  "catch_up: skip");
+    struct planning p;
+
+    planning_new(&runs, at("2026-05-01 12:30"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+    struct planning_run run =
+        run_at(at("2026-05-01 13:00"), at("2026-05-01 13:00"), SCHEDULE_MOVED);
+
+    planning_end(&runs, &r, &run, run.ended_us, &p);
+    CHECK(p.what == SCHEDULE_ENDED && p.why == SCHEDULE_RUNS_OVER && p.plan.next.due_us == 0);
+    /* Its only time was missed: found at the claim. */
+    planning_new(&once, at("2026-05-01 12:30"), &p);
+    r = record_of(&p.plan, 1);
+    planning_now(&once, &r, at("2026-05-01 13:30"), &p);
+    CHECK(p.what == SCHEDULE_ENDED && p.plan.next.due_us == 0 && p.plan.left_out == 1);
+}
+
+TEST(a_forecast_follows_the_schedule)
+{
+    struct book_job j = job_of("at: \"@hourly\""), every = job_of("every: 10m, runs: 3");
+    struct planning p;
+    int64_t times[5];
+
+    planning_new(&j, at("2026-05-01 12:30"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+
+    CHECK(planning_forecast(&j, &r, at("2026-05-01 12:40"), 3, times) == 3);
+    CHECK(times[0] == at("2026-05-01 13:00") && times[2] == at("2026-05-01 15:00"));
+    r.stop = JOB_PAUSED; /* as if it were resumed now: what has passed is left out */
+    CHECK(planning_forecast(&j, &r, at("2026-05-01 20:40"), 2, times) == 2);
+    CHECK(times[0] == at("2026-05-01 21:00"));
+    planning_new(&every, at("2026-05-01 12:30"), &p);
+    r = record_of(&p.plan, 1);
+    CHECK(planning_forecast(&every, &r, at("2026-05-01 12:30"), 5, times) == 3);
+    CHECK(times[1] == at("2026-05-01 12:40"));
+}
+
+int main(void)
+{
+    return test_main();
+}
