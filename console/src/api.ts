@@ -51,7 +51,7 @@ export const series = query<{ series: T.Series[] }, { since: string; step: numbe
 }`);
 
 export const health = query<{ health: T.Health; mishaps: T.Mishap[]; retention: T.Retention; backup: T.Backup | null }>(`query {
-  health { reasons troubles diskFree diskReserve certificates { of ends error } }
+  health { reasons troubles diskFree diskReserve queueCheck certificates { of ends error } }
   mishaps(first: 20) { code object message count first last }
   retention { state documents kept gone freedBytes trouble }
   backup { folder state stage done total started ended bytes error }

@@ -569,6 +569,7 @@ export interface Health {
   troubles: string[];
   diskFree: number;
   diskReserve: number;
+  queueCheck: string | null;
   certificates: { of: string; ends: string | null; error: string | null }[];
 }
 

@@ -147,6 +147,11 @@ const struct option grammar_alerts[] = {
     OPTION("threads", OPT_MAP,
            "work of a node waits for a thread, because calls to the outside hang", .keys = no_keys,
            .words = OFF),
+    OPTION("job_suspended", OPT_MAP, "a job is suspended until somebody resumes it",
+           .keys = no_keys, .words = OFF),
+    OPTION("job_late", OPT_MAP,
+           "a job is due and no node takes it, or it has lost the right to run", .keys = no_keys,
+           .words = OFF),
     OPTION("scale", OPT_MAP,
            "marks of what waits over all: the signal to add nodes, and to take some away; left "
            "out: there is none",

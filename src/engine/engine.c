@@ -212,6 +212,11 @@ struct mishaps *engine_mishaps(struct engine *e)
     return e->mishaps;
 }
 
+struct alerts *engine_alerts(struct engine *e)
+{
+    return e->alerts;
+}
+
 struct poller *engine_poller(struct engine *e)
 {
     return e->poller;

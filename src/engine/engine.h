@@ -14,6 +14,7 @@
 #include "core/config.h"
 
 struct admin_keys;
+struct alerts;
 struct backlog;
 struct backups;
 struct batcher;
@@ -86,6 +87,7 @@ struct probes *engine_probes(struct engine *e);
 /* Appends why this node cannot run a gateway now; nothing: it can. */
 void engine_gateway_why(struct engine *e, struct str gateway, struct buf *to);
 struct road *engine_road(struct engine *e);
+struct alerts *engine_alerts(struct engine *e);
 struct mishaps *engine_mishaps(struct engine *e);
 struct series *engine_series(struct engine *e);
 struct charts *engine_charts(struct engine *e);

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/container_of.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/road/road.h"
 #include "engine/road/suspects.h"
@@ -292,6 +293,10 @@ static void ending_submit(struct ending *e)
         return;
     }
     ending_plan(e);
+    if (fault_error(JOB_END)) {
+        ending_failed(e, &(struct err){ .kind = ERR_PERMANENT, .text = "a test says so" });
+        return;
+    }
     if (e->beside) {
         ending_submit_beside(e);
         return;

@@ -14,6 +14,7 @@
 #include "engine/upkeep/live.h"
 #include "job/book.h"
 #include "job/journal.h"
+#include "job/queue_check.h"
 #include "job/state.h"
 #include "store/store.h"
 
@@ -91,6 +92,7 @@ bool jobs_start(struct engine *e, struct jobs **ret, struct err *err)
     handover_start(j);
     j->running = true;
     thread_start(&j->thread, "job scheduler", scheduler_main, j);
+    j->check = queue_check_start(j);
     live_tell(engine_live(e), jobs_live_used, j);
     road_tell_jobs(j->road, jobs_road_due, j);
     return true;
@@ -116,10 +118,12 @@ void jobs_stop(struct jobs *j)
         return;
     live_tell(engine_live(j->engine), NULL, NULL);
     road_tell_jobs(j->road, NULL, NULL);
+    queue_check_stop(j->check);
     (void)pthread_mutex_lock(&j->mutex);
     struct crew *crew = j->crew;
 
     j->stopping = true;
+    j->check = NULL;
     j->crew = NULL;
     (void)pthread_mutex_unlock(&j->mutex);
     running_stop(j);
@@ -161,9 +165,22 @@ void jobs_tell(struct jobs *j, struct buf *to)
         buf_printf(to, "the jobs do not follow the configuration: %s\n", j->trouble);
     if (j->crew != NULL)
         crew_look(j->crew, &look);
+    if (j->check != NULL)
+        queue_check_tell(j->check, to);
     (void)pthread_mutex_unlock(&j->mutex);
     if (look.lost > 0)
         buf_printf(to, "%zu jobs hang and were given up\n", look.lost);
+}
+
+int64_t jobs_checked_us(struct jobs *j)
+{
+    if (j == NULL)
+        return 0;
+    (void)pthread_mutex_lock(&j->mutex);
+    int64_t us = j->check != NULL ? queue_check_last_us(j->check) : 0;
+
+    (void)pthread_mutex_unlock(&j->mutex);
+    return us;
 }
 
 /* ---- orders ---- */
@@ -209,11 +226,13 @@ static bool jobs_plan_order(struct jobs *j, struct job_order *order, struct aren
     return true;
 }
 
-/* The answer is JOB_OK. */
+/* The answer is JOB_OK, or JOB_SUSPENDS. */
 static void jobs_ordered(struct jobs *j, const struct job_order *order)
 {
     if (order->act == JOB_CANCEL)
         running_cancel(j, order->name);
+    if (order->act == JOB_RELEASE)
+        running_release(j, order->claim);
     for (unsigned i = 0; i < JOBS_QUEUES; i++) /* wherever its token is now */
         jobs_due(j, j->queues[i]);
     if (order->plan.next.due_us != 0)
@@ -235,7 +254,7 @@ bool jobs_order(struct jobs *j, struct job_order *order, enum job_answer *ret, s
         if (!ok)
             return false;
         if (fits && *ret != JOB_OLD_PLAN) {
-            if (*ret == JOB_OK) {
+            if (*ret == JOB_OK || *ret == JOB_SUSPENDS) {
                 jobs_say_plan(order->name, &plan);
                 jobs_ordered(j, order);
             }

@@ -7,6 +7,7 @@
  *     scheduler    follows versions, claims what is due, tells runs to stop   (scheduler.c)
  *     job slots    run one iteration each                                     (running.c)
  *     job log      writes the log of runs, apart from their ends              (journal.c)
+ *     job check    finds what should move and does not                        (queue_check.c)
  *
  * It starts behind the engine and stops before it.
  *
@@ -93,3 +94,7 @@ size_t jobs_forecast(struct jobs *j, const struct job_record *r, size_t most, in
 
 /* Appends what an operator should know of the jobs of this node, one line each.  NULL is fine. */
 void jobs_tell(struct jobs *j, struct buf *to);
+
+/* When the check of the queues came to its end last on this node (queue_check.h); wall clock, 0:
+ * not yet.  NULL is fine. */
+int64_t jobs_checked_us(struct jobs *j);

@@ -417,6 +417,15 @@ void running_cancel(struct jobs *j, struct str name)
     (void)pthread_mutex_unlock(&j->mutex);
 }
 
+void running_release(struct jobs *j, int64_t claim)
+{
+    (void)pthread_mutex_lock(&j->mutex);
+    for (struct run *r = j->runs; r != NULL; r = r->next)
+        if (r->claim.task.claim == claim)
+            run_stop(r, RUN_CANCELLED);
+    (void)pthread_mutex_unlock(&j->mutex);
+}
+
 void running_stop(struct jobs *j)
 {
     (void)pthread_mutex_lock(&j->mutex);

@@ -17,6 +17,7 @@ struct crew;
 struct farm;
 struct handover;
 struct journal;
+struct queue_check;
 struct mishaps;
 struct road;
 struct run;
@@ -43,6 +44,7 @@ struct jobs {
     struct job_ports ports;
     struct crew *crew; /* NULL: this node has no slots */
     struct journal *journal;
+    struct queue_check *check; /* NULL: the node stops */
     pthread_t thread;
     bool running; /* the thread is there */
     int64_t queues[JOBS_QUEUES];
@@ -101,6 +103,8 @@ bool running_begin(struct jobs *j, struct book *book, const struct book_job *job
 int64_t running_look(struct jobs *j, int64_t mono_us);
 /* Tells the runs of a job to stop, because somebody has cancelled them. */
 void running_cancel(struct jobs *j, struct str name);
+/* The run of this claim, if it is here: the claim was taken away. */
+void running_release(struct jobs *j, int64_t claim);
 void running_stop(struct jobs *j); /* tells all */
 
 /* Fails a result whose state cannot be kept. */

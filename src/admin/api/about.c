@@ -87,7 +87,7 @@ static bool about_pauses(struct graphql_call *call, struct err *err)
 /* ---- health ---- */
 
 struct health {
-    int64_t disk_free, disk_reserve;
+    int64_t disk_free, disk_reserve, queue_check_us;
 };
 
 static bool health(struct graphql_call *call, struct err *err)
@@ -96,6 +96,7 @@ static bool health(struct graphql_call *call, struct err *err)
     struct engine *e = api_engine(call);
 
     v->disk_reserve = (int64_t)engine_node(e)->disk_reserve_bytes;
+    v->queue_check_us = jobs_checked_us(api_principal(call)->jobs);
     return file_free_bytes(store_data_fd(engine_store(e)), &v->disk_free, err) &&
            graphql_set_object(call, v);
 }
@@ -200,6 +201,7 @@ const struct graphql_resolver api_about[] = {
     { .field = "Health.troubles", .fn = health_troubles },
     GRAPHQL_MEMBER("Health.diskFree", struct health, disk_free),
     GRAPHQL_MEMBER("Health.diskReserve", struct health, disk_reserve),
+    API_NUMBER_AT("Health.queueCheck", struct health, queue_check_us),
     { .field = "Health.certificates", .fn = health_certificates },
     GRAPHQL_MEMBER("Certificate.of", struct certificate, of),
     API_NUMBER_AT("Certificate.ends", struct certificate, ends_us),

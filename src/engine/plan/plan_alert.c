@@ -115,6 +115,8 @@ static bool read_rule(enum alert_code code, const struct settings *s, struct pla
     case ALERT_STUCK:
     case ALERT_OLD_SERVER:
     case ALERT_THREADS:
+    case ALERT_JOB_SUSPENDED:
+    case ALERT_JOB_LATE:
     case ALERT_SCALE_OUT:
     case ALERT_SCALE_IN:
     case ALERT_CODES:

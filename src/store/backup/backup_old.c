@@ -95,7 +95,7 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-static bool is_one_of(const char *name, const char *const *list, size_t count)
+static bool backup_old_is_one_of(const char *name, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(name, list[i]) == 0)
@@ -103,7 +103,8 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
     return false;
 }
 
-#define IS_ONE_OF(name, list) is_one_of(name, list, sizeof(list) / sizeof(list)[0])
+#define BACKUP_OLD_IS_ONE_OF(name, list) \
+    backup_old_is_one_of(name, list, sizeof(list) / sizeof(list)[0])
 
 /* Whether everything in it is a file or folder of a backup. */
 static bool backup_old_is_pure(int dirfd, const char *name, bool *ret, struct err *err)
@@ -114,8 +115,8 @@ static bool backup_old_is_pure(int dirfd, const char *name, bool *ret, struct er
         return false;
     *ret = true;
     for (struct dirent *e; *ret && (e = readdir(dir)) != NULL;)
-        *ret = is_dots(e->d_name) || IS_ONE_OF(e->d_name, backup_files) ||
-               IS_ONE_OF(e->d_name, backup_folders);
+        *ret = is_dots(e->d_name) || BACKUP_OLD_IS_ONE_OF(e->d_name, backup_files) ||
+               BACKUP_OLD_IS_ONE_OF(e->d_name, backup_folders);
     return true;
 }
 

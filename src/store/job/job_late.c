@@ -43,16 +43,55 @@ static size_t late_marks(struct store *s, size_t most, struct job_held *ret)
     return n;
 }
 
-bool job_claims(struct store *s, size_t most, struct job_held *ret, size_t *ret_count,
-                struct err *err)
+struct late_names {
+    struct job_held *held;
+    struct arena *arena;
+};
+
+static bool late_found_name(void *arg, int64_t slot, size_t at, struct db_rows *row,
+                            struct err *err)
 {
-    require(most <= JOB_LATE_MOST);
-    if (s->claims != NULL) {
-        *ret_count = late_marks(s, most, ret);
-        return true;
+    const struct late_names *n = arg;
+
+    (void)slot;
+    (void)err;
+    n->held[at].name = row_text(row, JOB_NAME_NAME, n->arena);
+    return true;
+}
+
+static bool late_find_names(struct store *s, struct job_held *held, size_t count, struct arena *a,
+                            struct err *err)
+{
+    AUTO(reader_back) struct reader r = { 0 };
+    struct db_value *keys = ARENA_ARRAY(a, struct db_value, count + 1);
+    struct late_names n = { .held = held, .arena = a };
+
+    for (size_t i = 0; i < count; i++) {
+        keys[i] = db_int(held[i].job);
+        held[i].name = STR("");
     }
-    return store_collect(s, SQL_JOB_HELD, DB_ARGS(db_int(most)),
-                         ROWS_INTO(ret, most, NULL, late_read_held), ret_count, err);
+    if (count == 0)
+        return true;
+    r = reader_take(s, err);
+    return r.db != NULL &&
+           db_find(r.db, SQL_JOB_NAME, DB_NO_SLOT, 1, keys, 1, count, late_found_name, &n, err);
+}
+
+bool job_claims(struct store *s, int64_t least_us, size_t most, struct arena *a,
+                struct job_held *ret, size_t *ret_count, struct err *err)
+{
+    size_t n = 0;
+
+    require(most <= JOB_LATE_MOST);
+    if (s->claims != NULL)
+        *ret_count = late_marks(s, most, ret);
+    else if (!store_collect(s, SQL_JOB_HELD, DB_ARGS(db_int(most)),
+                            ROWS_INTO(ret, most, NULL, late_read_held), ret_count, err))
+        return false;
+    while (n < *ret_count && ret[n].over_us >= least_us)
+        n++;
+    *ret_count = n;
+    return late_find_names(s, ret, n, a, err);
 }
 
 /* ---- due ---- */
@@ -102,4 +141,27 @@ bool job_tokenless(struct store *s, int64_t *io_above, struct arena *a,
 
     *io_above = upto;
     return ok;
+}
+
+/* ---- stopped ---- */
+
+static void late_read_stopped(struct db_rows *row, struct arena *a, void *to)
+{
+    int64_t stop = db_get_int(row, STOPPED_STOP);
+
+    *(struct job_stopped *)to =
+        (struct job_stopped){ .job = db_get_int(row, STOPPED_NUM),
+                              .stop = stop == JOB_SUSPENDED ? JOB_SUSPENDED : JOB_PAUSED,
+                              .until_us = db_get_int(row, STOPPED_STOP_UNTIL_US),
+                              .now_us = db_get_int(row, STOPPED_NOW),
+                              .name = row_text(row, STOPPED_NAME, a),
+                              .why = row_text(row, STOPPED_STOP_WHY, a) };
+}
+
+bool job_stopped(struct store *s, int64_t above, size_t most, struct arena *a,
+                 struct job_stopped *ret, size_t *ret_count, struct err *err)
+{
+    require(most <= JOB_LATE_MOST);
+    return store_collect(s, SQL_JOB_STOPPED, DB_ARGS(db_int(above), db_int(most)),
+                         ROWS_INTO(ret, most, a, late_read_stopped), ret_count, err);
 }

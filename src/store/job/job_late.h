@@ -7,6 +7,7 @@
  *                     the node lives?  (Those of dead nodes are rescued, store/road/rescue.h.)
  *   job_unclaimed()   the tokens that are due: does nobody serve that area, are all slots taken?
  *   job_tokenless()   the jobs that should have a token and have none: will never run
+ *   job_stopped()     the jobs that are suspended, and those whose pause has an end
  *
  * Runs without the token that are late: job_run.h.
  *
@@ -22,11 +23,12 @@ struct job_held {
     int64_t job, claim;
     int64_t node;    /* which lives */
     int64_t over_us; /* since when its lease_us (job_claim()) is over; below 0: it still lasts */
+    struct str name; /* of the job; empty: there is no such job */
 };
 
-/* Claims, the longest over first. */
-bool job_claims(struct store *s, size_t most, struct job_held *ret, size_t *ret_count,
-                struct err *err);
+/* Claims that are over since `least_us`, the longest over first. */
+bool job_claims(struct store *s, int64_t least_us, size_t most, struct arena *a,
+                struct job_held *ret, size_t *ret_count, struct err *err);
 
 struct job_waiting {
     int64_t job, due_us;
@@ -43,3 +45,15 @@ bool job_unclaimed(struct store *s, int64_t before_us, size_t most, struct arena
 bool job_tokenless(struct store *s, int64_t *io_above, struct arena *a,
                    struct job_waiting ret[static JOB_LATE_MOST], size_t *ret_count,
                    struct err *err);
+
+struct job_stopped {
+    int64_t job;
+    enum job_stop stop; /* JOB_SUSPENDED, or JOB_PAUSED until ... */
+    int64_t until_us;   /* ... then */
+    int64_t now_us;     /* of the store */
+    struct str name, why;
+};
+
+/* By number above `above`. */
+bool job_stopped(struct store *s, int64_t above, size_t most, struct arena *a,
+                 struct job_stopped *ret, size_t *ret_count, struct err *err);

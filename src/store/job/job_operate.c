@@ -81,7 +81,10 @@ static bool job_do_resume(struct writer *w, struct job_operate_op *o, struct err
 {
     enum job_token token;
 
-    if (o->r.stop != JOB_PAUSED && o->r.stop != JOB_SUSPENDED)
+    bool other = o->order->until_us != 0 &&
+                 (o->r.stop != JOB_PAUSED || o->r.stop_until_us != o->order->until_us);
+
+    if (other || (o->r.stop != JOB_PAUSED && o->r.stop != JOB_SUSPENDED))
         return job_refuse(o, JOB_NOT_STOPPED);
     if (o->order->plan.turn != o->r.turn)
         return job_refuse(o, JOB_OLD_PLAN);
@@ -151,9 +154,42 @@ static bool job_do_reset(struct writer *w, struct job_operate_op *o, struct err 
                   err);
 }
 
-static bool (*const job_acts[])(struct writer *w, struct job_operate_op *o, struct err *err) = {
-    [JOB_PAUSE] = job_do_stop, [JOB_SUSPEND] = job_do_stop,  [JOB_RESUME] = job_do_resume,
-    [JOB_RUN] = job_do_run,    [JOB_CANCEL] = job_do_cancel, [JOB_RESET] = job_do_reset
+/* The plan stays: the time that the run was for is not served. */
+static bool job_do_release(struct writer *w, struct job_operate_op *o, struct err *err)
+{
+    const struct task claim = {
+        .id = o->r.num, .claim = o->order->claim, .prio = PRIO_NORMAL, .rank = o->place.due_us
+    };
+    enum job_token token;
+    bool held;
+
+    if (!job_claim_holds(w, &o->place, &claim, &held, err))
+        return false;
+    if (!held)
+        return job_refuse(o, JOB_NOT_RUNNING);
+    if (!job_token_seize(w, &o->place, &token, err))
+        return false;
+    o->seized = o->r.num;
+    o->r.resets++;
+    if (o->r.resets >= JOB_RESETS_MOST && o->r.stop == JOB_GOES) {
+        o->r.stop = JOB_SUSPENDED;
+        o->r.stop_us = o->now_us;
+        o->r.stop_why = job_cut(o->order->why);
+        o->answer = JOB_SUSPENDS;
+    }
+    if (o->answer == JOB_SUSPENDS)
+        o->r.asked_us = 0;
+    o->place.due_us = o->now_us;
+    bool goes = o->r.gone_us == 0 && (o->r.stop == JOB_GOES || o->r.asked_us != 0);
+
+    return job_write(w, o, err) && (!goes || job_token_put(w, &o->place, o->now_us, err));
+}
+
+static bool (*const job_acts[JOB_ACTS])(struct writer *w, struct job_operate_op *o,
+                                        struct err *err) = {
+    [JOB_PAUSE] = job_do_stop,     [JOB_SUSPEND] = job_do_stop,  [JOB_RESUME] = job_do_resume,
+    [JOB_RUN] = job_do_run,        [JOB_CANCEL] = job_do_cancel, [JOB_RESET] = job_do_reset,
+    [JOB_RELEASE] = job_do_release
 };
 
 static bool job_operate_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -170,8 +206,10 @@ static bool job_operate_run(struct writer *w, struct store_op **ops, size_t coun
         return false;
     if (!found)
         return job_refuse(o, JOB_UNKNOWN);
-    /* A run of a job that is gone can be cancelled, and its state reset for when it comes back. */
-    if (o->r.gone_us != 0 && o->order->act != JOB_CANCEL && o->order->act != JOB_RESET)
+    /* A run of a job that is gone can be cancelled or released, and its state reset for when it
+     * comes back. */
+    if (o->r.gone_us != 0 && o->order->act != JOB_CANCEL && o->order->act != JOB_RESET &&
+        o->order->act != JOB_RELEASE)
         return job_refuse(o, JOB_IS_GONE);
     if (!db_one_int(w->db, SQL_JOB_RUN_AWAITED, DB_ARGS(db_int(o->r.num)), 0, &o->awaited_us, err))
         return false;
@@ -203,7 +241,7 @@ bool job_operate(struct store *s, const struct job_order *order, enum job_answer
 {
     struct job_operate_op o = { .order = order };
 
-    require(order->act < sizeof job_acts / sizeof job_acts[0]);
+    require(order->act < JOB_ACTS);
     if (!writers_call(s->writers, &job_operate_verb, &o.op, err))
         return false;
     *ret = o.answer;

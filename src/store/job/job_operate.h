@@ -1,4 +1,5 @@
-/* job_operate.h - what people do to a job: pause, resume, suspend, run now, cancel, reset.
+/* job_operate.h - what people do to a job: pause, resume, suspend, run now, cancel, reset; and what
+ * the queue check does.
  *
  * Each is one commit, with a line of the audit log for whom it is done.
  *
@@ -9,6 +10,9 @@
  *   cancel    the claim of the run that is there is taken away, so that its end changes nothing,
  *             and so are runs without the token (job_run.h); the next run is as planned
  *   reset     the state that had this number becomes the newest one, under a number of its own
+ *   release   the claim that lasts for too long is taken away, so that its end changes nothing; the
+ *             run is due again, for its time.  The JOB_RESETS_MOST-th time in a row the job is
+ *             suspended instead
  *
  * Threads: any that may block.
  */
@@ -16,25 +20,39 @@
 
 #include "store/job/job.h"
 
-enum job_act { JOB_PAUSE, JOB_SUSPEND, JOB_RESUME, JOB_RUN, JOB_CANCEL, JOB_RESET };
+enum job_act {
+    JOB_PAUSE,
+    JOB_SUSPEND,
+    JOB_RESUME,
+    JOB_RUN,
+    JOB_CANCEL,
+    JOB_RESET,
+    JOB_RELEASE,
+    JOB_ACTS
+};
+
+enum { JOB_RESETS_MOST = 3 };
 
 enum job_answer {
     JOB_OK,
     JOB_UNKNOWN,     /* no such job */
     JOB_IS_GONE,     /* no configuration has it any more */
     JOB_IS_RUNNING,  /* run: it runs already */
-    JOB_NOT_RUNNING, /* cancel: it does not run */
+    JOB_NOT_RUNNING, /* cancel: it does not run; release: not by this claim */
     JOB_IS_STOPPED,  /* pause, suspend: it is suspended or at its end already */
-    JOB_NOT_STOPPED, /* resume: it is neither paused nor suspended */
+    JOB_NOT_STOPPED, /* resume: it is neither paused nor suspended; or not paused until until_us */
     JOB_NOT_KEPT,    /* reset: no state with this number is kept */
+    JOB_SUSPENDS,    /* release: done, and the job is suspended */
     JOB_OLD_PLAN     /* resume, cancel: the plan is of an older record: read it and plan again */
 };
 
 struct job_order {
     enum job_act act;
     struct str name;
-    struct str by, why;   /* pause, suspend; cancel: why */
-    int64_t until_us;     /* pause; 0: until somebody resumes it */
+    struct str by, why;   /* pause, suspend; cancel, release: why */
+    int64_t until_us;     /* pause; 0: until somebody resumes it.  Resume: only a pause that ends
+                           * then; 0: any */
+    int64_t claim;        /* release: this one */
     struct job_plan plan; /* resume; cancel, of a run that nobody asked for */
     int64_t state_number; /* reset: to this one */
 };

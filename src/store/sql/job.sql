@@ -371,6 +371,8 @@ UPDATE job SET asked_us = $2, turn = turn + 1,
 
 -- What the queue check asks (store/job/job_late.h).
 
+-- columns stopped: num, name, stop, stop_until_us, stop_why, now = @NOW_US@
+
 -- columns waiting: num, name, area, due_us, now = @NOW_US@
 
 -- name: job_held
@@ -380,6 +382,24 @@ UPDATE job SET asked_us = $2, turn = turn + 1,
 -- Claims of nodes that live.
 SELECT id, claim, node_id, @NOW_US@ - until_us FROM task_lease l WHERE queue < 0
     AND EXISTS (SELECT 1 FROM node n WHERE n.node_id = @KEY(l.node_id)@ AND n.state = 0) ORDER BY until_us LIMIT $1;
+
+-- name: job_name
+-- in:  $1 num int
+-- batch
+-- out: which, name
+SELECT 1, name FROM job WHERE num = $1;
+
+-- name: job_name
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+SELECT u.at, j.name FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at) JOIN job j ON j.num = @KEY(u.num)@;
+
+-- name: job_stopped
+-- in:  $1 above int, $2 limit int
+-- out: @stopped@
+-- Suspended jobs, and those that are paused for a time.
+SELECT @stopped@ FROM job WHERE num > $1 AND gone_us = 0 AND (stop = 2 OR (stop = 1 AND stop_until_us > 0)) ORDER BY num LIMIT $2;
 
 -- name: job_unclaimed
 -- in:  $1 before int, $2 limit int

@@ -117,6 +117,11 @@ TEST(postgres_every_statement_can_be_prepared)
     CHECK(tell(&h, "CREATE TABLE payload_old_1 (LIKE payload_0 INCLUDING ALL)"));
     CHECK(tell(&h, "CREATE TABLE payload_piece_1 (LIKE payload_piece_0 INCLUDING ALL)"));
     CHECK(tell(&h, "CREATE TABLE payload_piece_old_1 (LIKE payload_piece_0 INCLUDING ALL)"));
+    CHECK(tell(&h,
+               "CREATE TABLE job_log_1 (ended_us bigint, job bigint, claim bigint, node_id bigint, "
+               "nominal_us bigint, due_us bigint, claimed_us bigint, began_us bigint, "
+               "outcome bigint, message text, steps text, is_stale bigint, stale text, "
+               "PRIMARY KEY(ended_us, job, claim))"));
     for (int i = 0; i < SQL_COUNT; i++) {
         const char *text = sql_postgresql[i].text;
 

@@ -214,16 +214,19 @@ TEST(a_claim_that_lasts_is_seen)
     CHECK(s != NULL && follow(s, 1, jobs, 2) && accept_many(s, 0, 2, 2));
     struct task documents[2];
 
-    CHECK(claim(s, 2, documents) == 2 && job_claims(s, 5, held, &n, &err) && n == 0);
+    CHECK(claim(s, 2, documents) == 2 && job_claims(s, INT64_MIN, 5, &texts, held, &n, &err) &&
+          n == 0);
     CHECK(take(s, 1, &c) == 1);
     CHECK(job_claim(s, &queue, 1, STR(""), 1, -60 * CLOCK_S, &texts, &c, &n, &err) && n == 1);
-    CHECK(job_claims(s, 5, held, &n, &err) && n == 2);
+    CHECK(job_claims(s, INT64_MIN, 5, &texts, held, &n, &err) && n == 2);
+    CHECK(str_eq(held[0].name, c.record.name));
     CHECK(held[0].job == c.task.id && held[0].claim == c.task.claim);
     CHECK(held[0].over_us >= 60 * CLOCK_S && held[1].over_us < 0 && held[0].node == store_node(s));
-    CHECK(job_claims(s, 1, held, &n, &err) && n == 1);
+    CHECK(job_claims(s, INT64_MIN, 1, &texts, held, &n, &err) && n == 1);
+    CHECK(job_claims(s, CLOCK_S, 5, &texts, held, &n, &err) && n == 1);
     if (on_postgres()) { /* that of a dead node is rescued */
         CHECK(tell(&h, "UPDATE task_lease SET node_id = 5 WHERE queue < 0"));
-        CHECK(job_claims(s, 5, held, &n, &err) && n == 0);
+        CHECK(job_claims(s, INT64_MIN, 5, &texts, held, &n, &err) && n == 0);
     }
     store_close(s);
 }

@@ -2,6 +2,7 @@
 #include "store/job/job_operate.h"
 
 #include "job_scene.h"
+#include "store/job/job_late.h"
 #include "store/road/overdue.h"
 #include "store/road/rescue.h"
 
@@ -135,6 +136,87 @@ TEST(failures_suspend_and_a_resume_forgets_them)
 }
 
 /* ---- beside documents ---- */
+
+/* ---- the queue check ---- */
+
+static enum job_answer release(struct store *s, int64_t claim)
+{
+    struct job_order o = order_of(JOB_RELEASE, 0, 0);
+
+    o.claim = claim;
+    return give_order(s, &o);
+}
+
+/* proves: QC2 */
+TEST(a_claim_that_lasts_for_too_long_is_released_and_the_third_time_suspends)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c[JOB_RESETS_MOST];
+    struct job_end_op o;
+
+    CHECK(one_job(s) && release(s, 7) == JOB_NOT_RUNNING);
+    for (int i = 0; i < JOB_RESETS_MOST; i++) {
+        CHECK(take(s, 1, &c[i]) == 1 && c[i].record.resets == i);
+        CHECK(release(s, c[i].task.claim + 1) == JOB_NOT_RUNNING && show(s, "a").running);
+        CHECK(release(s, c[i].task.claim) == (i + 1 < JOB_RESETS_MOST ? JOB_OK : JOB_SUSPENDS));
+        CHECK(!show(s, "a").running && wrongs(s) == 0);
+        /* The end of the one that was released changes nothing, before and after the next claim. */
+        o = end_of(&c[i], "late", clock_wall_us() + DAY_US);
+        CHECK(!end(s, &o) && o.result == JOB_END_LOST && show(s, "a").runs == 0);
+    }
+    struct job_record r = show(s, "a");
+
+    CHECK(tokens(s) == 0 && r.stop == JOB_SUSPENDED && str_is(r.stop_why, "a reason"));
+    CHECK(r.next.nominal_us == c[0].record.next.nominal_us); /* its time is still to be served */
+    CHECK(act(s, JOB_RESUME, clock_wall_us() - 1, 0) == JOB_OK && show(s, "a").resets == 0);
+    /* One that ends by itself begins the count anew. */
+    CHECK(take(s, 1, &c[0]) == 1 && release(s, c[0].task.claim) == JOB_OK &&
+          take(s, 1, &c[0]) == 1);
+    o = end_of(&c[0], "x", clock_wall_us() - 1);
+    CHECK(end(s, &o) && show(s, "a").resets == 0);
+    /* Of a job that was paused while it ran there is no token. */
+    CHECK(take(s, 1, &c[0]) == 1 && act(s, JOB_PAUSE, 0, 0) == JOB_OK);
+    CHECK(release(s, c[0].task.claim) == JOB_OK && tokens(s) == 0 && wrongs(s) == 0);
+    store_close(s);
+}
+
+TEST(jobs_that_are_stopped_are_listed_and_a_pause_ends_once)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() + DAY_US;
+    struct job_wanted jobs[] = { wanted("a", "1", due), wanted("b", "1", due),
+                                 wanted("c", "1", due) };
+    struct job_stopped stopped[5];
+    struct err err = { 0 };
+    struct job_order o;
+    size_t n = 0;
+
+    CHECK(follow(s, 1, jobs, 3) && job_stopped(s, 0, 5, &texts, stopped, &n, &err) && n == 0);
+    CHECK(act(s, JOB_SUSPEND, 0, 0) == JOB_OK);
+    o = order_of(JOB_PAUSE, 0, 0);
+    o.name = STR("b"); /* for ever: it is not listed */
+    CHECK(give_order(s, &o) == JOB_OK);
+    o.name = STR("c");
+    o.until_us = due - 5;
+    CHECK(give_order(s, &o) == JOB_OK);
+    CHECK(job_stopped(s, 0, 5, &texts, stopped, &n, &err) && n == 2);
+    CHECK(stopped[0].stop == JOB_SUSPENDED && str_is(stopped[0].name, "a"));
+    CHECK(str_is(stopped[0].why, "a reason") && stopped[1].now_us > 0);
+    CHECK(stopped[1].stop == JOB_PAUSED && stopped[1].until_us == due - 5);
+    CHECK(job_stopped(s, stopped[0].job, 5, &texts, stopped, &n, &err) && n == 1);
+    /* Somebody has paused it for longer meanwhile. */
+    o = order_of(JOB_RESUME, due, 0);
+    o.name = STR("c");
+    o.until_us = due - 6;
+    o.plan.turn = show(s, "c").turn;
+    CHECK(give_order(s, &o) == JOB_NOT_STOPPED);
+    o.until_us = due - 5;
+    CHECK(give_order(s, &o) == JOB_OK && give_order(s, &o) == JOB_NOT_STOPPED);
+    CHECK(show(s, "c").stop == JOB_GOES && wrongs(s) == 0);
+    store_close(s);
+}
 
 /* proves: QC4 */
 TEST(poison_suspends_a_job)

@@ -97,6 +97,8 @@ function Store({ health, documents, kept, gone, trouble, backup }: StoreProps) {
           <dd>
             {size(health.diskFree)} free <span class="quiet">including a reserve of {size(health.diskReserve)}</span>
           </dd>
+          <dt>Jobs checked</dt>
+          <dd>{health.queueCheck ? <Ago at={health.queueCheck} /> : <span class="quiet">not yet</span>}</dd>
           <dt>Last backup</dt>
           <dd>
             {backup ? (

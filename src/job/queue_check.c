@@ -1,0 +1,439 @@
+#include "job/queue_check.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "base/wait.h"
+#include "engine/dispatch/govern.h"
+#include "engine/engine.h"
+#include "engine/plan/areas.h"
+#include "engine/road/road.h"
+#include "engine/tally/mishaps.h"
+#include "engine/watch/alerts.h"
+#include "job/book.h"
+#include "job/journal.h"
+#include "job/state.h"
+#include "job/telling.h"
+#include "store/job/job_late.h"
+#include "store/job/job_operate.h"
+#include "store/job/job_run.h"
+
+enum {
+    CHECK_US = 10 * CLOCK_S,  /* from one round to the next */
+    CHECK_SOON_US = CLOCK_S,  /* ... while an alert waits for another observation */
+    SLACK_US = 20 * CLOCK_S,  /* beyond the time-out and its grace: for the end of the run */
+    LATE_LEAST = 30,          /* seconds: a job is not late before */
+    LATE_INTERVALS = 3,       /* ... nor before it is due for so many */
+    TOKENS_US = 30 * CLOCK_S, /* from one pass over all tokens to the next */
+    ARENA_MOST = 16 << 20,
+    PAGES_MOST = JOBS_MOST / JOB_LATE_MOST + 1,
+    WHY_MOST = 400
+};
+
+#define LATE_MOST_US  (INT64_C(900) * CLOCK_S)  /* and is late after that in any case */
+#define SILENT_US     (INT64_C(300) * CLOCK_S)  /* a check that did not run for so long is told */
+#define NO_TIMEOUT_US (INT64_C(3600) * CLOCK_S) /* of a job that this node does not know */
+
+struct queue_check {
+    struct jobs *jobs;
+    struct telling *telling;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool stopping;
+    _Atomic int64_t last_us, last_mono_us;
+
+    /* The thread's own. */
+    struct arena arena; /* of a round */
+    struct book *book;  /* of a round; NULL: no version is followed yet */
+    bool failing;
+    int64_t above;     /* how far the pass over the tokens came */
+    int64_t tokens_us; /* when the next one begins; monotonic */
+    int64_t again_us;  /* when a pause is over; monotonic */
+    int64_t every_us, slack_us;
+};
+
+static int64_t check_switch(const char *name, int64_t usual_us)
+{
+    const char *ms = fault_switch(name);
+    int64_t n;
+
+    return ms != NULL && str_to_i64(str_of(ms), &n) ? n * CLOCK_MS : usual_us;
+}
+
+/* ---- stopped ---- */
+
+static void check_resume(struct queue_check *q, const struct job_stopped *s)
+{
+    struct job_order order = { .act = JOB_RESUME, .name = s->name, .until_us = s->until_us };
+    enum job_answer answer = JOB_UNKNOWN;
+    struct err err = { 0 };
+
+    if (!jobs_order(q->jobs, &order, &answer, &err))
+        log_event(LOG_WARN, "job.trouble", kv_z("what", "end a pause"), kv_str("job", s->name),
+                  kv_z("why", err.text));
+    else if (answer == JOB_OK)
+        log_event(LOG_INFO, "job.resume", kv_str("job", s->name));
+}
+
+static void check_one_stopped(struct queue_check *q, const struct job_stopped *s)
+{
+    char why[WHY_MOST];
+
+    if (s->stop == JOB_SUSPENDED) {
+        (void)snprintf(why, sizeof why, "%.*s", STR_ARG(s->why));
+        telling_found(q->telling, TELLING_SUSPENDED, s->name, why);
+        return;
+    }
+    if (s->until_us <= s->now_us) {
+        check_resume(q, s);
+        return;
+    }
+    int64_t at_us = clock_mono_us() + s->until_us - s->now_us;
+
+    if (at_us < q->again_us)
+        q->again_us = at_us;
+}
+
+static bool check_stopped(struct queue_check *q, struct err *err)
+{
+    struct job_stopped *all = ARENA_ARRAY(&q->arena, struct job_stopped, JOB_LATE_MOST);
+    size_t n = JOB_LATE_MOST;
+    int64_t above = 0;
+
+    for (int page = 0; page < PAGES_MOST && n == JOB_LATE_MOST; page++) {
+        if (!job_stopped(q->jobs->store, above, JOB_LATE_MOST, &q->arena, all, &n, err))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            check_one_stopped(q, &all[i]);
+        above = n > 0 ? all[n - 1].job : 0;
+    }
+    telling_end(q->telling, TELLING_SUSPENDED);
+    return true;
+}
+
+/* ---- claims that last ---- */
+
+static void check_say_released(struct queue_check *q, const struct job_held *h, bool suspended,
+                               const char *why)
+{
+    log_event(LOG_WARN, "job.release", kv_str("job", h->name), kv_int("claim", h->claim),
+              kv_int("node", h->node), kv_int("s", h->over_us / CLOCK_S),
+              kv_z("hint",
+                   "Its node lives and does not end the run. The claim was taken away: what "
+                   "the run still does changes nothing of the job. See the log of that "
+                   "node."));
+    mishaps_note(q->jobs->mishaps, "job_late", "job", h->name, why);
+    if (!suspended)
+        return;
+    log_event(LOG_ERROR, "job.suspend", kv_str("job", h->name), kv_z("why", why),
+              kv_z("hint", "It does not run until somebody takes it up: `waybill jobs resume`."));
+    mishaps_note(q->jobs->mishaps, "job_suspended", "job", h->name, why);
+}
+
+static bool check_release(struct queue_check *q, const struct job_held *h, int64_t timeout_us,
+                          struct err *err)
+{
+    char why[WHY_MOST];
+    enum job_answer answer = JOB_UNKNOWN;
+
+    (void)snprintf(why, sizeof why,
+                   "a run did not end, although its node lives: claimed for %" PRId64
+                   " s, its timeout is %" PRId64 ".%03" PRId64 " s",
+                   h->over_us / CLOCK_S, timeout_us / CLOCK_S, timeout_us % CLOCK_S / CLOCK_MS);
+    struct job_order order = {
+        .act = JOB_RELEASE, .name = h->name, .claim = h->claim, .why = str_of(why)
+    };
+
+    if (!jobs_order(q->jobs, &order, &answer, err))
+        return false;
+    if (answer == JOB_OK || answer == JOB_SUSPENDS)
+        check_say_released(q, h, answer == JOB_SUSPENDS, why);
+    return true;
+}
+
+static bool check_claims(struct queue_check *q, struct err *err)
+{
+    struct job_held *held = ARENA_ARRAY(&q->arena, struct job_held, JOB_LATE_MOST);
+    int64_t slack_us = JOBS_GRACE_US + q->slack_us;
+    size_t n;
+
+    if (!job_claims(q->jobs->store, slack_us, JOB_LATE_MOST, &q->arena, held, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const struct book_job *job = book_find(q->book, held[i].name);
+        int64_t timeout_us = job != NULL ? job->timeout_us : NO_TIMEOUT_US;
+
+        if (held[i].name.len > 0 && held[i].over_us > timeout_us + slack_us &&
+            !check_release(q, &held[i], timeout_us, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- runs beside others ---- */
+
+static void check_say_ended(struct queue_check *q, const struct book_job *job,
+                            const struct job_run *r, const struct job_end_op *o)
+{
+    struct jobs *j = q->jobs;
+    char why[WHY_MOST];
+
+    (void)snprintf(why, sizeof why, "%.*s", STR_ARG(o->message));
+    counts_end(job, JOB_FAILED, false, o->ended_us);
+    mishaps_note(j->mishaps, "job_failed", "job", job->name, why);
+    log_event(LOG_WARN, "job.fail", kv_str("job", job->name), kv_z("why", why));
+    if (job_log_wants(job->log, JOB_FAILED, false))
+        journal_put(j->journal, &(struct job_log_line){ .job = r->job,
+                                                        .claim = r->claim,
+                                                        .node = r->node,
+                                                        .nominal_us = r->nominal_us,
+                                                        .due_us = r->nominal_us,
+                                                        .claimed_us = r->began_us,
+                                                        .began_us = r->began_us,
+                                                        .ended_us = o->ended_us,
+                                                        .outcome = JOB_FAILED,
+                                                        .message = o->message });
+}
+
+static bool check_end_run(struct queue_check *q, const struct job_run *r, struct err *err)
+{
+    int64_t now_us = jobs_now_us(q->jobs);
+    struct job_record record;
+    size_t n = 0;
+
+    if (!job_list(q->jobs->store, r->job - 1, 1, &q->arena, &record, &n, err))
+        return false;
+    const struct book_job *job =
+        n == 1 && record.num == r->job ? book_find(q->book, record.name) : NULL;
+
+    if (job == NULL)
+        return true; /* a node that has its settings ends it, or it goes with its job */
+    struct job_end_op o = { .task = { .id = r->job, .claim = r->claim },
+                            .digest = job->digest,
+                            .queue = job->queue,
+                            .outcome = JOB_FAILED,
+                            .message = r->until_us < now_us
+                                           ? STR("timeout: it did not end in its time")
+                                           : STR("its node died"),
+                            .began_us = r->began_us,
+                            .ended_us = now_us };
+    const struct job_run_end end = { .end = &o,
+                                     .suspend_after = job->schedule.suspend,
+                                     .late = true };
+
+    if (!job_run_end(q->jobs->store, &end, err))
+        return false;
+    if (o.result == JOB_END_WRITTEN)
+        check_say_ended(q, job, r, &o);
+    return true;
+}
+
+/* One for which the token waits is ended by whoever claims the token. */
+static bool check_runs(struct queue_check *q, struct err *err)
+{
+    struct job_run *runs = ARENA_ARRAY(&q->arena, struct job_run, JOB_RUNS_MOST);
+    size_t n;
+
+    if (!job_run_late(q->jobs->store, JOB_RUNS_MOST, runs, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!runs[i].waits && !check_end_run(q, &runs[i], err))
+            return false;
+    return true;
+}
+
+/* ---- due, and not taken ---- */
+
+/* How long it may be due before that is told. */
+static int64_t check_patience_us(const struct book_job *job, int64_t due_us)
+{
+    const int64_t least_us = LATE_LEAST * CLOCK_S;
+    int64_t interval_us = LATE_MOST_US;
+
+    if (job != NULL && job->schedule.form == SCHEDULE_EVERY)
+        interval_us = job->schedule.every_us;
+    else if (job != NULL && job->schedule.form == SCHEDULE_AT) {
+        int64_t next_us = nominal_any(&job->schedule.times, due_us);
+
+        interval_us = next_us > due_us ? next_us - due_us : LATE_MOST_US;
+    }
+    if (interval_us > LATE_MOST_US / LATE_INTERVALS)
+        return LATE_MOST_US;
+    return interval_us * LATE_INTERVALS > least_us ? interval_us * LATE_INTERVALS : least_us;
+}
+
+static enum config_area check_area(struct str name)
+{
+    static const char *const areas[] = { "localhost", "internal", "dmz", "external" };
+
+    for (int i = 0; i < CONFIG_ANYWHERE; i++)
+        if (str_is(name, areas[i]))
+            return (enum config_area)i;
+    return CONFIG_ANYWHERE;
+}
+
+static void check_say_waiting(struct queue_check *q, const struct job_waiting *w, unsigned served)
+{
+    char since[CLOCK_TEXT], room[AREAS_TEXT], why[WHY_MOST];
+    const char *reason = areas_why(served, check_area(w->area), room);
+
+    (void)snprintf(why, sizeof why, "due since %s, and no node takes it: %s",
+                   clock_utc_text(w->due_us, since),
+                   reason != NULL ? reason
+                                  : "all slots are taken, or jobs are paused, or no node runs its "
+                                    "kind (`node.jobs`)");
+    telling_found(q->telling, TELLING_UNCLAIMED, w->name, why);
+}
+
+static bool check_waiting(struct queue_check *q, struct err *err)
+{
+    struct job_waiting *all = ARENA_ARRAY(&q->arena, struct job_waiting, JOB_LATE_MOST);
+    int64_t least_us = LATE_LEAST * CLOCK_S;
+    unsigned served = 0;
+    size_t n = 0;
+
+    /* A restored store runs none before somebody releases it, which is told already. */
+    if (!govern_is_restored(engine_govern(q->jobs->engine)) &&
+        !job_unclaimed(q->jobs->store, jobs_now_us(q->jobs) - least_us, JOB_LATE_MOST, &q->arena,
+                       all, &n, err))
+        return false;
+    if (n > 0 && !areas_served(q->jobs->store, &served, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (all[i].now_us - all[i].due_us >
+            check_patience_us(book_find(q->book, all[i].name), all[i].due_us))
+            check_say_waiting(q, &all[i], served);
+    telling_end(q->telling, TELLING_UNCLAIMED);
+    return true;
+}
+
+/* ---- without a token ---- */
+
+/* One page of a pass in each round. */
+static bool check_tokens(struct queue_check *q, struct err *err)
+{
+    struct job_waiting *all = ARENA_ARRAY(&q->arena, struct job_waiting, JOB_LATE_MOST);
+    size_t n;
+
+    if (clock_mono_us() < q->tokens_us)
+        return true;
+    if (!job_tokenless(q->jobs->store, &q->above, &q->arena, all, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        telling_found(q->telling, TELLING_TOKENLESS, all[i].name,
+                      "it has no token, so that no node can ever take it");
+    if (q->above != 0)
+        return true;
+    telling_end(q->telling, TELLING_TOKENLESS);
+    q->tokens_us = clock_mono_us() + TOKENS_US;
+    return true;
+}
+
+/* ---- the thread ---- */
+
+static void check_round(struct queue_check *q)
+{
+    struct err err = { 0 };
+
+    q->again_us = INT64_MAX;
+    q->book = jobs_book(q->jobs);
+    bool ok =
+        q->book == NULL || (check_stopped(q, &err) && check_claims(q, &err) &&
+                            check_runs(q, &err) && check_waiting(q, &err) && check_tokens(q, &err));
+
+    book_unref(q->book);
+    q->book = NULL;
+    arena_reset(&q->arena);
+    if (!ok && !q->failing)
+        log_event(LOG_WARN, "job.trouble", kv_z("what", "check the queue"), kv_z("why", err.text));
+    q->failing = !ok;
+    if (ok) {
+        atomic_store(&q->last_us, clock_wall_us());
+        atomic_store(&q->last_mono_us, clock_mono_us());
+    }
+}
+
+/* False: it ends. */
+static bool check_wait(struct queue_check *q)
+{
+    const unsigned ours = 1u << ALERT_JOB_SUSPENDED | 1u << ALERT_JOB_LATE;
+    bool soon = (alerts_wanted(engine_alerts(q->jobs->engine)) & ours) != 0;
+    int64_t wait_us = soon && q->every_us > CHECK_SOON_US ? CHECK_SOON_US : q->every_us;
+    int64_t until_us = clock_mono_us() + wait_us;
+
+    if (q->again_us < until_us)
+        until_us = q->again_us;
+    (void)pthread_mutex_lock(&q->mutex);
+    while (!q->stopping && wait_until(&q->changed, &q->mutex, until_us)) {
+    }
+    bool go_on = !q->stopping;
+
+    (void)pthread_mutex_unlock(&q->mutex);
+    return go_on;
+}
+
+static void *queue_check_main(void *arg)
+{
+    struct queue_check *q = arg;
+
+    while (check_wait(q))
+        check_round(q);
+    return NULL;
+}
+
+struct queue_check *queue_check_start(struct jobs *j)
+{
+    struct queue_check *q = NEW(struct queue_check);
+
+    *q = (struct queue_check){ .jobs = j,
+                               .telling = telling_new(engine_alerts(j->engine), j->mishaps),
+                               .last_mono_us = clock_mono_us(),
+                               .arena = ARENA_INIT(ARENA_MOST),
+                               .again_us = INT64_MAX,
+                               .every_us = check_switch("WAYBILL_TEST_JOB_CHECK_MS", CHECK_US),
+                               .slack_us = check_switch("WAYBILL_TEST_JOB_SLACK_MS", SLACK_US) };
+    (void)pthread_mutex_init(&q->mutex, NULL);
+    (void)pthread_cond_init(&q->changed, NULL);
+    thread_start(&q->thread, "job check", queue_check_main, q);
+    return q;
+}
+
+void queue_check_stop(struct queue_check *q)
+{
+    if (q == NULL)
+        return;
+    (void)pthread_mutex_lock(&q->mutex);
+    q->stopping = true;
+    (void)pthread_cond_signal(&q->changed);
+    (void)pthread_mutex_unlock(&q->mutex);
+    (void)pthread_join(q->thread, NULL);
+    telling_free(q->telling);
+    arena_done(&q->arena);
+    (void)pthread_mutex_destroy(&q->mutex);
+    (void)pthread_cond_destroy(&q->changed);
+    free(q);
+}
+
+int64_t queue_check_last_us(struct queue_check *q)
+{
+    return atomic_load(&q->last_us);
+}
+
+void queue_check_tell(struct queue_check *q, struct buf *to)
+{
+    int64_t silent_us = clock_mono_us() - atomic_load(&q->last_mono_us);
+
+    if (silent_us > SILENT_US)
+        buf_printf(to,
+                   "the check of the queues of jobs has not come to its end for %" PRId64 " s\n",
+                   silent_us / CLOCK_S);
+}
