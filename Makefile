@@ -4,7 +4,7 @@
 NINJA = ninja $(NINJAFLAGS) -C
 FUZZ_SECONDS ?= 60
 
-.PHONY: all run test quick asan tsan crash sim bench bench-peers lint fuzz clean help
+.PHONY: all run test quick asan tsan crash sim schedules bench bench-peers lint fuzz clean help
 
 all: ## release build, build/release/waybill
 	@tools/setup build
@@ -40,6 +40,12 @@ sim: ## the rules in a simulated world: 10 000 seeds, then the planted bugs
 	@tools/setup test
 	@tools/run_tests --build-only debug
 	@build/debug/sim --all 10000
+
+schedules: ## 300 schedules in each of six zones, over three years, against an oracle
+	@tools/setup test
+	@tools/run_tests --build-only release
+	@WAYBILL_SCHEDULES=all WAYBILL_BIN=$(CURDIR)/build/release/waybill python3 -m pytest tests/blackbox/test_75_jobs_next.py -q \
+		-p no:cacheprovider -k oracle
 
 bench: ## throughput against the raw machine, fairness, burden
 	@tools/setup test

@@ -124,6 +124,7 @@ static bool run_leave_outside(void *arg, struct str *ret_address, struct str *re
     planning_beside(r->job, &r->claim.record, r->claimed_us, &p);
     struct job_run_open o = { .task = r->claim.task,
                               .nominal_us = r->nominal_us,
+                              .state_number = r->claim.record.state_number,
                               .parallel = r->job->parallel,
                               .began_us = r->claimed_us, /* as it was planned */
                               .until_us = now_us + r->job->timeout_us,

@@ -137,6 +137,7 @@ static bool scheduler_open(struct jobs *j, const struct book_job *job, const str
     planning_beside(job, &c->record, now_us, &p);
     struct job_run_open o = { .task = c->task,
                               .nominal_us = nominal_us,
+                              .state_number = c->record.state_number,
                               .parallel = job->parallel,
                               .began_us = now_us,
                               .until_us = now_us + job->timeout_us + 2 * JOBS_GRACE_US,

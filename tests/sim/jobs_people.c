@@ -52,7 +52,7 @@ static bool do_pause(struct job_row *r)
 {
     if (r->stop == JOB_AT_END || r->stop == JOB_SUSPENDED || r->gone)
         return false;
-    if (!is_claimed(r) && job_awaited(r) == 0) { /* what runs goes on to its end */
+    if (!is_claimed(r) && (r->asked_us == 0 || job_awaited(r) == 0)) { /* else it goes on */
         r->token = JOB_TOKEN_NONE;
         r->asked_us = 0;
     }

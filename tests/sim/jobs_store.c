@@ -291,7 +291,7 @@ static void end_beside(struct world *w, struct job_row *r, struct job_op *op)
     if (suspend == 0 || r->known.failures < suspend || r->stop != JOB_GOES || r->gone)
         return;
     r->stop = JOB_SUSPENDED;
-    if (r->token == JOB_TOKEN_CLAIMED || job_awaited(r) != 0)
+    if (r->token == JOB_TOKEN_CLAIMED || (r->asked_us != 0 && job_awaited(r) != 0))
         return;
     r->asked_us = 0;
     r->token = JOB_TOKEN_NONE;

@@ -41,15 +41,17 @@ static bool job_refuse(struct job_operate_op *o, enum job_answer answer)
     return true;
 }
 
-/* Pause and suspend.  The token of a run that somebody asked for goes, too. */
+/* Pause and suspend.  The token of a run that somebody asked for goes, too; one outside that
+ * somebody asked for goes on, and keeps its time-out. */
 static bool job_do_stop(struct writer *w, struct job_operate_op *o, struct err *err)
 {
     enum job_stop stop = o->order->act == JOB_PAUSE ? JOB_PAUSED : JOB_SUSPENDED;
-    enum job_token token;
+    bool goes_on = o->r.asked_us != 0 && o->awaited_us != 0;
+    enum job_token token = JOB_TOKEN_HELD;
 
     if (o->r.stop == JOB_AT_END || (o->r.stop == JOB_SUSPENDED && stop == JOB_PAUSED))
         return job_refuse(o, JOB_IS_STOPPED);
-    if (!job_token_take(w, &o->place, &token, err))
+    if (!goes_on && !job_token_take(w, &o->place, &token, err))
         return false;
     if (token != JOB_TOKEN_HELD)
         o->r.asked_us = 0;
@@ -61,10 +63,12 @@ static bool job_do_stop(struct writer *w, struct job_operate_op *o, struct err *
     return job_write(w, o, err);
 }
 
-/* Puts the token, if the job goes, where the schedule says, or where a run outside is over. */
+/* Puts the token, if the job goes, where the schedule says, or where a run outside is over.  That
+ * one ends as what it is: somebody has asked for it, or it is for the time of the plan. */
 static bool job_schedule(struct writer *w, struct job_operate_op *o, struct err *err)
 {
-    o->r.asked_us = 0;
+    if (o->awaited_us == 0)
+        o->r.asked_us = 0;
     if (o->r.stop == JOB_GOES && o->plan.next.due_us == 0)
         o->r.stop = JOB_AT_END;
     if (o->r.stop != JOB_GOES || o->r.gone_us != 0)

@@ -43,7 +43,7 @@ static bool run_put_row(struct writer *w, const struct job_run_open *o, struct e
     return db_run(w->db, SQL_JOB_RUN_PUT,
                   DB_ARGS(db_int(o->task.id), db_int(o->task.claim), db_int(store_node(w->store)),
                           db_int(nominal_us), db_int(o->began_us), db_int(o->until_us),
-                          db_int(o->record.state_number), db_int(o->waits), db_int(o->outside),
+                          db_int(o->state_number), db_int(o->waits), db_int(o->outside),
                           db_bytes(ack)),
                   NULL, err);
 }
@@ -236,6 +236,7 @@ bool job_run_beat(struct store *s, int64_t job, int64_t claim, int64_t until_us,
 struct run_end_op {
     struct store_op op;
     const struct job_run_end *e;
+    bool seized; /* a node has claimed its time-out */
 };
 
 /* The row is removed, or there was none. */
@@ -245,19 +246,21 @@ static bool run_drop_row(struct writer *w, const struct job_run *run, struct err
                   err);
 }
 
-/* The token waits for it: it ends as if it held it. */
-static bool run_end_awaited(struct writer *w, struct job_end_op *o, const struct job_run *run,
+/* The token waits for it: it ends as if it held it.  Nor is it too late while a node has its
+ * time-out in hand: that node may die or give it back, and who was told that he is late would not
+ * be, a moment later. */
+static bool run_end_awaited(struct writer *w, struct run_end_op *x, const struct job_run *run,
                             struct err *err)
 {
+    struct job_end_op *o = x->e->end;
     struct job_place place = { o->record.num, o->record.queue, o->record.due_us };
     enum job_token token;
 
     if (!job_end_fits(o))
         return true;
-    if (!job_token_take(w, &place, &token, err))
+    if (!job_token_seize(w, &place, &token, err))
         return false;
-    if (token == JOB_TOKEN_HELD)
-        return true; /* a node has its time-out in hand: too late */
+    x->seized = token == JOB_TOKEN_HELD;
     o->ours = true;
     return run_drop_row(w, run, err) && job_end_write(w, &o, 1, err);
 }
@@ -275,14 +278,18 @@ static bool run_put_state(struct writer *w, const struct job_end_op *o, struct e
                   DB_ARGS(db_int(o->record.num), db_int(number - JOB_STATES_KEPT)), NULL, err);
 }
 
-/* Suspends it: a token that waits is removed, that of a run that somebody asked for, too. */
+/* Suspends it: a token that waits is removed, that of a run that somebody asked for, too, unless it
+ * is the time-out of that run. */
 static bool run_suspend(struct writer *w, struct job_end_op *o, int64_t *io_asked_us,
                         struct err *err)
 {
     struct job_place place = { o->record.num, o->record.queue, o->record.due_us };
-    enum job_token token;
+    enum job_token token = JOB_TOKEN_HELD;
+    int64_t awaited_us;
 
-    if (!job_token_take(w, &place, &token, err))
+    if (!db_one_int(w->db, SQL_JOB_RUN_AWAITED, DB_ARGS(db_int(o->record.num)), 0, &awaited_us,
+                    err) ||
+        ((*io_asked_us == 0 || awaited_us == 0) && !job_token_take(w, &place, &token, err)))
         return false;
     if (token != JOB_TOKEN_HELD)
         *io_asked_us = 0;
@@ -346,14 +353,15 @@ static bool run_keep_ack(struct writer *w, const struct job_run_end *e, struct e
 
 static bool run_end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    const struct job_run_end *e = container_of(ops[0], struct run_end_op, op)->e;
+    struct run_end_op *x = container_of(ops[0], struct run_end_op, op);
+    const struct job_run_end *e = x->e;
     struct job_end_op *o = e->end;
     struct job_run run;
     bool there, late = true;
 
     require(count == 1 && o->state.len <= JOB_STATE_MOST && o->outcome < JOB_OUTCOMES);
     o->result = JOB_END_LOST;
-    o->found = o->ours = o->stale = false;
+    o->found = o->ours = o->stale = x->seized = false;
     o->due_us = 0;
     if (!job_lock_num(w, o->task.id, &o->record, err) ||
         !run_read(w, o->task.id, o->task.claim, &run, &there, err) ||
@@ -363,15 +371,18 @@ static bool run_end_run(struct writer *w, struct store_op **ops, size_t count, s
         return true;
     o->began_us = run.began_us;
     o->state_number = run.state_number;
-    return (run.waits ? run_end_awaited(w, o, &run, err) : run_end_beside(w, e, &run, err)) &&
+    return (run.waits ? run_end_awaited(w, x, &run, err) : run_end_beside(w, e, &run, err)) &&
            run_keep_ack(w, e, err);
 }
 
 static void run_end_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    const struct job_end_op *o = container_of(ops[0], struct run_end_op, op)->e->end;
+    const struct run_end_op *x = container_of(ops[0], struct run_end_op, op);
+    const struct job_end_op *o = x->e->end;
 
     (void)count;
+    if (w->store->claims != NULL && x->seized)
+        claims_end(w->store->claims, o->task.id);
     if (w->store->claims != NULL && o->ours && o->due_us != 0)
         claims_put_at(
             w->store->claims, o->queue,

@@ -15,7 +15,8 @@
  * job_run_beat() for him has compared it.
  *
  * The row decides who ends a run: whoever removes it.  It goes with its end, with a cancel, with
- * the end of a claim that was its time-out (job_end_op.awaited), and with its job.
+ * the end of a claim that was its time-out (job_end_op.awaited), and with its job.  The end of the
+ * run takes the claim of its time-out away.
  *
  * A run whose node died, or whose time is over, is found by job_run_late(), by any node, which then
  * ends it.
@@ -49,7 +50,10 @@ enum job_opened {
 struct job_run_open {
     struct task task;
     int64_t nominal_us; /* that it is for; 0: that of the record */
-    int64_t parallel;   /* so many may run at the same time, with this one; 1 to JOB_RUNS_MOST */
+    /* Of the state that it has read, with its claim.  The record may have another one by now: of a
+     * run that ended beside it meanwhile, or of a person. */
+    int64_t state_number;
+    int64_t parallel; /* so many may run at the same time, with this one; 1 to JOB_RUNS_MOST */
     int64_t began_us, until_us;
     bool outside;
     struct sha256 ack;

@@ -168,6 +168,7 @@ static bool open_outside(struct store *s, struct job_claim *c, const struct sha2
         return false;
     struct job_run_open o = { .task = c->task,
                               .nominal_us = nominal_us,
+                              .state_number = c->record.state_number,
                               .parallel = 1,
                               .began_us = clock_wall_us(),
                               .until_us = clock_wall_us() + DAY_US,

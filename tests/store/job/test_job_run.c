@@ -8,6 +8,7 @@ static struct job_run_open opening(const struct job_claim *c, int64_t parallel, 
     struct job_end_op o = end_of(c, NULL, due_us);
 
     return (struct job_run_open){ .task = c->task,
+                                  .state_number = c->record.state_number,
                                   .parallel = parallel,
                                   .began_us = clock_wall_us(),
                                   .until_us = clock_wall_us() + DAY_US,
@@ -127,6 +128,27 @@ TEST(of_runs_beside_each_other_one_brings_its_state)
     store_close(s);
 }
 
+/* A run that is claimed has read its state; another one ends before it begins. */
+TEST(a_state_that_was_replaced_between_claim_and_begin_is_not_replaced_again)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c[2];
+    struct job_run_open o;
+
+    CHECK(one_job(s) && take(s, 1, &c[0]) == 1);
+    o = opening(&c[0], 3, clock_wall_us() - 1);
+    CHECK(open_run(s, &o) == JOB_OPENED && take(s, 1, &c[1]) == 1);
+    struct job_end_op first = end_of(&c[0], "1", 5), second = end_of(&c[1], "1 again", 5);
+
+    CHECK(end_run(s, &first, 0, false) && !first.stale);
+    o = opening(&c[1], 3, clock_wall_us() + DAY_US);
+    o.plan.turn = show(s, "a").turn;
+    CHECK(open_run(s, &o) == JOB_OPENED && end_run(s, &second, 0, false) && second.stale);
+    CHECK(strcmp(state_of(&h), "1") == 0 && show(s, "a").state_number == 1 && wrongs(s) == 0);
+    store_close(s);
+}
+
 /* A plan of an older record is refused, as everywhere. */
 TEST(a_run_beside_others_needs_a_plan_of_this_record)
 {
@@ -243,6 +265,41 @@ TEST(a_run_outside_keeps_its_time)
     store_close(s);
 }
 
+/* It ends as the run that somebody asked for: the schedule is not moved. */
+TEST(a_run_outside_that_was_asked_for_is_paused_and_resumed)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() + DAY_US;
+    struct job_claim c;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    struct job_end_op e = end_of(&c, NULL, due);
+
+    CHECK(end(s, &e) && act(s, JOB_RUN, 0, 0) == JOB_OK && take(s, 1, &c) == 1);
+    struct job_run_open o = opening(&c, 1, due);
+
+    o.outside = true;
+    CHECK(open_run(s, &o) == JOB_OPENED && act(s, JOB_PAUSE, 0, 0) == JOB_OK);
+    CHECK(show(s, "a").asked_us != 0 && places(s).later == 1 && wrongs(s) == 0);
+    CHECK(act(s, JOB_RESUME, due + 7, 0) == JOB_OK && show(s, "a").asked_us != 0);
+    CHECK(show(s, "a").due_us == o.until_us && tokens(s) == 1 && wrongs(s) == 0);
+    e = end_of(&c, "far", due + 99);
+    CHECK(end_run(s, &e, 0, false) && strcmp(state_of(&h), "far") == 0);
+    CHECK(show(s, "a").due_us == due + 7 && show(s, "a").past.served == 0);
+    CHECK(show(s, "a").asked_us == 0 && tokens(s) == 1 && wrongs(s) == 0);
+
+    /* Paused at its end: no token. */
+    CHECK(act(s, JOB_RUN, 0, 0) == JOB_OK && take(s, 1, &c) == 1);
+    o = opening(&c, 1, due);
+    o.outside = true;
+    CHECK(open_run(s, &o) == JOB_OPENED && act(s, JOB_PAUSE, 0, 0) == JOB_OK);
+    e = end_of(&c, NULL, due);
+    CHECK(end_run(s, &e, 0, false) && show(s, "a").stop == JOB_PAUSED && tokens(s) == 0);
+    CHECK(wrongs(s) == 0);
+    store_close(s);
+}
+
 /* proves: SC4 */
 TEST(a_run_outside_that_is_not_acknowledged_ends_once)
 {
@@ -260,11 +317,10 @@ TEST(a_run_outside_that_is_not_acknowledged_ends_once)
     CHECK(open_run(s, &o) == JOB_OPENED && places(s).ready == 1);
     CHECK(late_runs(s, run) == 1 && run[0].claim == c.task.claim);
 
-    /* A node has its time-out in hand: an ack is too late. */
+    /* A node has its time-out in hand, and ends it. */
     CHECK(take(s, 1, &timeout) == 1 && timeout.awaited == c.task.claim);
     struct job_end_op late = end_of(&c, "late", due), e = end_of(&timeout, NULL, due);
 
-    CHECK(!end_run(s, &late, 0, false) && late.result == JOB_END_LOST);
     CHECK(!beat_run(s, &c, due));
     e.outcome = JOB_FAILED;
     e.awaited = timeout.awaited;
@@ -282,6 +338,37 @@ TEST(a_run_outside_that_is_not_acknowledged_ends_once)
     CHECK(beat_run(s, &c, clock_wall_us() - 1) && late_runs(s, run) == 1);
     CHECK(end_run(s, &e, 0, true) && show(s, "a").due_us == due + 1 && tokens(s) == 1);
     CHECK(show(s, "a").open_runs == 0 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* Until that node has ended it: the node may give the time-out back. */
+TEST(a_run_outside_is_acknowledged_although_its_time_out_is_claimed)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() - 1;
+    struct job_claim c, timeout;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    struct job_run_open o = opening(&c, 1, due);
+
+    o.outside = true;
+    o.until_us = clock_wall_us() - 1;
+    CHECK(open_run(s, &o) == JOB_OPENED && take(s, 1, &timeout) == 1);
+    CHECK(timeout.awaited == c.task.claim);
+    struct job_end_op e = end_of(&c, "far", due), late = end_of(&timeout, NULL, due);
+
+    late.outcome = JOB_FAILED;
+    late.awaited = timeout.awaited;
+    CHECK(end_run(s, &e, 0, false) && strcmp(state_of(&h), "far") == 0 && tokens(s) == 1);
+    CHECK(!end(s, &late) && late.result == JOB_END_LOST && show(s, "a").outcome == JOB_DONE);
+    CHECK(show(s, "a").runs == 1 && show(s, "a").open_runs == 0 && wrongs(s) == 0);
+
+    /* Its next run is claimed as any other. */
+    CHECK(take(s, 1, &c) == 1 && c.awaited == 0 && c.record.state_number == 1);
+    struct job_end_op next = end_of(&c, "further", clock_wall_us() + DAY_US);
+
+    CHECK(end(s, &next) && show(s, "a").runs == 2 && tokens(s) == 1 && wrongs(s) == 0);
     store_close(s);
 }
 
