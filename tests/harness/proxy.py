@@ -6,7 +6,7 @@
         p.lose = lambda: seen()      asked before bytes of the server go on: true loses them and all that follow
         p.slam = True                ... and then the connection is closed instead of left open
         p.delay = 0.02               every answer waits so long
-        p.hold = lambda: 6           asked before bytes of the client go on: so long they wait
+        p.hold = lambda: 6           asked once for each connection: so long its client's first bytes wait
         p.targets                    ports that connections go to in turn
         p.rate = 20e6                bytes per second that go on, at most, there and back together
         p.connections                how many were made
@@ -64,7 +64,7 @@ class Proxy:
             server.close()
 
     def carry(self, client, server):
-        sent, losing, muted = 0, False, False
+        sent, losing, muted, held = 0, False, False, False
         while not self.ending:
             for ready in select.select([client, server], [], [], 0.2)[0]:
                 data = ready.recv(PIECE)
@@ -76,7 +76,8 @@ class Proxy:
                 if self.rate is not None:
                     time.sleep(len(data) / self.rate)
                 if ready is client:
-                    if self.hold is not None:
+                    if self.hold is not None and not held:
+                        held = True
                         time.sleep(self.hold())
                     sent += len(data)
                     if self.cut_after is not None and sent > self.cut_after:
