@@ -160,7 +160,7 @@ static bool check_release(struct queue_check *q, const struct job_held *h, int64
     return true;
 }
 
-static bool check_claims(struct queue_check *q, struct err *err)
+static bool queue_check_claims(struct queue_check *q, struct err *err)
 {
     struct job_held *held = ARENA_ARRAY(&q->arena, struct job_held, JOB_LATE_MOST);
     int64_t slack_us = JOBS_GRACE_US + q->slack_us;
@@ -347,7 +347,7 @@ static void check_round(struct queue_check *q)
     q->again_us = INT64_MAX;
     q->book = jobs_book(q->jobs);
     bool ok =
-        q->book == NULL || (check_stopped(q, &err) && check_claims(q, &err) &&
+        q->book == NULL || (check_stopped(q, &err) && queue_check_claims(q, &err) &&
                             check_runs(q, &err) && check_waiting(q, &err) && check_tokens(q, &err));
 
     book_unref(q->book);
