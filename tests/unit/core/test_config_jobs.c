@@ -98,7 +98,7 @@ TEST(config_jobs_with_mistakes_are_refused)
           "call" },
         { "jobs: { a: { kind: verify, link: l, at: \"@daily\" } }", "unknown kind of job",
           "note" },
-        { "jobs: { a: { kind: retain, at: \"@daily\" } }", "unknown kind of job", "note, call" },
+        { "jobs: { a: { kind: replicate, at: \"@daily\" } }", "unknown kind of job", "note, call" },
         { "node: { jobs: { kinds: [ note, cal ] } }", "unknown kind of job `cal`", "`call`" },
         { "jobs: { a: { kind: call, url: \"http://x\", every: 1h, body: \"${stat}\" } }",
           "does not have the word `stat`", "state" },
