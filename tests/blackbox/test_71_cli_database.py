@@ -18,6 +18,8 @@ OFFLINE = {
 # Verbs that try a configuration without a node, on a store of their own that they throw away.
 TRYING = {"app/scratch": {"secret_put"}, "app/scratch_records": {"record_set_id", "records_import"}}
 TRYING_VERBS = {"app/cmd_try", "app/cmd_test"}
+# Tables of functions that only a node calls: how a job runs.  Verbs read no more than its options.
+IN_A_NODE = {"job/backup_job"}
 NODE = {"app/cmd_serve", "app/front", "app/confine_node", "app/reach"}
 
 
@@ -52,7 +54,7 @@ def reached(start, defines, needs):
         here = todo.pop()
         for symbol in sorted(needs[here]):
             there = defines.get(symbol)
-            if there is not None and there not in seen:
+            if there is not None and there not in seen and there not in IN_A_NODE:
                 seen[there] = (here, symbol)
                 todo.append(there)
     return seen

@@ -41,6 +41,8 @@ static const struct meaning meanings[] = {
     { "OperationAborted", VERDICT_RETRY, "another request changes the same object" },
     { "ConditionalRequestConflict", VERDICT_RETRY, "another request changes the same object" },
     { "NoSuchUpload", VERDICT_RETRY, "the upload in parts was ended by somebody else" },
+    { "NoSuchKey", VERDICT_RETRY, /* Swift says so to a PUT while it starts */
+      "the service does not find the object: it has not started whole, or somebody removed it" },
     { "QuotaExceeded", VERDICT_UNREACHED, "the quota of the bucket is used up: make room" },
     { "EntityTooSmall", VERDICT_RETRY, "the service lost a part of the upload" },
     { "InvalidPart", VERDICT_RETRY, "the service lost a part of the upload" },

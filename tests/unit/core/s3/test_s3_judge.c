@@ -51,6 +51,7 @@ TEST(s3_judge_tells_mistakes_apart)
         { 403, "", VERDICT_CREDENTIAL, "403" },
         { 503, SAYS("SlowDown"), VERDICT_RETRY, "fewer" },
         { 503, "", VERDICT_RETRY, "503" },
+        { 404, SAYS("NoSuchKey"), VERDICT_RETRY, "has not started whole" },
         { 400, SAYS("BadDigest"), VERDICT_RETRY, "damaged" },
         { 403, SAYS("QuotaExceeded"), VERDICT_UNREACHED, "quota" },
         { 507, "", VERDICT_UNREACHED, "507" },
