@@ -57,6 +57,19 @@ static void planning_ask(const struct book_job *j, struct schedule_known *k, int
     p->plan.past = planning_past(k);
 }
 
+/* The run is over, and its time is served.  It may have begun by other settings: what these have
+ * settled since stays settled.  False: it failed, and is repeated. */
+static bool planning_serve(const struct schedule *s, struct schedule_known *k,
+                           const struct schedule_run *run, uint64_t seed)
+{
+    int64_t settled_us = k->last_us;
+    bool served = schedule_end(s, k, run, seed);
+
+    if (k->last_us < settled_us)
+        k->last_us = settled_us;
+    return served;
+}
+
 void planning_new(const struct book_job *j, int64_t now_us, struct planning *ret)
 {
     struct schedule_known k = { .last_us = now_us };
@@ -117,7 +130,7 @@ void planning_beside(const struct book_job *j, const struct job_record *r, int64
                                       .outcome = SCHEDULE_MOVED };
     int64_t failures = k.failures;
 
-    (void)schedule_end(&j->schedule, &k, &run, j->seed);
+    (void)planning_serve(&j->schedule, &k, &run, j->seed);
     k.failures = failures;
     planning_ask(j, &k, now_us, ret);
 }
@@ -133,16 +146,17 @@ void planning_end(const struct book_job *j, const struct job_record *r,
                                         .outcome = run->outcome };
 
     *ret = (struct planning){ .plan = { .turn = r->turn } };
-    /* What was left out when the run began is counted now: nothing of it was written then. */
+    int64_t paused_us = k.paused_us;
+
+    /* What was left out when the run began is counted now: nothing of it was written then.  Nobody
+     * had paused it then. */
+    if (k.paused_us >= run->nominal_us)
+        k.paused_us = run->nominal_us - 1;
     planning_ask(j, &k, run->planned_us, ret);
+    k.paused_us = paused_us;
     if (run->final)
         settings.retry.for_us = 0;
-    int64_t settled_us = k.last_us;
-
-    ret->again = !schedule_end(&settings, &k, &ended, j->seed);
-    if (k.last_us < settled_us)
-        k.last_us =
-            settled_us; /* its settings have changed while it ran: nothing is served twice */
+    ret->again = !planning_serve(&settings, &k, &ended, j->seed);
     planning_ask(j, &k, now_us, ret);
 }
 
@@ -153,12 +167,12 @@ void planning_resumed(const struct book_job *j, const struct job_record *r, int6
 
     *ret = (struct planning){ .plan = { .turn = r->turn } };
     k.failures = k.tries = k.nominal_us = k.first_us = 0;
+    k.paused_us = now_us;
     if (r->running || r->open_runs > 0) { /* its end plans */
         ret->plan.next = r->next;
         ret->plan.past = planning_past(&k);
         return;
     }
-    k.paused_us = now_us;
     planning_ask(j, &k, now_us, ret);
 }
 
@@ -178,7 +192,7 @@ void planning_cancelled(const struct book_job *j, const struct job_record *r, in
                                       .ended_us = now_us,
                                       .outcome = SCHEDULE_MOVED };
 
-    (void)schedule_end(&j->schedule, &k, &run, j->seed);
+    (void)planning_serve(&j->schedule, &k, &run, j->seed);
     k.failures = failures;
     planning_ask(j, &k, now_us, ret);
 }

@@ -94,8 +94,8 @@ static void make_row(struct world *w, int job)
     struct job_row *r = &w->jobs.rows[job];
     int64_t came_us = w->start_us - (world_luck(w, 50) ? 0 : world_between(w, 0, JOB_PAST_US));
 
-    *r = (struct job_row){ .turn = 1, .known.last_us = came_us };
-    struct job_plan p = job_plan_now(w, job, r, came_us);
+    *r = (struct job_row){ .turn = 1 };
+    struct job_plan p = job_plan_new(w, job, r, came_us);
 
     job_put_plan(r, &p);
     r->due_us = p.next_us;

@@ -1,6 +1,6 @@
 /* jobs.h - recurring work in the simulated world: records and tokens, slots, hand-overs, acks.
  *
- * When a job runs is asked of core/schedule, which ships.  What its store does (store/job/job_*.h)
+ * When a job runs is asked of src/job/planning.c, which ships.  What its store does (store/job)
  * is written again in jobs_store.c, one transaction per request, in the journal of store.c.  Part
  * of sim.h.
  */
@@ -57,8 +57,8 @@ enum job_token { JOB_TOKEN_NONE, JOB_TOKEN_WAITS, JOB_TOKEN_CLAIMED };
 /* A run without the token; claim 0: none. */
 struct job_run {
     int64_t claim, epoch; /* of its node */
-    int64_t nominal_us, until_us, state_number;
-    bool waits, outside;
+    int64_t nominal_us, claimed_us, began_us, until_us, state_number;
+    bool waits, outside, asked;
 };
 
 struct job_state {
@@ -74,7 +74,7 @@ struct job_row {
     bool gone;
     int rule;                    /* the settings that are followed */
     int64_t next_us, nominal_us; /* the plan; 0: never again */
-    int nominal_rule;            /* the settings that it follows from */
+    int64_t served_us;           /* the nominal time that was served last */
     struct schedule_known known;
     int64_t left_out;
     struct job_state state, states[JOB_STATES];
@@ -87,7 +87,8 @@ struct job_row {
 struct job_plan {
     struct schedule_known known;
     int64_t next_us, nominal_us, left_out, turn;
-    int rule, nominal_rule;
+    int rule;
+    int64_t served_us; /* the time that it counts as served, if any */
     bool suspend;
 };
 
@@ -108,7 +109,7 @@ enum slot_stage {
 struct job_result {
     enum schedule_outcome outcome;
     bool has_state;
-    int64_t nominal_us, began_us, ended_us;
+    int64_t nominal_us, claimed_us, began_us, ended_us;
     bool asked;             /* a person asked for it: the schedule stays as it is */
     struct job_state state; /* the number of the one that it has read, and its new value */
 };
@@ -201,8 +202,8 @@ struct post {
 struct job_watch {
     int64_t forgiven;      /* claims up to here may have been taken away from a node that lives */
     int64_t ended_us;      /* the last run that ended */
-    int64_t passed_us;     /* times up to here were left out, ... */
-    int64_t spared_us;     /* ... but this one, which had begun */
+    int64_t stopped_us;    /* it was stopped, or had other settings, until then, ... */
+    int64_t passed_us;     /* ... and times up to here are left out */
     bool finished;         /* all is well, and it is not needed any more */
     int64_t served, stale; /* for the trace */
 };

@@ -77,44 +77,52 @@ static int64_t count_times(const struct world *w, int job, int rule, int64_t fro
     return n;
 }
 
-/* Each time between two settled ones was served or counted. */
-static void check_times(struct world *w, int job, const struct job_row *was,
-                        const struct job_row *is)
+static bool is_time(const struct world *w, int job, int rule, int64_t at_us)
 {
-    int64_t from = was->known.last_us, to = is->known.last_us, nominal = was->nominal_us;
-    int64_t left = is->left_out - was->left_out, times;
-    bool again = was->known.more && nominal == from + 1; /* its batch was full */
-    bool served = is->known.runs > was->known.runs && !again;
-    const struct schedule *s = &w->jobs.rules[job][was->nominal_rule].schedule;
+    return count_times(w, job, rule, at_us - 1, at_us, OPEN_TIMES) == 1;
+}
+
+/* An iteration begins so long after the end of the one before. */
+static void check_interval(struct world *w, const struct job_op *op, int job,
+                           const struct job_row *was)
+{
+    const struct schedule *s = &job_rule_of(w, job, was)->schedule;
+    const struct schedule_known *k = &was->known;
+    bool counts = op != NULL && op->kind == JOB_OP_END && !op->result.asked &&
+                  s->form == SCHEDULE_EVERY && k->ended_us > w->jobs.watch[job].stopped_us &&
+                  !k->more && k->tries == 0;
+
+    if (counts && !w->stepped && op->result.nominal_us < k->ended_us + s->every_us)
+        check_fail(w, "an interval is kept", "job %d: %lld ms too early", job,
+                   (long long)((k->ended_us + s->every_us - op->result.nominal_us) / MS));
+}
+
+/* Each time between two settled ones was served or counted.  A run that began by other settings is
+ * for a time of those. */
+static void check_times(struct world *w, const struct job_op *op, int job,
+                        const struct job_row *was, const struct job_row *is)
+{
+    int64_t from = was->known.last_us, to = is->known.last_us, nominal = is->served_us;
+    int64_t left = is->left_out - was->left_out;
+    bool served = is->known.runs > was->known.runs && nominal > from;
+    bool others = (op != NULL && op->result.claimed_us <= w->jobs.watch[job].stopped_us) ||
+                  was->known.tries > 0 || w->stepped;
+    bool first = job_rule_of(w, job, is)->schedule.form == SCHEDULE_EVERY && was->known.runs == 0;
 
     if (to < from)
         check_fail(w, "no time is served twice", "job %d goes back by %lld ms", job,
                    (long long)((from - to) / MS));
-    if (served) {
-        bool named = s->form != SCHEDULE_EVERY;
+    if (is->known.runs > was->known.runs && !served && !others && !first)
+        check_fail(w, "no time is served twice", "job %d: %lld", job,
+                   (long long)((nominal - w->start_us) / MS));
+    int64_t times = count_times(w, job, is->rule, from, to, ALL_TIMES) -
+                    (served && is_time(w, job, is->rule, nominal));
 
-        /* Closed windows of settings that are no more in force are not counted. */
-        enum which which = was->nominal_rule == is->rule ? ALL_TIMES : OPEN_TIMES;
-
-        times = count_times(w, job, was->nominal_rule, from, nominal, which) - named +
-                count_times(w, job, is->rule, nominal, to, ALL_TIMES);
-        bool first = !named && was->known.runs == 0; /* when it came */
-
-        if (nominal < from + !first || (named && count_times(w, job, was->nominal_rule, nominal - 1,
-                                                             nominal, OPEN_TIMES) != 1))
-            check_fail(w, "no time is served twice", "job %d: %lld", job,
-                       (long long)((nominal - w->start_us) / MS));
-        w->jobs.watch[job].served++;
-    } else {
-        times = count_times(w, job, is->rule, from, to, ALL_TIMES);
-    }
-    if (times != left)
+    if (others && served ? left > times : left != times)
         check_fail(w, "each time is served or counted", "job %d: %lld of %lld", job,
                    (long long)left, (long long)times);
-    if (served && s->form == SCHEDULE_EVERY && was->known.ended_us != 0 && !was->known.more &&
-        was->known.tries == 0 && !w->stepped && nominal < was->known.ended_us + s->every_us)
-        check_fail(w, "an interval is kept", "job %d: %lld ms too early", job,
-                   (long long)((was->known.ended_us + s->every_us - nominal) / MS));
+    w->jobs.watch[job].served += served;
+    check_interval(w, op, job, was);
 }
 
 /* ---- changes ---- */
@@ -139,7 +147,7 @@ void jobs_check_row(struct world *w, const struct job_op *op, int job, const str
 
     check_shape(w, job, is);
     check_state(w, op, job, was, is);
-    check_times(w, job, was, is);
+    check_times(w, op, job, was, is);
     if (op == NULL)
         return;
     check_owner(w, op, job, was);
@@ -154,13 +162,12 @@ void jobs_check_row(struct world *w, const struct job_op *op, int job, const str
 static void check_passed(struct world *w, const struct slot *s)
 {
     const struct job_watch *watch = &w->jobs.watch[s->job];
-    const struct schedule *rule = &w->jobs.rules[s->job][s->row.nominal_rule].schedule;
+    const struct schedule *rule = &job_rule_of(w, s->job, &s->row)->schedule;
     int64_t nominal = s->result.nominal_us;
     bool again = s->row.known.tries > 0 || s->row.known.more;
 
     if (rule->form != SCHEDULE_EVERY && !s->result.asked && !again &&
-        s->result.began_us > watch->passed_us && nominal <= watch->passed_us &&
-        nominal != watch->spared_us)
+        s->result.claimed_us > watch->stopped_us && nominal <= watch->passed_us)
         check_fail(w, "what was paused is left out", "job %d serves %lld", s->job,
                    (long long)((nominal - w->start_us) / MS));
 }

@@ -272,26 +272,37 @@ static void open_run(struct world *w, int node, int slot)
 {
     struct slot *s = slot_at(w, node, slot);
     const struct job_rule *rule = job_rule_of(w, s->job, &s->row);
-    int64_t now = node_clock_us(w, node);
 
     s->stage = SLOT_OPENING;
     struct job_op *op = ask_for(w, node, slot, JOB_OP_OPEN);
 
-    op->plan = job_plan_beside(w, s->job, &s->row, now);
+    op->plan = job_plan_beside(w, s->job, &s->row, s->result.began_us);
     op->outside = rule->outside;
-    op->until_us = now + rule->timeout_us;
+    op->until_us = s->result.began_us + rule->timeout_us;
 }
 
-/* Whether the schedule has this time still; otherwise it is given back with the time that it has.
- */
-static bool is_as_planned(struct world *w, int node, int slot)
+/* It was acknowledged by nobody in time. */
+static void end_awaited(struct world *w, int node, int slot)
 {
-    const struct slot *s = slot_at(w, node, slot);
-    int64_t now = node_clock_us(w, node);
-    struct job_plan p = job_plan_now(w, s->job, &s->row, now);
+    struct slot *s = slot_at(w, node, slot);
+    const struct job_run *run = job_find_run(&s->row, s->awaited);
 
-    if (s->row.asked_us != 0 ||
-        (p.next_us != 0 && p.next_us <= now && p.nominal_us == s->row.nominal_us))
+    TRACE(w, "node %d: no ack of job %d in time", node, s->job);
+    s->result.nominal_us = run->nominal_us;
+    s->result.claimed_us = run->claimed_us;
+    s->result.began_us = run->began_us;
+    jobs_fail(w, node, slot);
+}
+
+/* Whether the schedule has a time for it now; otherwise it is given back with the one that it has.
+ */
+static bool find_time(struct world *w, int node, int slot)
+{
+    struct slot *s = slot_at(w, node, slot);
+    struct job_plan p = job_plan_now(w, s->job, &s->row, s->result.began_us);
+
+    s->result.nominal_us = s->result.asked ? s->row.asked_us : p.nominal_us;
+    if (s->result.asked || (p.next_us != 0 && p.next_us <= s->result.began_us))
         return true;
     (void)back(w, node, slot, &p);
     return false;
@@ -303,24 +314,18 @@ void jobs_begin(struct world *w, int node, int slot)
     struct slot *s = slot_at(w, node, slot);
     const struct job_rule *rule = job_rule_of(w, s->job, &s->row);
     int64_t now = node_clock_us(w, node);
-    bool asked = job_was_asked(&s->row);
 
-    if (!node_may_send(w, node)) {
-        jobs_back(w, node, slot, s->row.due_us);
-        return;
-    }
-    s->result = (struct job_result){ .asked = asked,
-                                     .nominal_us = asked ? s->row.asked_us : s->row.nominal_us,
+    s->result = (struct job_result){ .asked = job_was_asked(&s->row),
+                                     .claimed_us = s->row.claimed_us,
                                      .began_us = now,
                                      .state = s->row.state };
-    if (s->awaited != 0) {
-        TRACE(w, "node %d: no ack of job %d in time", node, s->job);
-        jobs_fail(w, node, slot);
+    if (!node_may_send(w, node))
+        jobs_back(w, node, slot, s->row.due_us);
+    else if (s->awaited != 0)
+        end_awaited(w, node, slot);
+    else if (!find_time(w, node, slot))
         return;
-    }
-    if (!is_as_planned(w, node, slot))
-        return;
-    if (job_open_runs(&s->row) >= rule->parallel)
+    else if (job_open_runs(&s->row) >= rule->parallel)
         jobs_back(w, node, slot, now + JOB_NO_ROOM_US);
     else if (rule->parallel > 1 || rule->outside)
         open_run(w, node, slot);
@@ -366,9 +371,10 @@ static void check_late(struct world *w, int node, int job)
         op->claim = run->claim;
         op->late = true;
         op->result = (struct job_result){ .outcome = SCHEDULE_FAILED,
-                                          .asked = run->waits && job_was_asked(r),
+                                          .asked = run->asked,
                                           .nominal_us = run->nominal_us,
-                                          .began_us = op->now_us,
+                                          .claimed_us = run->claimed_us,
+                                          .began_us = run->began_us,
                                           .ended_us = op->now_us };
         op->plan = job_plan_end(w, job, r, &op->result, op->now_us);
     }
@@ -405,7 +411,6 @@ static void lost(struct world *w, int node, struct slot *s)
 static void on_opened(struct world *w, const struct job_op *op)
 {
     struct slot *s = slot_at(w, op->node, op->slot);
-    struct job_state read;
 
     switch (op->answer) {
     case JOB_WRITTEN:
@@ -422,10 +427,7 @@ static void on_opened(struct world *w, const struct job_op *op)
         jobs_back(w, op->node, op->slot, node_clock_us(w, op->node) + JOB_NO_ROOM_US);
         return;
     case JOB_OTHER_PLAN:
-        read = s->row.state; /* it comes with the claim only */
-        s->row = op->row;
-        s->row.state = read;
-        jobs_begin(w, op->node, op->slot);
+        jobs_back(w, op->node, op->slot, node_clock_us(w, op->node));
         return;
     case JOB_LOST:
         s->opened = true; /* it was done, if the answer to the first request was lost */
@@ -444,7 +446,7 @@ static void on_ended(struct world *w, const struct job_op *op)
         s->row = op->row;
         s->row.state = read;
         if (op->kind == JOB_OP_BACK)
-            jobs_begin(w, op->node, op->slot);
+            jobs_back(w, op->node, op->slot, node_clock_us(w, op->node));
         else
             send_end(w, op->node, op->slot);
     } else if (op->answer == JOB_LOST) {

@@ -39,13 +39,12 @@ static void schedule(struct job_row *r)
         put_token(r, job_awaited_us(r) != 0 ? job_awaited_us(r) : r->next_us);
 }
 
-/* Times up to now passed while it was stopped, or had other settings. */
-static void pass(struct world *w, int job, const struct job_row *r)
+/* Times passed while it was stopped, or had other settings.  Of those it keeps what was due
+ * already, if that is a time of the new ones, too. */
+static void pass(struct world *w, int job, int64_t passed_us)
 {
-    struct job_watch *watch = &w->jobs.watch[job];
-
-    watch->passed_us = clock_us(w);
-    watch->spared_us = is_claimed(r) || job_awaited(r) != 0 ? r->nominal_us : 0;
+    w->jobs.watch[job].stopped_us = clock_us(w);
+    w->jobs.watch[job].passed_us = passed_us;
 }
 
 static bool do_pause(struct job_row *r)
@@ -65,9 +64,9 @@ static bool do_resume(struct world *w, int job, struct job_row *r)
 {
     if ((r->stop != JOB_PAUSED && r->stop != JOB_SUSPENDED) || r->gone)
         return false;
-    struct job_plan p = job_plan_again(w, job, r, clock_us(w));
+    struct job_plan p = job_plan_resumed(w, job, r, clock_us(w));
 
-    pass(w, job, r);
+    pass(w, job, clock_us(w));
     r->stop = JOB_GOES;
     r->resets = 0;
     job_put_plan(r, &p);
@@ -90,7 +89,7 @@ static bool do_cancel(struct world *w, int job, struct job_row *r)
 {
     if (!is_claimed(r) && job_open_runs(r) == 0)
         return false;
-    struct job_plan p = job_plan_cancel(w, job, r, clock_us(w));
+    struct job_plan p = job_plan_cancelled(w, job, r, clock_us(w));
 
     r->token = JOB_TOKEN_NONE;
     r->claim = (struct claim){ 0 };
@@ -121,9 +120,9 @@ static bool do_change(struct world *w, int job, struct job_row *r)
 
     if (!r->gone)
         r->rule = (r->rule + 1) % JOB_RULES;
-    struct job_plan p = job_plan_again(w, job, r, clock_us(w));
+    struct job_plan p = job_plan_changed(w, job, r, clock_us(w));
 
-    pass(w, job, r);
+    pass(w, job, r->gone ? clock_us(w) : p.known.paused_us);
     if (r->stop == JOB_GOES || r->stop == JOB_AT_END)
         r->stop = p.next_us == 0 ? JOB_AT_END : JOB_GOES;
     r->gone = false;

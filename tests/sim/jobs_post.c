@@ -177,6 +177,7 @@ static void hear_call(struct world *w, struct post *p)
     ack->claim = p->claim;
     ack->result = jobs_result(w, p->job, &p->row);
     ack->result.nominal_us = p->result.nominal_us;
+    ack->result.claimed_us = p->result.claimed_us;
     ack->result.began_us = p->result.began_us;
     ack->result.asked = p->result.asked;
     push(w, takes, EV_JOB_TELL, -1, 0, ack);

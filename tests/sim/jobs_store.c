@@ -13,10 +13,11 @@
 
 void job_put_plan(struct job_row *r, const struct job_plan *p)
 {
+    if (p->known.runs > r->known.runs)
+        r->served_us = p->served_us;
     r->known = p->known;
     r->next_us = p->next_us;
     r->nominal_us = p->nominal_us;
-    r->nominal_rule = p->nominal_rule;
     r->left_out += p->left_out;
     r->turn++;
 }
@@ -36,10 +37,9 @@ static bool is_ours(const struct job_row *r, int64_t claim)
 
 static struct job_run *find_run(struct job_row *r, int64_t claim)
 {
-    for (int i = 0; i < JOB_RUNS_MOST; i++)
-        if (claim != 0 && r->runs[i].claim == claim)
-            return &r->runs[i];
-    return NULL;
+    const struct job_run *run = job_find_run(r, claim);
+
+    return run != NULL ? &r->runs[run - r->runs] : NULL;
 }
 
 static void drop_run(struct job_row *r, int64_t claim)
@@ -227,6 +227,9 @@ static void put_run(struct job_row *r, const struct job_op *op, bool waits)
             r->runs[i] = (struct job_run){ .claim = op->claim,
                                            .epoch = op->epoch,
                                            .nominal_us = op->result.nominal_us,
+                                           .claimed_us = op->result.claimed_us,
+                                           .began_us = op->result.began_us,
+                                           .asked = op->result.asked,
                                            .until_us = op->until_us,
                                            .state_number = op->result.state.number,
                                            .waits = waits,

@@ -398,7 +398,8 @@ void jobs_describe(struct world *w);
 const struct job_rule *job_rule_of(const struct world *w, int job, const struct job_row *r);
 int64_t job_awaited_us(const struct job_row *r); /* its token is a time-out until then; 0: no */
 int64_t job_awaited(const struct job_row *r);    /* of this run */
-bool job_was_asked(const struct job_row *r);     /* for the run that is there */
+const struct job_run *job_find_run(const struct job_row *r, int64_t claim);
+bool job_was_asked(const struct job_row *r); /* for the run that is there */
 int job_open_runs(const struct job_row *r);
 bool job_may_run(const struct job_row *r);
 struct job_plan job_plan_of(const struct job_row *r);
@@ -409,11 +410,14 @@ struct job_plan job_plan_end(const struct world *w, int job, const struct job_ro
                              const struct job_result *result, int64_t now_us);
 struct job_plan job_plan_beside(const struct world *w, int job, const struct job_row *r,
                                 int64_t now_us);
-/* Of a job that was stopped, or has settings of its own from now on. */
-struct job_plan job_plan_again(const struct world *w, int job, const struct job_row *r,
-                               int64_t now_us);
-struct job_plan job_plan_cancel(const struct world *w, int job, const struct job_row *r,
-                                int64_t now_us);
+struct job_plan job_plan_new(const struct world *w, int job, const struct job_row *r,
+                             int64_t now_us);
+struct job_plan job_plan_resumed(const struct world *w, int job, const struct job_row *r,
+                                 int64_t now_us);
+struct job_plan job_plan_changed(const struct world *w, int job, const struct job_row *r,
+                                 int64_t now_us);
+struct job_plan job_plan_cancelled(const struct world *w, int job, const struct job_row *r,
+                                   int64_t now_us);
 
 /* ---- jobs_store.c ---- */
 void jobs_apply(struct world *w, int op);

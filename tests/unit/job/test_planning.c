@@ -173,6 +173,51 @@ TEST(resuming_a_job_that_runs_leaves_its_time_to_its_end)
     CHECK(p.plan.next.nominal_us == at("2026-05-01 14:00"));
 }
 
+/* The times that passed while it was paused are not served after the run that went on. */
+TEST(what_is_paused_during_a_run_is_left_out)
+{
+    struct book_job j = job_of("at: \"@hourly\", catch_up: all");
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:30"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+
+    r.stop = JOB_PAUSED; /* it runs since 13:00 */
+    r.running = true;
+    planning_resumed(&j, &r, at("2026-05-01 16:10"), &p);
+    r = record_of(&p.plan, 2);
+    struct planning_run run =
+        run_at(at("2026-05-01 13:00"), at("2026-05-01 13:00"), SCHEDULE_MOVED);
+
+    planning_end(&j, &r, &run, at("2026-05-01 16:20"), &p);
+    CHECK(p.left[SCHEDULE_PAUSED].count == 3 && p.plan.left_out == 3);
+    CHECK(p.plan.past.served == 1 && p.plan.next.nominal_us == at("2026-05-01 17:00"));
+}
+
+/* Its settings have changed while it ran: what was settled by the new ones stays so. */
+TEST(cancelling_the_repetition_of_an_older_time_settles_nothing_twice)
+{
+    struct book_job old = job_of("at: \"15 * * * *\", catch_up: all"),
+                    other = job_of("at: \"30 * * * *\", catch_up: all");
+    struct planning p;
+
+    planning_new(&old, at("2026-05-01 12:00"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+
+    r.running = true; /* for 12:15 */
+    planning_changed(&other, &r, at("2026-05-01 14:00"), &p);
+    CHECK(p.left[SCHEDULE_PAUSED].count == 2); /* 12:30 and 13:30 */
+    r = record_of(&p.plan, 2);
+    struct planning_run run =
+        run_at(at("2026-05-01 12:15"), at("2026-05-01 14:01"), SCHEDULE_FAILED);
+
+    planning_end(&other, &r, &run, at("2026-05-01 14:01"), &p);
+    CHECK(p.again && p.plan.next.nominal_us == at("2026-05-01 12:15"));
+    r = record_of(&p.plan, 3);
+    planning_cancelled(&other, &r, at("2026-05-01 14:02"), &p);
+    CHECK(p.plan.left_out == 0 && p.plan.next.nominal_us == at("2026-05-01 14:30"));
+}
+
 TEST(new_settings_do_not_take_away_the_time_that_was_due)
 {
     struct book_job old = job_of("at: \"@hourly\""), same = job_of("at: \"0 * * * *\""),
