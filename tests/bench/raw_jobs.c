@@ -122,7 +122,7 @@ static void line_release(struct line *l, const char *holder, const char *list)
     (void)snprintf(due, sizeof due, "%lld", (long long)(now_s() * 1e6));
     PGresult *r = must(l->pg, PQexecPrepared(l->pg, "release", 3, values, NULL, NULL, 0));
 
-    atomic_fetch_add(&raw.released, atol(PQcmdTuples(r)));
+    atomic_fetch_add(&raw.released, strtol(PQcmdTuples(r), NULL, 10));
     PQclear(r);
 }
 
