@@ -18,7 +18,7 @@ import signal
 import time
 
 from crash.jobs_checks import COUNTS
-from crash.jobs_field import DECLARED_DEAD, READY_SECONDS, TAKE, UNAVAILABLE, Jobs, freeze, knows_ack, names, thaw
+from crash.jobs_field import DECLARED_DEAD, READY_SECONDS, TAKE, UNAVAILABLE, Jobs, freeze, names, thaw
 from harness.postgres import Cluster
 from rig.process import wait_for
 
@@ -39,18 +39,17 @@ CONNECTIONS = {"max_connections": "200"}
 
 def jobs(rig, count):
     """`count` kills of nodes on PostgreSQL; all else in proportion."""
-    long = count >= LONG
-    acks = ("now", "later") if knows_ack(rig.debug) else ("now",)
     total = collections.Counter({name: 0 for name in ("runs", "kills", "freezes", "cuts", *COUNTS)})
-    with Cluster(settings=CONNECTIONS) as cluster:
-        plan = {"kill": count, "base": count // 6, "freeze": count // 3 if long else 0, "take": count // 3}
-        wanted = names(JOBS["postgres"] if long else FEW, acks)
-        count_up(rig, total, on_postgres(rig, cluster, wanted, plan, NODES if long else 2))
-        if long:
-            control(rig, cluster, acks)
-    for on_disk, times in ((False, count // 2), (True, count // 6)):
-        if times:
-            count_up(rig, total, on_sqlite(rig, names(JOBS["sqlite"] if long else FEW, acks), times, on_disk))
+    if count < LONG:
+        plan = {"kill": count, "base": 1, "take": 1}
+        count_up(rig, total, on_postgres(rig, rig.cluster(), names(FEW), plan, 2))
+    else:
+        plan = {"kill": count, "base": count // 6, "freeze": count // 3, "take": count // 3}
+        with Cluster(settings=CONNECTIONS) as cluster:
+            count_up(rig, total, on_postgres(rig, cluster, names(JOBS["postgres"]), plan, NODES))
+            control(rig, cluster)
+    plan = {"kill": count // 2, "cut": -(-count // 6)}
+    count_up(rig, total, on_sqlite(rig, names(JOBS["sqlite"] if count >= LONG else FEW), plan))
     print("crash jobs: " + " ".join(f"{name}={number}" for name, number in total.items()), flush=True)
 
 
@@ -162,33 +161,33 @@ def on_postgres(rig, cluster, wanted, plan, count):
 # ---- one node ----------------------------------------------------------------------------------
 
 
-def on_sqlite(rig, wanted, times, on_disk):
-    """Kills, at points or at any moment, or power cuts at any moment."""
-    scene = "sqlite.jobs.cut" if on_disk else "sqlite.jobs"
-    with Jobs(rig, scene, [rig.debug], wanted, on_disk=on_disk) as field:
+def on_sqlite(rig, wanted, plan):
+    """Kills, at points or at any moment, and power cuts."""
+    with Jobs(rig, "sqlite.jobs", [rig.debug], wanted, on_disk=True) as field:
         field.begin()
-        node = field.nodes[0]
-        for _ in range(times):
+        node, events = field.nodes[0], [name for name, times in plan.items() for _ in range(times)]
+        field.chance.shuffle(events)
+        for event in events:
             until = time.monotonic() + field.chance.uniform(0.3, 2.5)
             while node.alive() and time.monotonic() < until:
                 time.sleep(0.01)
-            if on_disk:
+            if event == "cut":
                 cut(field, node)
             else:
                 node.kill()
                 field.done["kills"] += 1
-            field.bury(node, (-signal.SIGKILL,))
+            field.bury(node, {-signal.SIGKILL})
             field.look()
-            start(field, node, on_disk)
-        print(f"crash {scene}: {field.service.count} requests, {field.service.too_late} acknowledged too late",
-              flush=True)
+            start(field, node)
+        print(f"crash sqlite.jobs: {dict(field.done)}, {field.service.count} requests, "
+              f"{field.service.too_late} acknowledged too late", flush=True)
         field.finish()
     return field
 
 
-def start(field, node, on_disk):
-    """With a point at which it dies by itself, perhaps before it is ready."""
-    point = None if on_disk or field.chance.random() < 0.4 else field.chance.choice(POINTS)
+def start(field, node):
+    """Perhaps with a point at which it dies by itself, also before it is ready."""
+    point = None if field.chance.random() < 0.4 else field.chance.choice(POINTS)
     passes = field.chance.randint(1, PASSES_MOST)
     node.begin({"WAYBILL_FAULT": f"{point}:kill:{passes}"} if point else None)
     wait_for("a node that is ready, or dead by its fault",
@@ -197,7 +196,8 @@ def start(field, node, on_disk):
 
 def cut(field, node):
     """The power goes: what was not synced is gone."""
-    freeze(node)
+    if node.alive():
+        freeze(node)
     field.disk.cut()
     node.kill()
     field.disk.restore()
@@ -207,17 +207,17 @@ def cut(field, node):
 # ---- the control -------------------------------------------------------------------------------
 
 
-def control(rig, cluster, acks, count=5):
-    bad = sum(control_run(rig, cluster, acks) for _ in range(count))
+def control(rig, cluster, count=5):
+    bad = sum(control_run(rig, cluster) for _ in range(count))
     print(f"control job-claim: bad={bad} of {count}", flush=True)
     if bad < -(-count * 3 // 5):
         rig.fail(f"control job-claim: {bad} of {count} runs counted something, at least {-(-count * 3 // 5)} must: "
                  "the check is blind")
 
 
-def control_run(rig, cluster, acks):
+def control_run(rig, cluster):
     """Claims are taken away from nodes that live, and the ends of their runs are written all the same."""
-    with Jobs(rig, "control.jobs", [rig.debug] * 2, names(FEW, acks), cluster, environment=CONTROL,
+    with Jobs(rig, "control.jobs", [rig.debug] * 2, names(FEW), cluster, environment=CONTROL,
               settle_seconds=CONTROL_SECONDS) as field:
         field.begin()
         Storm(field, {"take": CONTROL_TAKES}).run()

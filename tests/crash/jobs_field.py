@@ -13,7 +13,7 @@ from crash.disk import Disk
 from crash.jobs_checks import Judge, Record, time_of
 from crash.jobs_service import BODY, Service
 from rig.node import Api, Node
-from rig.process import RigError, run, threads_stopped, wait_for
+from rig.process import RigError, threads_stopped, wait_for
 
 DECLARED_DEAD = 75      # the exit code of a node that finds out that the others have declared it dead
 UNAVAILABLE = 69        # that of a node whose database cannot be reached when it begins
@@ -34,16 +34,15 @@ TAKE = f"""WITH few AS (SELECT id FROM task_lease WHERE kind = {KIND} LIMIT 50 F
 DROP = f"DELETE FROM task_later WHERE kind = {KIND} AND id = (SELECT num FROM job WHERE name = '{{}}')"
 
 
-def names(count, acks=tuple(ACKS)):
+def names(count):
     """So many jobs of all kinds in turn."""
-    kinds = [f"{ack}-{form}" for form in FORMS for ack in acks]
+    kinds = [f"{ack}-{form}" for form in FORMS for ack in ACKS]
     return [f"{kinds[n % len(kinds)]}-{n // len(kinds)}" for n in range(count)]
 
 
 def configuration(jobs, url, port):
     """The address for acknowledgements has to be there; the service asks any node."""
-    text = f'location: {{ url: "http://127.0.0.1:{port}" }}\n' if any(j.startswith("later") for j in jobs) else ""
-    text += "jobs:\n"
+    text = f'location: {{ url: "http://127.0.0.1:{port}" }}\njobs:\n'
     for job in jobs:
         ack, form, _ = job.split("-")
         text += f"  {job}: {{ kind: call, url: \"{url}\", body: '{BODY}', {ACKS[ack]}{FORMS[form]}, {OPTIONS} }}\n"
@@ -171,7 +170,7 @@ class Jobs:
             self.judge.job(job, self.service.of(job), self.service.told.get(job, 0), records.get(job), "-minute-" in job)
         self.judge.log(self.doubled())
         self.runs = sum(record.state for record in records.values())
-        if self.disk is None and not self.failures and self.judge.clean():
+        if not self.failures and self.judge.clean():
             self.lose_a_token()
 
     def doctor(self):
@@ -238,8 +237,3 @@ def thaw(node):
 
 def now():
     return datetime.datetime.now(datetime.timezone.utc)
-
-
-def knows_ack(binary):
-    return "ack" in run([binary, "help", "job", "call"]).split()
-

@@ -325,16 +325,14 @@ bool task_fail(struct store *s, const struct task *t, int64_t due_us, struct str
 
 struct wake_op {
     struct store_op op;
-    int64_t now_us, next_us;
-    struct task tasks[TASK_CLAIM_MOST];
+    int64_t now_us, next_us, moved;
+    struct task tasks[TASK_CLAIM_MOST]; /* SQLite */
     size_t limit, count;
 };
 
-static bool wake_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+/* SQLite: the marks of claims have to know which. */
+static bool wake_one_by_one(struct writer *w, struct wake_op *o, struct err *err)
 {
-    struct wake_op *o = container_of(ops[0], struct wake_op, op);
-
-    require(count == 1);
     if (!read_tasks(w->db, SQL_TASK_DUE, DB_ARGS(db_int(o->now_us), db_int((int64_t)o->limit)),
                     o->tasks, o->limit, &o->count, err))
         return false;
@@ -343,6 +341,22 @@ static bool wake_run(struct writer *w, struct store_op **ops, size_t count, stru
                     DB_ARGS(db_int(o->tasks[i].rank), db_int(o->tasks[i].id)), NULL, err) ||
             !task_put_ready(w->db, &o->tasks[i], err))
             return false;
+    o->moved = (int64_t)o->count;
+    return true;
+}
+
+static bool wake_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct wake_op *o = container_of(ops[0], struct wake_op, op);
+
+    require(count == 1);
+    o->moved = 0;
+    o->count = 0;
+    if (!(w->db->kind == DB_SQLITE
+              ? wake_one_by_one(w, o, err)
+              : db_run(w->db, SQL_TASK_WAKE, DB_ARGS(db_int(o->now_us), db_int((int64_t)o->limit)),
+                       &o->moved, err)))
+        return false;
     return db_one_int(w->db, SQL_TASK_NEXT_DUE, DB_NO_ARGS, 0, &o->next_us, err);
 }
 
@@ -358,7 +372,7 @@ bool task_wake(struct store *s, int64_t now_us, size_t limit, int64_t *ret_moved
         return false;
     for (size_t i = 0; i < o.count && s->claims != NULL; i++)
         claims_put_at(s->claims, o.tasks[i].queue, task_place_of(&o.tasks[i]));
-    *ret_moved = (int64_t)o.count;
+    *ret_moved = o.moved;
     *ret_next_us = o.next_us;
     return true;
 }

@@ -100,14 +100,24 @@ INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)
 SELECT queue, prio, rank, id, kind, attempts - 1, rescues, crashes FROM gone;
 
 -- name: task_due
+-- only: sqlite
 -- in:  $1 now int, $2 limit int
 -- out: @task@
 SELECT id, 0 AS claim, due_us AS until_us, queue, prio, due_us AS rank, kind, attempts, rescues, crashes FROM task_later
-WHERE due_us <= $1 ORDER BY due_us, id LIMIT $2 @SKIP_LOCKED@;
+WHERE due_us <= $1 ORDER BY due_us, id LIMIT $2;
 
 -- name: task_later_drop
 -- in:  $1 due int, $2 id int
 DELETE FROM task_later WHERE due_us = $1 AND id = $2;
+
+-- name: task_wake
+-- only: postgresql
+-- in:  $1 now int, $2 limit int
+-- Deletes by ctid, like task_claim.
+WITH c AS MATERIALIZED (SELECT ctid AS t FROM task_later WHERE due_us <= $1 ORDER BY due_us, id LIMIT $2 FOR UPDATE SKIP LOCKED),
+gone AS (DELETE FROM task_later l WHERE l.ctid = ANY (ARRAY(SELECT t FROM c)) RETURNING l.*)
+INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)
+SELECT queue, prio, due_us, id, kind, attempts, rescues, crashes FROM gone;
 
 -- name: task_next_due
 SELECT (SELECT due_us FROM task_later ORDER BY due_us LIMIT 1);
