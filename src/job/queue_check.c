@@ -27,12 +27,12 @@
 #include "store/job/job_run.h"
 
 enum {
-    CHECK_US = 10 * CLOCK_S,  /* from one round to the next */
-    CHECK_SOON_US = CLOCK_S,  /* ... while an alert waits for another observation */
-    SLACK_US = 20 * CLOCK_S,  /* beyond the time-out and its grace: for the end of the run */
-    LATE_LEAST = 30,          /* seconds: a job is not late before */
-    LATE_INTERVALS = 3,       /* ... nor before it is due for so many */
-    TOKENS_US = 30 * CLOCK_S, /* from one pass over all tokens to the next */
+    CHECK_US = 10 * CLOCK_S, /* from one round to the next */
+    CHECK_SOON_US = CLOCK_S, /* ... while an alert waits for another observation */
+    SLACK_US = 20 * CLOCK_S, /* beyond the time-out and its grace: for the end of the run */
+    LATE_US = 30 * CLOCK_S,  /* a job is not late before */
+    LATE_INTERVALS = 3,      /* ... nor before it is due for so many */
+    TOKENS_REST = 3,         /* rounds from one pass over all tokens to the next */
     ARENA_MOST = 16 << 20,
     PAGES_MOST = JOBS_MOST / JOB_LATE_MOST + 1,
     WHY_MOST = 400
@@ -58,7 +58,7 @@ struct queue_check {
     int64_t above;     /* how far the pass over the tokens came */
     int64_t tokens_us; /* when the next one begins; monotonic */
     int64_t again_us;  /* when a pause is over; monotonic */
-    int64_t every_us, slack_us;
+    int64_t every_us, slack_us, late_us;
 };
 
 static int64_t check_switch(const char *name, int64_t usual_us)
@@ -254,9 +254,9 @@ static bool check_runs(struct queue_check *q, struct err *err)
 /* ---- due, and not taken ---- */
 
 /* How long it may be due before that is told. */
-static int64_t check_patience_us(const struct book_job *job, int64_t due_us)
+static int64_t check_patience_us(const struct queue_check *q, const struct book_job *job,
+                                 int64_t due_us)
 {
-    const int64_t least_us = LATE_LEAST * CLOCK_S;
     int64_t interval_us = LATE_MOST_US;
 
     if (job != NULL && job->schedule.form == SCHEDULE_EVERY)
@@ -268,7 +268,7 @@ static int64_t check_patience_us(const struct book_job *job, int64_t due_us)
     }
     if (interval_us > LATE_MOST_US / LATE_INTERVALS)
         return LATE_MOST_US;
-    return interval_us * LATE_INTERVALS > least_us ? interval_us * LATE_INTERVALS : least_us;
+    return interval_us * LATE_INTERVALS > q->late_us ? interval_us * LATE_INTERVALS : q->late_us;
 }
 
 static enum config_area check_area(struct str name)
@@ -297,20 +297,19 @@ static void check_say_waiting(struct queue_check *q, const struct job_waiting *w
 static bool check_waiting(struct queue_check *q, struct err *err)
 {
     struct job_waiting *all = ARENA_ARRAY(&q->arena, struct job_waiting, JOB_LATE_MOST);
-    int64_t least_us = LATE_LEAST * CLOCK_S;
     unsigned served = 0;
     size_t n = 0;
 
     /* A restored store runs none before somebody releases it, which is told already. */
     if (!govern_is_restored(engine_govern(q->jobs->engine)) &&
-        !job_unclaimed(q->jobs->store, jobs_now_us(q->jobs) - least_us, JOB_LATE_MOST, &q->arena,
+        !job_unclaimed(q->jobs->store, jobs_now_us(q->jobs) - q->late_us, JOB_LATE_MOST, &q->arena,
                        all, &n, err))
         return false;
     if (n > 0 && !areas_served(q->jobs->store, &served, err))
         return false;
     for (size_t i = 0; i < n; i++)
         if (all[i].now_us - all[i].due_us >
-            check_patience_us(book_find(q->book, all[i].name), all[i].due_us))
+            check_patience_us(q, book_find(q->book, all[i].name), all[i].due_us))
             check_say_waiting(q, &all[i], served);
     telling_end(q->telling, TELLING_UNCLAIMED);
     return true;
@@ -334,7 +333,7 @@ static bool check_tokens(struct queue_check *q, struct err *err)
     if (q->above != 0)
         return true;
     telling_end(q->telling, TELLING_TOKENLESS);
-    q->tokens_us = clock_mono_us() + TOKENS_US;
+    q->tokens_us = clock_mono_us() + TOKENS_REST * q->every_us;
     return true;
 }
 
@@ -400,7 +399,8 @@ struct queue_check *queue_check_start(struct jobs *j)
                                .arena = ARENA_INIT(ARENA_MOST),
                                .again_us = INT64_MAX,
                                .every_us = check_switch("WAYBILL_TEST_JOB_CHECK_MS", CHECK_US),
-                               .slack_us = check_switch("WAYBILL_TEST_JOB_SLACK_MS", SLACK_US) };
+                               .slack_us = check_switch("WAYBILL_TEST_JOB_SLACK_MS", SLACK_US),
+                               .late_us = check_switch("WAYBILL_TEST_JOB_LATE_MS", LATE_US) };
     (void)pthread_mutex_init(&q->mutex, NULL);
     (void)pthread_cond_init(&q->changed, NULL);
     thread_start(&q->thread, "job check", queue_check_main, q);

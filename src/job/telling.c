@@ -14,6 +14,7 @@ struct finding {
     struct finding *next;
     enum telling_of of;
     bool found; /* in the look that is under way */
+    bool over;  /* the look before did not find it; it is kept until its alert is cleared */
     char job[TELLING_NAME];
 };
 
@@ -86,8 +87,9 @@ void telling_found(struct telling *t, enum telling_of of, struct str job, const 
         t->lines[of]++;
         return;
     }
-    if (f == NULL) {
+    if (f == NULL || f->over)
         telling_say(t, of, job, message);
+    if (f == NULL) {
         f = NEW(struct finding);
         *f = (struct finding){ .next = t->findings, .of = of };
         (void)snprintf(f->job, sizeof f->job, "%.*s", STR_ARG(job));
@@ -95,16 +97,27 @@ void telling_found(struct telling *t, enum telling_of of, struct str job, const 
         t->count++;
     }
     f->found = true;
+    f->over = false;
 }
 
 /* Whether something else keeps the alert of this job open. */
 static bool telling_has_other(const struct telling *t, const struct finding *gone)
 {
     for (const struct finding *f = t->findings; f != NULL; f = f->next)
-        if (f != gone && tellings[f->of].alert == tellings[gone->of].alert &&
+        if (f != gone && !f->over && tellings[f->of].alert == tellings[gone->of].alert &&
             str_is(str_of(f->job), gone->job))
             return true;
     return false;
+}
+
+/* It is not so any more.  One observation alone clears no alert; true: it is cleared. */
+static bool telling_clear(struct telling *t, struct finding *f)
+{
+    f->over = true;
+    if (telling_has_other(t, f))
+        return true;
+    alerts_see_if(t->alerts, tellings[f->of].alert, str_of(f->job), false, "");
+    return !alerts_is_open(t->alerts, tellings[f->of].alert, str_of(f->job));
 }
 
 void telling_end(struct telling *t, enum telling_of of)
@@ -112,13 +125,11 @@ void telling_end(struct telling *t, enum telling_of of)
     struct finding *f;
 
     for (struct finding **at = &t->findings; (f = *at) != NULL;) {
-        if (f->of != of || f->found) {
+        if (f->of != of || f->found || !telling_clear(t, f)) {
             f->found = f->found && f->of != of;
             at = &f->next;
             continue;
         }
-        if (!telling_has_other(t, f))
-            alerts_see_if(t->alerts, tellings[of].alert, str_of(f->job), false, "");
         *at = f->next;
         t->count--;
         free(f);
