@@ -116,14 +116,15 @@ void jobs_stop(struct jobs *j)
         return;
     live_tell(engine_live(j->engine), NULL, NULL);
     road_tell_jobs(j->road, NULL, NULL);
-    queue_check_stop(j->check);
     (void)pthread_mutex_lock(&j->mutex);
+    struct queue_check *check = j->check;
     struct crew *crew = j->crew;
 
     j->stopping = true;
     j->check = NULL;
     j->crew = NULL;
     (void)pthread_mutex_unlock(&j->mutex);
+    queue_check_stop(check);
     running_stop(j);
     crew_hurry(crew, STOP_US);
     size_t lost = crew_free(crew);

@@ -22,6 +22,7 @@
 #include "job/journal.h"
 #include "job/state.h"
 #include "job/telling.h"
+#include "store/job/job_backfill.h"
 #include "store/job/job_late.h"
 #include "store/job/job_operate.h"
 #include "store/job/job_run.h"
@@ -49,6 +50,7 @@ struct queue_check {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool stopping;
+    bool hinted; /* a backfill may go on */
     _Atomic int64_t last_us, last_mono_us;
 
     /* The thread's own. */
@@ -57,7 +59,8 @@ struct queue_check {
     bool failing;
     int64_t above;     /* how far the pass over the tokens came */
     int64_t tokens_us; /* when the next one begins; monotonic */
-    int64_t again_us;  /* when a pause is over; monotonic */
+    int64_t again_us;  /* when a pause is over, or a time of a backfill is tried again; monotonic */
+    int64_t round_us;  /* when the last whole round began; monotonic */
     int64_t every_us, slack_us, late_us;
 };
 
@@ -337,17 +340,78 @@ static bool check_tokens(struct queue_check *q, struct err *err)
     return true;
 }
 
+/* ---- backfills ---- */
+
+static bool check_give_up(struct queue_check *q, const struct job_backfill *b, struct err *err)
+{
+    char why[WHY_MOST], at[CLOCK_TEXT];
+    int64_t left;
+
+    if (!job_backfill_drop(q->jobs->store, b->job, &left, err))
+        return false;
+    if (left == 0)
+        return true; /* another node did */
+    (void)snprintf(why, sizeof why,
+                   "its backfill ends: the run for %s failed %d times; %" PRId64
+                   " times are not served",
+                   clock_utc_text(b->next_us, at), BACKFILL_TRIES, left);
+    log_event(LOG_ERROR, "job.backfill_end", kv_str("job", b->name), kv_z("why", why),
+              kv_z("from", at), kv_int("left", left),
+              kv_z("hint", "Solve the problem, then ask for the rest: `waybill jobs backfill`."));
+    mishaps_note(q->jobs->mishaps, "job_failed", "job", b->name, why);
+    return true;
+}
+
+static bool check_backfill(struct queue_check *q, const struct job_backfill *b, struct err *err)
+{
+    struct job_order order = { .act = JOB_NEXT, .name = b->name };
+    enum job_answer answer;
+
+    if (b->tries >= BACKFILL_TRIES)
+        return check_give_up(q, b, err);
+    if (b->after_us <= b->now_us)
+        return jobs_order(q->jobs, &order, &answer, err); /* refused: the job does not rest */
+    int64_t at_us = clock_mono_us() + b->after_us - b->now_us;
+
+    if (at_us < q->again_us)
+        q->again_us = at_us;
+    return true;
+}
+
+static bool check_backfills(struct queue_check *q, struct err *err)
+{
+    struct job_backfill *all = ARENA_ARRAY(&q->arena, struct job_backfill, BACKFILL_JOBS_MOST);
+    size_t n = BACKFILL_JOBS_MOST;
+    int64_t above = 0;
+
+    while (n == BACKFILL_JOBS_MOST) {
+        if (!job_backfill_list(q->jobs->store, above, BACKFILL_JOBS_MOST, &q->arena, all, &n, err))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            if (!check_backfill(q, &all[i], err))
+                return false;
+        above = n > 0 ? all[n - 1].job : 0;
+    }
+    return true;
+}
+
 /* ---- the thread ---- */
 
-static void check_round(struct queue_check *q)
+static bool check_all(struct queue_check *q, struct err *err)
+{
+    return check_stopped(q, err) && check_claims(q, err) && check_runs(q, err) &&
+           check_waiting(q, err) && check_tokens(q, err) && check_backfills(q, err);
+}
+
+/* `whole`: all of it, else only what a hint was given for. */
+static void check_round(struct queue_check *q, bool whole)
 {
     struct err err = { 0 };
 
-    q->again_us = INT64_MAX;
+    if (whole)
+        q->again_us = INT64_MAX;
     q->book = jobs_book(q->jobs);
-    bool ok =
-        q->book == NULL || (check_stopped(q, &err) && check_claims(q, &err) &&
-                            check_runs(q, &err) && check_waiting(q, &err) && check_tokens(q, &err));
+    bool ok = q->book == NULL || (whole ? check_all(q, &err) : check_backfills(q, &err));
 
     book_unref(q->book);
     q->book = NULL;
@@ -355,26 +419,29 @@ static void check_round(struct queue_check *q)
     if (!ok && !q->failing)
         log_event(LOG_WARN, "job.trouble", kv_z("what", "check the queue"), kv_z("why", err.text));
     q->failing = !ok;
-    if (ok) {
+    if (ok && whole) {
         atomic_store(&q->last_us, clock_wall_us());
         atomic_store(&q->last_mono_us, clock_mono_us());
     }
 }
 
 /* False: it ends. */
-static bool check_wait(struct queue_check *q)
+static bool check_wait(struct queue_check *q, bool *ret_whole)
 {
     const unsigned ours = 1u << ALERT_JOB_SUSPENDED | 1u << ALERT_JOB_LATE;
     bool soon = (alerts_wanted(engine_alerts(q->jobs->engine)) & ours) != 0;
     int64_t wait_us = soon && q->every_us > CHECK_SOON_US ? CHECK_SOON_US : q->every_us;
-    int64_t until_us = clock_mono_us() + wait_us;
+    int64_t until_us = q->round_us + wait_us;
 
     if (q->again_us < until_us)
         until_us = q->again_us;
     (void)pthread_mutex_lock(&q->mutex);
-    while (!q->stopping && wait_until(&q->changed, &q->mutex, until_us)) {
+    while (!q->stopping && !q->hinted && wait_until(&q->changed, &q->mutex, until_us)) {
     }
     bool go_on = !q->stopping;
+
+    q->hinted = false;
+    *ret_whole = clock_mono_us() >= until_us;
 
     (void)pthread_mutex_unlock(&q->mutex);
     return go_on;
@@ -384,8 +451,14 @@ static void *queue_check_main(void *arg)
 {
     struct queue_check *q = arg;
 
-    while (check_wait(q))
-        check_round(q);
+    bool whole;
+
+    q->round_us = clock_mono_us();
+    while (check_wait(q, &whole)) {
+        if (whole)
+            q->round_us = clock_mono_us();
+        check_round(q, whole);
+    }
     return NULL;
 }
 
@@ -421,6 +494,14 @@ void queue_check_stop(struct queue_check *q)
     (void)pthread_mutex_destroy(&q->mutex);
     (void)pthread_cond_destroy(&q->changed);
     free(q);
+}
+
+void queue_check_backfills(struct queue_check *q)
+{
+    (void)pthread_mutex_lock(&q->mutex);
+    q->hinted = true;
+    (void)pthread_cond_signal(&q->changed);
+    (void)pthread_mutex_unlock(&q->mutex);
 }
 
 int64_t queue_check_last_us(struct queue_check *q)

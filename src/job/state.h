@@ -79,6 +79,9 @@ void jobs_due(struct jobs *j, int64_t queue);
 /* A token was put at due_us: the nodes learn of it in time. */
 void jobs_token_put(struct jobs *j, int64_t queue, int64_t due_us);
 
+/* backfill.c: a backfill may go on with its next time. */
+void jobs_backfill_soon(struct jobs *j);
+
 /* following.c: follows the version that waits; false: it is to be tried again. */
 void following_look(struct jobs *j);
 

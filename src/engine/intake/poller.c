@@ -120,6 +120,8 @@ struct duty {
     struct polled_line line;
 
     int64_t failures; /* in a row */
+    struct duty_count count;
+    int64_t every_us, began_us; /* began_us: monotonic */
     char error[200];
     struct poll_metrics metrics;
     char name[80];
@@ -518,8 +520,13 @@ static void post_done(struct crew_call *call)
     struct duty *d = o->duty;
     struct poller *p = d->poller;
     int64_t wait_us = o->gone ? WAIT_US : post_outcome(o);
+    bool here = o->result == LOOK_DONE || o->result == LOOK_FAILED || o->result == LOOK_REFUSED;
 
     (void)pthread_mutex_lock(&p->mutex);
+    if (here)
+        duty_count_note(&d->count, clock_mono_us() - d->began_us,
+                        o->result == LOOK_FAILED ? o->err.text : NULL);
+    d->every_us = o->every_us;
     d->word = o->depositor.word;
     duty_rest(d, wait_us);
     d->released = o->gone && d->gone; /* not configured again meanwhile */
@@ -550,6 +557,7 @@ static void post_lost(struct crew_call *call, bool committed)
     d->post = NULL; /* it is the lost thread's now */
     d->lost++;
     d->unshared = true;
+    duty_count_note(&d->count, clock_mono_us() - d->began_us, why);
     duty_rest(d, polled_back_off_us(o->every_us, count_failure(d, why)));
     (void)pthread_mutex_unlock(&p->mutex);
 }
@@ -610,6 +618,7 @@ static void submit_duty(struct poller *p, struct duty *d)
     d->busy = true;
     p->busy++;
     d->post->gone = d->gone;
+    d->began_us = clock_mono_us();
     call_alive(&d->post->call.call);
     crew_submit(p->o.looks, &d->post->call);
 }
@@ -791,4 +800,22 @@ void poller_troubles(struct poller *p, struct buf *to)
             buf_printf(to, "gateway %s has failed %lld times: %s\n", d->name,
                        (long long)d->failures, d->error);
     (void)pthread_mutex_unlock(&p->mutex);
+}
+
+size_t poller_duties(struct poller *p, struct poll_shown *ret, size_t most)
+{
+    int64_t now_us = clock_mono_us(), wall_us = clock_wall_us();
+    size_t n = 0;
+
+    (void)pthread_mutex_lock(&p->mutex);
+    for (const struct duty *d = p->duties; d != NULL && n < most; d = d->next) {
+        if (d->gone)
+            continue;
+        ret[n] = (struct poll_shown){ .every_us = d->every_us,
+                                      .next_us = d->busy ? 0 : wall_us + d->due_us - now_us,
+                                      .count = d->count };
+        (void)snprintf(ret[n++].gateway, sizeof ret->gateway, "%s", d->name);
+    }
+    (void)pthread_mutex_unlock(&p->mutex);
+    return n;
 }
