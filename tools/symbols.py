@@ -19,8 +19,6 @@ KEPT = {
     "api_may": "the same",
     **{f"embed_{name}_{what}": "a label of embed.c in assembler; a local one is lost by link-time optimization"
        for name in ("schema", "prelude") for what in ("bytes", "size")},
-    **{name: "what the queue check asks of the records of jobs and their runs; tests run them today"
-       for name in ("job_claims", "job_run_beat", "job_run_get", "job_run_late", "job_tokenless", "job_unclaimed")},
     "main": "the program begins there",
     "queue_is_stuck": "a rule about time, which its tests make",
     "router_find_counted": "tells how many tables a search has looked into: tests and the benchmark keep it bounded",

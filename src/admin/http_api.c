@@ -10,6 +10,7 @@
 #include "admin/http/events.h"
 #include "admin/http/manual.h"
 #include "admin/http/visit.h"
+#include "admin/http/work.h"
 #include "admin/login/http_login.h"
 #include "admin/login/identify.h"
 #include "admin/login/login.h"
@@ -310,6 +311,10 @@ static void http_api_on_head(struct http_request *r, void *arg)
         return;
     if (str_starts(r->path, STR("/documents/"))) {
         http_document_handler.head(r, &self->known);
+        return;
+    }
+    if (str_starts(r->path, STR("/work/"))) {
+        http_work_handler.head(r, &self->known);
         return;
     }
     struct visit *v = visit_new(r, self);

@@ -1,11 +1,17 @@
 /* http_api.h - the node's own paths: health, metrics, documents, GraphQL.
  *
- *   GET  /healthz                       the process answers
- *   GET  /readyz                        it accepts documents; otherwise 503; with the right the
- * reasons GET  /metrics                       Prometheus text GET  /documents/ID its state
- * (http/document.h) GET  /documents/ID/payload          the bytes, with ranges POST
- * /documents/ID/edit, /documents a document that a person made (http/manual.h) POST /graphql the
- * admin API GET  /events                        changes, as server-sent events (http/events.h)
+ *   GET  /healthz                     the process answers
+ *   GET  /readyz                      it accepts documents; otherwise 503; with the right the
+ *                                     reasons
+ *   GET  /metrics                     Prometheus text
+ *   GET  /documents/ID                its state (http/document.h)
+ *   GET  /documents/ID/payload        the bytes, with ranges
+ *   POST /documents/ID/edit, /documents
+ *                                     a document that a person made (http/manual.h)
+ *   POST /graphql                     the admin API
+ *   GET  /events                      changes, as server-sent events (http/events.h)
+ *   POST /work/run, /work/ack         jobs of other nodes, and what became of those that were left
+ *                                     to somebody outside (http/work.h)
  *   /login, /logout, /oidc              login and logout (login/http_login.h)
  *   GET  / and below                    the web console (http/console.h)
  *

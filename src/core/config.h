@@ -98,6 +98,9 @@ struct config_node {
     uint64_t per_address; /* of the connections; 0: left out */
     uint64_t job_batch, job_slots;
     struct config_texts job_kinds; /* count 0: all */
+    const char *hand_over;         /* NULL: jobs are run here */
+    const char *hand_over_key;     /* as written: it may name a secret */
+    uint64_t message_limit;        /* bytes */
     /* Paths as written: see config_path().  No folders: that of the configuration file. */
     struct config_texts folders, expose_files, expose_env;
     struct config_networks trust, egress, monitors;

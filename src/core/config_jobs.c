@@ -93,6 +93,41 @@ static void config_jobs_check_parallel(struct check *c, const struct yaml_node *
                     type->kind.name);
 }
 
+/* An acknowledgement must have where to go. */
+static void config_jobs_check_ack(struct check *c, const struct yaml_node *job)
+{
+    const struct yaml_node *ack = yaml_get(job, "ack");
+
+    if (str_is(yaml_text(ack), "later") &&
+        yaml_text(yaml_get(yaml_get(c->root, "location"), "url")).len == 0)
+        problem_add(c->problems, yaml_position(ack),
+                    "add `location: { url: \"https://...\" }`: where the service reaches this site",
+                    "`ack: later` needs `location.url`, where acknowledgements come to");
+}
+
+/* `node: { jobs: { hand_over: URL, key: secret:NAME } }` */
+static void config_jobs_check_hand_over(struct check *c)
+{
+    const struct yaml_node *node = yaml_get(c->root, "node"), *jobs = yaml_get(node, "jobs");
+    const struct yaml_node *url = yaml_get(jobs, "hand_over"), *key = yaml_get(jobs, "key");
+
+    if (url == NULL && key != NULL)
+        problem_add(c->problems, yaml_position(key), "add `hand_over`, or leave `key` out",
+                    "`key` is only used with `hand_over`");
+    if (url == NULL)
+        return;
+    if (key == NULL)
+        problem_add(c->problems, yaml_position(url),
+                    "`waybill key add --admin --role worker` makes one there; write `key: "
+                    "secret:NAME` here",
+                    "`hand_over` needs `key`, what the node shows to the farm");
+    if (yaml_get(node, "store") == NULL)
+        problem_add(c->problems, yaml_position(url),
+                    "leave it out, or give `node.store` a PostgreSQL database",
+                    "`hand_over` cannot be used with SQLite: its claims are in the memory of this "
+                    "node, and no other node can take them over");
+}
+
 /* `node: { jobs: { kinds: [...] } }` */
 static void config_jobs_check_node(struct check *c)
 {
@@ -176,6 +211,7 @@ void check_jobs(struct check *c)
     size_t looks = 0;
 
     config_jobs_check_node(c);
+    config_jobs_check_hand_over(c);
     if (jobs == NULL || jobs->kind != YAML_MAP)
         return;
     for (const struct yaml_node *job = jobs->first; job != NULL; job = job->next) {
@@ -186,6 +222,7 @@ void check_jobs(struct check *c)
         config_jobs_check_waits(c, job);
         config_jobs_check_until(c, job);
         config_jobs_check_parallel(c, job);
+        config_jobs_check_ack(c, job);
         if (search)
             config_jobs_check_never(c, &m, job, &looks);
     }

@@ -75,6 +75,10 @@ static const struct option node_limits[] = {
            "requests that wait for the answer of a receiver (`reply: receiver`); more are refused "
            "(503)",
            .fallback = "1000", .least = 1, .most = 1000),
+    OPTION("message_limit", OPT_SIZE,
+           "the longest message of a one-way method (/work), in bytes; what is longer is refused "
+           "(413)",
+           .fallback = "80000", .least = 1000, .most = 8 << 20),
     { 0 },
 };
 
@@ -87,6 +91,12 @@ static const struct option node_jobs[] = {
            .fallback = "16", .most = 1000),
     OPTION("kinds", OPT_LIST, "the kinds of jobs that it runs; left out: all",
            .each = &job_kind_each),
+    OPTION(
+        "hand_over", OPT_URL,
+        "it passes the jobs that it claims to the farm of nodes at this address, by POST /work/run "
+        "below it; left out: it runs them itself",
+        .words = OPTION_WORDS("http", "https")),
+    OPTION("key", OPT_SECRET, "what it shows to that farm: a key with the role `worker`"),
     { 0 },
 };
 
@@ -371,13 +381,18 @@ static const struct option location_keys[] = {
     OPTION("colour", OPT_WORD, "of the environment, in the head of every page",
            .words = OPTION_WORDS("grey", "blue", "green", "amber", "red", "violet"),
            .fallback = "grey"),
+    OPTION(
+        "url", OPT_URL,
+        "where services outside reach its nodes: acknowledgements of jobs with `ack: later` come "
+        "to /work/ack below it",
+        .words = OPTION_WORDS("http", "https")),
     { 0 },
 };
 
 const struct option grammar_sections[] = {
     OPTION("node", OPT_MAP, "this node's own settings, read at start; not part of a version",
            .keys = grammar_node),
-    OPTION("location", OPT_MAP, "what people see of this site, so that they know where they are",
+    OPTION("location", OPT_MAP, "this site: what people see of it, and where services reach it",
            .keys = location_keys),
     OPTION("systems", OPT_NAMED, "the data systems that send and receive", .each = &system_each),
     OPTION("types", OPT_NAMED, "the types of documents; `\"*\"` stands for all that are not listed",

@@ -27,3 +27,8 @@ void job_fail(struct job_result *ret, const char *format, ...)
     (void)vsnprintf(ret->message, sizeof ret->message, format, args);
     va_end(args);
 }
+
+bool job_leave(struct job_io *io, struct str *ret_address, struct str *ret_secret)
+{
+    return io->leave != NULL && io->leave(io->leave_arg, ret_address, ret_secret);
+}

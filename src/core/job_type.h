@@ -54,12 +54,22 @@ struct job_io {
     const struct job_ports *ports; /* parts of the engine (job/ports.h) */
     struct arena *arena;           /* of this run */
     struct buf *steps;             /* job_step() */
+    /* job_leave() */
+    bool (*leave)(void *arg, struct str *ret_address, struct str *ret_secret);
+    void *leave_arg;
 };
 
 /* Notes a step of the run, with how long it took, for its log. */
 void job_step(struct job_io *io, const char *what, int64_t took_us);
 
+/* Only where `leaves` says so, once.  From now on the run does not need this node: somebody outside
+ * may end it, who posts what became of it to the address, with the secret; or its time-out ends it.
+ * To be called before anybody outside can know of the run.  Texts are in io->arena.  False: it must
+ * not go on; run() returns, and what it says does not matter. */
+bool job_leave(struct job_io *io, struct str *ret_address, struct str *ret_secret);
+
 struct job_result {
+    bool left;       /* behind job_leave(): somebody outside has it; the rest does not matter */
     bool ok;         /* it is done; false: it failed */
     bool final;      /* failed: a repetition would fail as well, so it is not repeated */
     bool credential; /* failed: who was asked does not know us: the job is suspended */
@@ -90,6 +100,8 @@ struct job_type {
     bool (*make)(const struct settings *s, void **ret_self, struct err *err);
     void (*unmake)(void *self);
     void (*run)(void *self, struct job_io *io, struct job_result *ret);
+    /* It leaves its runs to somebody outside (job_leave()), with these options.  NULL: never. */
+    bool (*leaves)(const void *self);
     /* A state has the form that run() reads: asked before it is stored, and before a run gets it.
      * False: *err says what is wrong with it.  NULL: any text is fine. */
     bool (*check_state)(void *self, struct str state, struct err *err);

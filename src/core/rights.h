@@ -25,6 +25,7 @@ enum right {
     RIGHT_CONFIGURE, /* versions, keys of gateways, secrets */
     RIGHT_USERS,     /* users, roles, their sessions and keys */
     RIGHT_AUDIT,     /* read the audit log */
+    RIGHT_WORK,      /* hand jobs over to this node */
     RIGHTS
 };
 
@@ -47,7 +48,7 @@ bool right_is_scoped(enum right r);
 /* All rights, for the holder of the node's token. */
 extern const struct rights rights_all;
 
-/* The built-in roles: admin, operator, viewer, auditor; for all systems. */
+/* The built-in roles: admin, operator, viewer, auditor, worker; for all systems. */
 struct rights_role {
     const char *name, *title;
     unsigned bits;

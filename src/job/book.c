@@ -15,7 +15,8 @@
 #include "store/job/job.h"
 #include "store/people/secret.h"
 
-#define BOOK_ARENA ((size_t)512 << 20)
+#define BOOK_ARENA   ((size_t)512 << 20)
+#define BOOK_LEFT_US (INT64_C(3600) * CLOCK_S) /* for a run outside, when nothing is said */
 
 /* ---- the digest ---- */
 
@@ -199,10 +200,40 @@ static bool book_job_build(struct book *b, const struct config_entry *e,
                                                        : str_of(why.text));
         j->self = NULL;
     }
+    j->leaves = j->self != NULL && type->leaves != NULL && type->leaves(j->self);
+    if (j->leaves && !settings_has(&s, "timeout"))
+        j->timeout_us = BOOK_LEFT_US;
+    if (j->leaves && b->ack_url.len == 0) /* the configuration is checked: a reference is empty */
+        j->broken = "`ack: later` needs `location.url`";
     return job_queue(store, j->area, &j->queue, err);
 }
 
 /* ---- all of them ---- */
+
+/* Below `location.url`. */
+static bool book_read_ack_url(struct book *b, struct store *store, struct err *err)
+{
+    const struct yaml_node *url = yaml_get(yaml_get(b->config->root, "location"), "url");
+    const struct settings s = {
+        .secret = book_secret, .secret_arg = store, .reach = &b->config->node, .arena = &b->arena
+    };
+    struct err why = { 0 };
+    struct str base;
+
+    b->ack_url = STR("");
+    if (url == NULL || yaml_is_null(url))
+        return true;
+    if (!settings_expand(&s, url, &base, &why)) {
+        if (why.kind != ERR_TRANSIENT && why.kind != ERR_UNCERTAIN)
+            return true; /* jobs that need it are broken */
+        *err = why;
+        return false;
+    }
+    while (base.len > 0 && base.ptr[base.len - 1] == '/')
+        base.len--;
+    b->ack_url = str_of(arena_printf(&b->arena, "%.*s/work/ack", STR_ARG(base)));
+    return true;
+}
 
 static int book_by_name(const void *a, const void *b)
 {
@@ -221,6 +252,10 @@ bool book_build(struct config *config, int64_t version, const struct connectors 
     b->jobs = ARENA_ARRAY(&b->arena, struct book_job, config->job_count + 1);
     struct window_maker m = window_maker(config->root, &b->arena);
 
+    if (!book_read_ack_url(b, store, err)) {
+        book_unref(b);
+        return false;
+    }
     for (size_t i = 0; i < config->job_count; i++) {
         if (!book_job_build(b, &config->jobs[i], connectors, &m, store, &b->jobs[i], err)) {
             book_unref(b);

@@ -39,6 +39,7 @@ struct book_job {
     uint64_t seed; /* of its chance (schedule.h): the same on every node */
     enum job_log_level log;
     int64_t parallel, timeout_us;
+    bool leaves; /* its runs are left to somebody outside */
 };
 
 struct book {
@@ -47,6 +48,7 @@ struct book {
     int64_t version;
     struct book_job *jobs; /* by name */
     size_t count;
+    struct str ack_url; /* where acknowledgements come to; empty: nowhere */
     struct arena arena;
 };
 

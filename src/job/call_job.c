@@ -6,18 +6,22 @@
  * Headers and body may have ${job}, ${run}, ${nominal} and ${state} in them.  The Idempotency-Key
  * is the job with its nominal time: the same in each repetition.
  *
- * What the service answers as a JSON object may say more than its status:
+ * What the service answers as a JSON object may say more than its status (service_answer.h).
  *
- *     { "state": .., "more": true, "moved": true, "message": ".." }    it is done
- *     { "error": "..", "retry": false }                                it has failed
+ * With `ack: later` the service answers 202 and works in its own time.  The run is opened outside
+ * (job_leave()) before the request is sent, because the acknowledgement may come before the 202.
+ * The request has the address for it and a secret:
  *
- * A state that is no text is kept as JSON.  Without `moved` the iteration has moved on, unless it
- * says `more`.
+ *     Waybill-Ack: https://here.example/work/ack?run=17-4711
+ *     Waybill-Ack-Token: 64 hex digits
+ *
+ * An answer that says that the work is not taken on ends the run as failed, any other 2xx as done.
+ * Where no whole answer came the service may be at work: its acknowledgement decides, or the
+ * time-out.
  *
  * A request cannot be called back.  Who is told to stop leaves it to its end, with all that it
  * needs: the options, too, which may be those of a version that is gone by then.
  */
-#include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -28,19 +32,22 @@
 #include "base/container_of.h"
 #include "base/wait.h"
 #include "core/grammar.h"
-#include "core/json_scan.h"
 #include "core/web/http_client.h"
 #include "engine/engine.h"
 #include "engine/road/road.h"
 #include "engine/transfer/transfer.h"
 #include "job/ports.h"
+#include "job/service_answer.h"
 #include "job/words.h"
 
 enum {
+    HTTP_ACCEPTED = 202,
     CALL_ARENA = 16 << 20,
     CALL_ANSWER_MOST = 512 << 10, /* a state with its escapes has room in it */
     CALL_LOOK_US = 100 * CLOCK_MS /* how often a run that waits looks whether it is to stop */
 };
+
+#define CALL_TAKE_US (30 * CLOCK_S) /* a service that acknowledges later says so within */
 
 struct call_header {
     struct str name, value;
@@ -54,6 +61,7 @@ struct call_job {
     size_t header_count;
     struct str body;
     bool typed; /* there is a Content-Type among the headers */
+    bool later; /* the service acknowledges later */
 };
 
 /* ---- options ---- */
@@ -69,10 +77,17 @@ static const struct option options[] = {
            "headers of the request; ${job}, ${run}, ${nominal} and ${state} are filled in",
            .flags = OPT_FREE, .each = &call_header_each, .noun = "header"),
     OPTION("body", OPT_TEXT, "the body of the request, filled in like `headers`"),
+    OPTION(
+        "ack", OPT_WORD,
+        "when the service says what became of the work: now, in its answer, or later: it answers "
+        "202, and posts it to the address in Waybill-Ack below `location.url`",
+        .words = OPTION_WORDS("now", "later"), .fallback = "now"),
     OPTIONS(grammar_login),
     OPTIONS(grammar_tls),
-    OPTION("timeout", OPT_DURATION, "how long the call may take, and so the run", .least = CLOCK_MS,
-           .most = INT64_C(86400) * CLOCK_S, .fallback = "30s"),
+    OPTION("timeout", OPT_DURATION,
+           "how long the call may take, and so the run; with `ack: later` the time until the "
+           "acknowledgement, 1h if it is left out",
+           .least = CLOCK_MS, .most = INT64_C(86400) * CLOCK_S, .fallback = "30s"),
     OPTION("connect_timeout", OPT_DURATION, "how long connecting may take", .least = 1,
            .fallback = "10s"),
     { 0 },
@@ -120,14 +135,18 @@ static bool call_make(const struct settings *from, void **ret_self, struct err *
 {
     struct call_job *c = NEW(struct call_job);
     struct settings s = *from;
+    struct str ack;
 
     *c = (struct call_job){ .refs = 1, .arena = ARENA_INIT(CALL_ARENA) };
     s.arena = &c->arena;
     if (!http_client_read(&s, &c->client, err) || !call_read_headers(&s, c, err) ||
-        !settings_text(&s, "body", &c->body, err)) {
+        !settings_text(&s, "body", &c->body, err) || !settings_text(&s, "ack", &ack, err)) {
         call_unref(c);
         return false;
     }
+    c->later = str_is(ack, "later");
+    if (c->later && c->client.options.timeout_us > CALL_TAKE_US)
+        c->client.options.timeout_us = CALL_TAKE_US;
     *ret_self = c;
     return true;
 }
@@ -135,6 +154,11 @@ static bool call_make(const struct settings *from, void **ret_self, struct err *
 static void call_unmake(void *self)
 {
     call_unref(self);
+}
+
+static bool call_leaves(const void *self)
+{
+    return ((const struct call_job *)self)->later;
 }
 
 /* ---- one request ---- */
@@ -234,6 +258,7 @@ static bool call_fill_request(struct call_request *q, const struct job_io *io, s
     q->transfer = (struct transfer){ .options = &c->client.options,
                                      .request = &q->request,
                                      .sending = &q->sending,
+                                     .once = c->later, /* it may be at work already */
                                      .sink = &q->sink,
                                      .done = call_answered };
     return true;
@@ -267,73 +292,20 @@ static bool call_wait(struct call_request *q, const struct job_io *io)
 
 /* ---- the answer ---- */
 
-static void call_drop_json(json_t **v)
-{
-    json_decref(*v);
-}
-
-/* A text as it stands, anything else as JSON. */
-static void call_take_state(const json_t *state, struct job_result *ret)
-{
-    struct err err = { 0 };
-    char *text = json_is_string(state) ? NULL : json_dumps(state, JSON_ENCODE_ANY | JSON_COMPACT);
-    struct str bytes =
-        text != NULL ? str_of(text) : str_mem(json_string_value(state), json_string_length(state));
-
-    if (buf_append(&ret->state, bytes, &err))
-        ret->has_state = true;
-    else
-        job_fail(ret, "the state that the service answered is too large");
-    free(text);
-}
-
-static void call_take_error(const json_t *error, const json_t *answer, struct job_result *ret)
-{
-    const json_t *retry = json_object_get(answer, "retry");
-
-    job_fail(ret, "%s", json_is_string(error) ? json_string_value(error) : "the service says so");
-    ret->final = json_is_false(retry);
-}
-
-static void call_take_answer(const json_t *answer, struct job_result *ret)
-{
-    const json_t *error = json_object_get(answer, "error"),
-                 *state = json_object_get(answer, "state"),
-                 *moved = json_object_get(answer, "moved"),
-                 *message = json_object_get(answer, "message");
-
-    if (error != NULL && !json_is_null(error) && !json_is_false(error)) {
-        call_take_error(error, answer, ret);
-        return;
-    }
-    if (!ret->ok)
-        return;
-    ret->more = json_is_true(json_object_get(answer, "more"));
-    ret->moved = moved != NULL ? json_is_true(moved) : !ret->more;
-    if (json_is_string(message))
-        (void)snprintf(ret->message, sizeof ret->message, "%s", json_string_value(message));
-    if (state != NULL && !json_is_null(state))
-        call_take_state(state, ret);
-}
-
 /* An answer that says it is JSON, and is not, is a failure: it may have had a state in it. */
 static void call_read_answer(const struct http_out_answer *a, struct job_result *ret)
 {
-    struct json_scan check = { 0 };
     struct err err = { 0 };
 
     if (a->body.len == 0 || memmem(a->ctype.ptr, a->ctype.len, "json", 4) == NULL)
         return;
-    AUTO(call_drop_json) json_t *answer = NULL;
+    AUTO(service_answer_drop) json_t *answer = service_answer_parse(a->body, &err);
 
-    if (json_scan_check(&check, a->body, &err) && json_scan_check_end(&check, &err))
-        answer =
-            json_loadb(a->body.ptr, a->body.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
     if (answer == NULL && ret->ok)
         job_fail(ret, "the service answered %lld with something that is not JSON%s%s",
                  (long long)a->status, err.text[0] != '\0' ? ": " : "", err.text);
-    if (json_is_object(answer))
-        call_take_answer(answer, ret);
+    if (answer != NULL)
+        service_answer_take(answer, ret);
 }
 
 static void call_job_judge(const struct call_job *c, const struct http_out_answer *a,
@@ -354,28 +326,62 @@ static void call_job_judge(const struct call_job *c, const struct http_out_answe
         call_read_answer(a, ret);
 }
 
+/* The service may be at work without having said so. */
+static bool call_is_left(const struct call_job *c, const struct http_out_answer *a)
+{
+    return c->later && (a->reach == HTTP_OUT_UNCLEAR ||
+                        (a->reach == HTTP_OUT_ANSWERED && a->status == HTTP_ACCEPTED));
+}
+
+/* False: it must not be sent. */
+static bool call_leave(struct call_request *q, struct job_io *io, struct job_result *ret)
+{
+    struct http_out_request *r = &q->request;
+    struct str address, secret;
+
+    if (!q->job->later)
+        return true;
+    if (!job_leave(io, &address, &secret)) {
+        job_fail(ret, "it could not be left to the service");
+        return false;
+    }
+    r->fields[r->field_count++] = (struct http_out_field){ STR("Waybill-Ack"), address };
+    r->fields[r->field_count++] = (struct http_out_field){ STR("Waybill-Ack-Token"), secret };
+    return true;
+}
+
+/* Sends it and waits for the answer. */
+static void call_send(struct call_request *q, struct job_io *io, struct job_result *ret)
+{
+    int64_t began_us = clock_mono_us();
+
+    atomic_fetch_add(&q->refs, 1);
+    if (!road_transfer(engine_road(io->ports->engine), &q->transfer)) {
+        job_fail(ret, "the node stops");
+        call_request_unref(q);
+        return;
+    }
+    if (!call_wait(q, io)) {
+        ret->left = q->job->later;
+        job_fail(ret, "it was told to stop before the service answered");
+        return;
+    }
+    job_step(io, "called", clock_mono_us() - began_us);
+    ret->left = call_is_left(q->job, &q->answer);
+    if (!ret->left)
+        call_job_judge(q->job, &q->answer, ret);
+}
+
 static void call_job_run(void *self, struct job_io *io, struct job_result *ret)
 {
-    struct call_job *c = self;
-    struct call_request *q = call_request_new(c);
-    int64_t began_us = clock_mono_us();
+    struct call_request *q = call_request_new(self);
     struct err err = { 0 };
 
     if (!call_fill_request(q, io, &err)) {
         ret->final = true;
         job_fail(ret, "%s", err.text);
-        call_request_unref(q);
-        return;
-    }
-    atomic_fetch_add(&q->refs, 1);
-    if (!road_transfer(engine_road(io->ports->engine), &q->transfer)) {
-        job_fail(ret, "the node stops");
-        call_request_unref(q);
-    } else if (!call_wait(q, io)) {
-        job_fail(ret, "it was told to stop before the service answered");
-    } else {
-        job_step(io, "called", clock_mono_us() - began_us);
-        call_job_judge(c, &q->answer, ret);
+    } else if (call_leave(q, io, ret)) {
+        call_send(q, io, ret);
     }
     call_request_unref(q);
 }
@@ -390,5 +396,6 @@ const struct job_type job_call = {
     .repeatable = true,
     .make = call_make,
     .unmake = call_unmake,
+    .leaves = call_leaves,
     .run = call_job_run,
 };

@@ -42,12 +42,27 @@ struct ending {
     bool asked, beside, suspend;
     bool unsure;    /* it may have been written already */
     bool cancelled; /* its claim was taken away by a person */
+    bool outside;   /* somebody else may have ended it */
+    bool has_ack;
+    struct job_ack ack;
+    struct book_job gone; /* the job, where no configuration has it */
+    void (*told)(void *arg, bool written, bool stale);
+    void *told_arg;
     unsigned tries;
     int64_t again_us; /* monotonic */
 };
 
+/* Whoever waits for it is told once. */
+static void ending_tell(struct ending *e, bool written)
+{
+    if (e->told != NULL)
+        e->told(e->told_arg, written, written && e->op.stale);
+    e->told = NULL;
+}
+
 static void ending_free(struct ending *e)
 {
+    ending_tell(e, false);
     book_unref(e->book);
     arena_done(&e->arena);
     free(e);
@@ -161,12 +176,13 @@ static void ending_written(struct ending *e)
         jobs_token_put(j, o->queue, o->due_us);
     if (e->asked)
         jobs_backfill_soon(j);
+    ending_tell(e, true);
     ending_gone(e);
 }
 
 static void ending_lost(struct ending *e)
 {
-    if (!e->unsure && !e->cancelled) {
+    if (!e->unsure && !e->cancelled && !e->outside) {
         counts_lost();
         log_event(LOG_WARN, "job.lose", kv_str("job", e->job->name),
                   kv_int("claim", e->op.task.claim),
@@ -240,6 +256,10 @@ static void ending_plan(struct ending *e)
 {
     struct job_end_op *o = &e->op;
 
+    if (e->job == &e->gone) {
+        o->plan = job_plan_of(&e->record);
+        return;
+    }
     planning_end(e->job, &e->record, &e->run, jobs_now_us(e->jobs), &e->planning);
     o->plan = e->planning.plan;
     o->digest = e->job->digest;
@@ -257,7 +277,9 @@ static void ending_plan(struct ending *e)
 
 static void ending_submit_beside(struct ending *e)
 {
-    struct job_run_end end = { .end = &e->op, .suspend_after = e->job->schedule.suspend };
+    struct job_run_end end = { .end = &e->op,
+                               .suspend_after = e->job->schedule.suspend,
+                               .ack = e->has_ack ? &e->ack : NULL };
     struct err err = { 0 };
 
     if (job_run_end(e->jobs->store, &end, &err))
@@ -333,7 +355,7 @@ void ending_begin(struct jobs *j, struct book *book, const struct book_job *job,
     struct ending *e = NEW(struct ending);
 
     *e = (struct ending){ .jobs = j,
-                          .book = book_ref(book),
+                          .book = book != NULL ? book_ref(book) : NULL,
                           .job = job,
                           .arena = ARENA_INIT(ENDING_ARENA),
                           .record = c->record,
@@ -342,11 +364,22 @@ void ending_begin(struct jobs *j, struct book *book, const struct book_job *job,
                           .asked = c->record.asked_us != 0,
                           .beside = beside,
                           .cancelled = r->cancelled,
+                          .outside = r->outside,
+                          .has_ack = r->ack != NULL,
+                          .told = r->told,
+                          .told_arg = r->told_arg,
                           .op = { .task = c->task,
                                   .awaited = c->awaited,
                                   .began_us = r->began_us,
                                   .ended_us = r->ended_us,
                                   .state_number = c->record.state_number } };
+    if (job == NULL) {
+        e->gone = (struct book_job){ .name = arena_copy(&e->arena, c->record.name),
+                                     .log = JOB_LOG_ERRORS };
+        e->job = &e->gone;
+    }
+    if (r->ack != NULL)
+        e->ack = *r->ack;
     e->record.name = e->record.kind = e->record.area = STR("");
     e->steps = arena_copy(&e->arena, r->steps);
     ending_take_result(e, r);

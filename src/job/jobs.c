@@ -89,6 +89,7 @@ bool jobs_start(struct engine *e, struct jobs **ret, struct err *err)
         j->crew = crew_new("job", (size_t)node->job_slots, (size_t)node->job_slots);
     j->journal = journal_start(j->store);
     counts_start(j);
+    handover_start(j);
     j->running = true;
     thread_start(&j->thread, "job scheduler", scheduler_main, j);
     j->check = queue_check_start(j);
@@ -103,7 +104,8 @@ static void jobs_wait_for_ends(struct jobs *j)
     int64_t until_us = clock_mono_us() + WRITE_US;
 
     (void)pthread_mutex_lock(&j->mutex);
-    while (j->ending_count > 0 && wait_until(&j->rested, &j->mutex, until_us)) {
+    while ((j->ending_count > 0 || j->handed_count > 0 || j->taking > 0) &&
+           wait_until(&j->rested, &j->mutex, until_us)) {
     }
     j->ends = true;
     (void)pthread_cond_signal(&j->wake);
@@ -142,6 +144,7 @@ void jobs_free(struct jobs *j)
     if (j == NULL || engine_lost(j->engine) > 0)
         return; /* a thread that hangs may wake up: what it reads stays, until _exit() */
     ending_drop(j);
+    handover_free(j);
     journal_free(j->journal);
     buf_done(&j->kinds);
     book_unref(j->book);

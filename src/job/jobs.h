@@ -43,6 +43,45 @@ bool jobs_order(struct jobs *j, struct job_order *order, enum job_answer *ret, s
 bool jobs_backfill(struct jobs *j, struct str name, int64_t from_us, int64_t to_us,
                    enum job_answer *ret, size_t *ret_count, struct err *err);
 
+/* ---- one-way ---- */
+
+enum jobs_taken {
+    JOBS_TAKEN,      /* this node has the claim now, and runs the job */
+    JOBS_TAKEN_LATE, /* the claim does not hold any more: nothing is done */
+    JOBS_TAKEN_BUSY, /* no slot is free, or this node runs no jobs now */
+    JOBS_TAKEN_WRONG /* no such claim can be */
+};
+
+/* Another node hands over what it has claimed (handover.c).  Blocks on the store; false: it
+ * failed. */
+bool jobs_take(struct jobs *j, int64_t job, int64_t claim, enum jobs_taken *ret, struct err *err);
+
+enum jobs_acked {
+    JOBS_ACK_TAKEN,    /* the run has ended by it, or had ended by the same one */
+    JOBS_ACK_BEAT,     /* it has more time */
+    JOBS_ACK_LATE,     /* the run is over */
+    JOBS_ACK_STRANGER, /* this is not the secret of the run */
+    JOBS_ACK_WRONG,    /* what is said cannot be taken; the run goes on */
+    JOBS_ACK_UNKNOWN   /* no run has such a name */
+};
+
+/* Somebody outside says what became of the run that was left to him (core/job_type.h). */
+struct jobs_ack {
+    struct str run, secret; /* as he was given them */
+    struct str said;        /* service_answer.h, or { "beat": true } */
+
+    /* the answer */
+    enum jobs_acked what;
+    enum job_outcome outcome; /* TAKEN */
+    bool stale;       /* TAKEN: its state was not stored: another one has replaced what it read */
+    int64_t until_us; /* BEAT */
+    char why[300];    /* WRONG */
+};
+
+/* Blocks for some seconds at most.  False: it is not known what becomes of it: he is to try again.
+ */
+bool jobs_acknowledge(struct jobs *j, struct jobs_ack *a, struct err *err);
+
 /* What the version in force says of a job. */
 struct jobs_entry {
     struct str title, schedule, zone; /* schedule: as it is written: "every 10m", "0 2 * * *" */

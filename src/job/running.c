@@ -7,23 +7,32 @@
  *     told to stop   at its timeout, by a cancel, or because the node stops: call_is_over()
  *     given up       JOBS_GRACE_US later: it has failed, `timeout`
  *
+ * A run that is left to somebody outside (job_leave()) is opened in the store before anybody can
+ * know of it, and needs this node no more: an acknowledgement ends it (acking.c), or its time-out,
+ * which is its token (scheduler.c).
+ *
  * A run that the node itself has stopped, and that did not come to its end, is given back: it is
  * run again elsewhere, for the same time.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/chance.h"
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/require.h"
 #include "engine/engine.h"
 #include "engine/road/road.h"
 #include "engine/road/suspects.h"
 #include "engine/threads/crew.h"
 #include "job/book.h"
 #include "job/state.h"
+#include "store/job/job_run.h"
 
 enum run_stop { RUN_GOES, RUN_TIMED_OUT, RUN_CANCELLED, RUN_NODE_STOPS };
 
@@ -36,6 +45,9 @@ struct run {
     struct arena arena;
     struct job_claim claim; /* its texts are in the arena */
     bool beside;
+    _Atomic bool outside; /* it was opened for somebody outside */
+    bool unused;          /* its claim is given back ... */
+    bool lost;            /* ... or is not ours any more */
     _Atomic bool stop;
     _Atomic int why;               /* enum run_stop */
     _Atomic int64_t began_mono_us; /* 0: it waits for its thread */
@@ -56,14 +68,108 @@ static void run_free(struct run *r)
     free(r);
 }
 
+/* ---- left to somebody outside ---- */
+
+enum { UNUSED_US = 500 * CLOCK_MS /* until another one may begin */ };
+
+/* Whether the run was opened although the answer of the store did not say so. */
+static bool run_was_opened(const struct run *r, const struct sha256 *ack, struct err *err)
+{
+    struct job_run row;
+    bool found = false;
+
+    return job_run_get(r->jobs->store, r->claim.task.id, r->claim.task.claim, &row, &found, err) &&
+           found && row.outside && digest_same(&row.ack, ack);
+}
+
+/* Asks the store until it is known whether the run is open; false: the run was told to stop. */
+static bool run_open(struct run *r, struct job_run_open *o)
+{
+    bool unsure = false, said = false;
+
+    for (;;) {
+        struct err err = { 0 };
+
+        if (job_run_open(r->jobs->store, o, &err)) {
+            if (unsure && o->opened == JOB_OPEN_LOST && run_was_opened(r, &o->ack, &err))
+                o->opened = JOB_OPENED;
+            if (err.kind == ERR_NONE)
+                return true;
+        }
+        unsure = unsure || err.kind == ERR_UNCERTAIN;
+        if (!said)
+            log_event(LOG_WARN, "job.trouble", kv_z("what", "leave a run to somebody outside"),
+                      kv_str("job", r->job->name), kv_z("why", err.text));
+        said = true;
+        if (call_is_over(r->io.call) && !unsure)
+            return false;
+        clock_sleep_us(JOBS_AGAIN_US);
+    }
+}
+
+static bool run_leave_outside(void *arg, struct str *ret_address, struct str *ret_secret)
+{
+    struct run *r = arg;
+    int64_t now_us = jobs_now_us(r->jobs);
+    char text[SHA256_TEXT];
+    struct sha256 secret;
+    struct planning p;
+
+    require(r->job->leaves && !r->outside && !r->unused);
+    chance_bytes(secret.bytes, sizeof secret.bytes);
+    *ret_secret = arena_copy(&r->arena, str_of(digest_text(&secret, text)));
+    *ret_address =
+        str_of(arena_printf(&r->arena, "%.*s?run=%" PRId64 "-%" PRId64, STR_ARG(r->book->ack_url),
+                            r->claim.task.id, r->claim.task.claim));
+    planning_beside(r->job, &r->claim.record, r->claimed_us, &p);
+    struct job_run_open o = { .task = r->claim.task,
+                              .nominal_us = r->nominal_us,
+                              .parallel = r->job->parallel,
+                              .began_us = r->claimed_us, /* as it was planned */
+                              .until_us = now_us + r->job->timeout_us,
+                              .outside = true,
+                              .ack = digest_of(*ret_secret),
+                              .plan = p.plan };
+
+    r->unused = !run_open(r, &o) || o.opened == JOB_OPEN_TOO_MANY || o.opened == JOB_OPEN_PLAN;
+    r->lost = !r->unused && o.opened == JOB_OPEN_LOST;
+    r->outside = r->beside = !r->unused && !r->lost;
+    if (!r->outside)
+        return false;
+    if (!o.waits)
+        jobs_say_plan(r->job->name, &p);
+    if (o.due_us != 0)
+        jobs_token_put(r->jobs, r->job->queue, o.due_us);
+    log_event(LOG_DEBUG, "job.leave", kv_str("job", r->job->name), kv_str("run", r->io.run),
+              kv_int("for_ms", r->job->timeout_us / CLOCK_MS));
+    return true;
+}
+
 /* ---- the code of the job, on its slot ---- */
+
+void running_check_state(const struct book_job *job, struct job_result *result)
+{
+    struct err err = { 0 };
+
+    if (!result->ok || !result->has_state)
+        return;
+    if (result->state.len > JOB_STATE_MOST)
+        job_fail(result, "its state has %zu bytes, at most %d are kept", result->state.len,
+                 JOB_STATE_MOST);
+    else if (!str_is_utf8(buf_view(&result->state)) ||
+             memchr(result->state.ptr, '\0', result->state.len) != NULL)
+        job_fail(result, "its state is not text");
+    else if (job != NULL && job->self != NULL && job->type->check_state != NULL &&
+             !job->type->check_state(job->self, buf_view(&result->state), &err))
+        job_fail(result, "the state that it left cannot be read: %s", err.text);
+}
 
 static void run_code(struct run *r)
 {
     const struct book_job *job = r->job;
     struct err err = { 0 };
 
-    if (job->self == NULL) {
+    if (job->self == NULL || job->broken != NULL) {
         job_fail(&r->result, "it cannot run on this node: %s",
                  job->broken != NULL ? job->broken : "its kind is not there");
         return;
@@ -77,17 +183,8 @@ static void run_code(struct run *r)
     fault_point_on(JOB_RUN, job->name);
     job->type->run(job->self, &r->io, &r->result);
     fault_point(JOB_RAN);
-    if (!r->result.ok || !r->result.has_state)
-        return;
-    if (r->result.state.len > JOB_STATE_MOST)
-        job_fail(&r->result, "its state has %zu bytes, at most %d are kept", r->result.state.len,
-                 JOB_STATE_MOST);
-    else if (!str_is_utf8(buf_view(&r->result.state)) ||
-             memchr(r->result.state.ptr, '\0', r->result.state.len) != NULL)
-        job_fail(&r->result, "its state is not text");
-    else if (job->type->check_state != NULL &&
-             !job->type->check_state(job->self, buf_view(&r->result.state), &err))
-        job_fail(&r->result, "the state that it left cannot be read: %s", err.text);
+    if (!r->result.left)
+        running_check_state(job, &r->result);
 }
 
 static void running_run(struct crew_call *call)
@@ -125,15 +222,15 @@ static void run_leave(struct run *r)
     (void)pthread_mutex_unlock(&j->mutex);
 }
 
-static bool run_give_back(struct run *r)
+static bool run_give_back(struct run *r, int64_t wait_us)
 {
     enum job_end_result result = JOB_END_LOST;
     struct err err = { 0 };
 
     if (r->beside)
         return false;
-    if (!job_give_back(r->jobs->store, &r->claim.task, jobs_now_us(r->jobs), NULL, STR(""), &result,
-                       &err))
+    if (!job_give_back(r->jobs->store, &r->claim.task, jobs_now_us(r->jobs) + wait_us, NULL,
+                       STR(""), &result, &err))
         log_event(LOG_WARN, "job.trouble", kv_z("what", "give a claim back"),
                   kv_str("job", r->job->name), kv_z("why", err.text));
     return true; /* what could not be given back is taken over from this node */
@@ -153,7 +250,18 @@ static void running_end(struct run *r, const struct job_result *result, const ch
                                           .claimed_us = r->claimed_us,
                                           .began_us = r->began_us,
                                           .ended_us = jobs_now_us(r->jobs),
-                                          .cancelled = why == RUN_CANCELLED });
+                                          .cancelled = why == RUN_CANCELLED,
+                                          .outside = r->outside });
+}
+
+/* It was not begun, or goes on outside. */
+static bool run_is_elsewhere(struct run *r)
+{
+    if (r->unused)
+        return run_give_back(r, UNUSED_US);
+    if (r->lost)
+        counts_lost();
+    return r->lost || (r->outside && r->result.left);
 }
 
 static void run_done(struct crew_call *call)
@@ -162,14 +270,16 @@ static void run_done(struct crew_call *call)
     int why = atomic_load(&r->why);
     char message[JOB_MESSAGE_MOST + 1];
 
-    if (why == RUN_TIMED_OUT && !r->result.ok) {
+    if (run_is_elsewhere(r)) {
+        suspects_forgive(road_suspects(r->jobs->road), &r->claim.task);
+    } else if (why == RUN_TIMED_OUT && !r->result.ok) {
         (void)snprintf(message, sizeof message,
                        "timeout: it was stopped after %lld.%03lld s%s%.500s",
                        (long long)(r->job->timeout_us / CLOCK_S),
                        (long long)(r->job->timeout_us % CLOCK_S / CLOCK_MS),
                        r->result.message[0] != '\0' ? ": " : "", r->result.message);
         running_end(r, &r->result, message, true);
-    } else if (why != RUN_NODE_STOPS || r->result.ok || !run_give_back(r)) {
+    } else if (why != RUN_NODE_STOPS || r->result.ok || !run_give_back(r, 0)) {
         running_end(r, &r->result, NULL, true);
     }
     run_leave(r);
@@ -184,7 +294,7 @@ static void run_lost(struct crew_call *call, bool committed)
     char message[200];
 
     (void)committed;
-    if (why == RUN_NODE_STOPS) { /* its claim is taken over */
+    if (why == RUN_NODE_STOPS || r->outside) { /* its claim is taken over, or its time is limited */
         run_leave(r);
         return;
     }
@@ -249,7 +359,9 @@ bool running_begin(struct jobs *j, struct book *book, const struct book_job *job
                          .state = r->claim.state,
                          .ports = &j->ports,
                          .arena = &r->arena,
-                         .steps = &r->steps };
+                         .steps = &r->steps,
+                         .leave = job->leaves ? run_leave_outside : NULL,
+                         .leave_arg = r };
     (void)pthread_mutex_lock(&j->mutex);
     bool begins = !j->stopping; /* jobs_stop() waits for those in the list */
 

@@ -87,8 +87,8 @@ static void scheduler_drop_back(struct jobs *j)
     j->backs = NULL;
 }
 
-static void scheduler_give_back(struct jobs *j, const struct job_claim *c, int64_t due_us,
-                                const struct planning *p)
+bool scheduler_give_back(struct jobs *j, const struct job_claim *c, int64_t due_us,
+                         const struct planning *p)
 {
     const struct job_plan *plan = p != NULL ? &p->plan : NULL;
     const char *why = p != NULL && p->what != SCHEDULE_DUE ? schedule_end_word(p->why) : "";
@@ -103,12 +103,15 @@ static void scheduler_give_back(struct jobs *j, const struct job_claim *c, int64
     }
     if (!ok) {
         scheduler_back_later(j, &c->task, "give a claim back", c->record.name, &err);
-        return;
+        return true;
     }
+    if (result == JOB_END_LOST)
+        return false;
     if (p != NULL && result == JOB_END_WRITTEN)
         jobs_say_plan(c->record.name, p);
     if (due_us != 0)
         jobs_token_put(j, c->task.queue, due_us);
+    return true;
 }
 
 static bool scheduler_has_kind(const struct jobs *j, struct str kind)
@@ -126,13 +129,14 @@ static bool scheduler_has_kind(const struct jobs *j, struct str kind)
 /* The token goes back at once, if another run may begin beside this one.  False: this one must not
  * begin, or was lost. */
 static bool scheduler_open(struct jobs *j, const struct book_job *job, const struct job_claim *c,
-                           int64_t now_us, bool *ret_beside)
+                           int64_t nominal_us, int64_t now_us, bool *ret_beside)
 {
     struct planning p;
     struct err err = { 0 };
 
     planning_beside(job, &c->record, now_us, &p);
     struct job_run_open o = { .task = c->task,
+                              .nominal_us = nominal_us,
                               .parallel = job->parallel,
                               .began_us = now_us,
                               .until_us = now_us + job->timeout_us + 2 * JOBS_GRACE_US,
@@ -153,10 +157,10 @@ static bool scheduler_open(struct jobs *j, const struct book_job *job, const str
     case JOB_OPEN_HELD:
         return true;
     case JOB_OPEN_TOO_MANY:
-        scheduler_give_back(j, c, now_us + STRANGE_US, NULL);
+        (void)scheduler_give_back(j, c, now_us + STRANGE_US, NULL);
         return false;
     case JOB_OPEN_PLAN:
-        scheduler_give_back(j, c, now_us, NULL);
+        (void)scheduler_give_back(j, c, now_us, NULL);
         return false;
     case JOB_OPEN_LOST:
         break;
@@ -166,40 +170,84 @@ static bool scheduler_open(struct jobs *j, const struct book_job *job, const str
 }
 
 static void scheduler_begin(struct jobs *j, struct book *b, const struct book_job *job,
-                            const struct job_claim *c, int64_t nominal_us, int64_t now_us)
+                            const struct job_claim *c, bool here, int64_t nominal_us,
+                            int64_t now_us)
 {
     bool beside = false;
 
-    if (job->parallel > 1 && c->record.asked_us == 0 && !scheduler_open(j, job, c, now_us, &beside))
+    if (j->farm != NULL && !here) {
+        struct err err = { 0 };
+
+        if (handover_begin(j, c, &err))
+            return;
+        handover_say_failed(j, c->record.name, err.text);
+        (void)scheduler_give_back(j, c, now_us + STRANGE_US, NULL);
+        return;
+    }
+    if (job->parallel > 1 && c->record.asked_us == 0 && !job->leaves &&
+        !scheduler_open(j, job, c, nominal_us, now_us, &beside))
         return;
     counts_claim(now_us - c->task.rank);
     if (!running_begin(j, b, job, c, nominal_us, now_us, beside) && !beside)
-        scheduler_give_back(j, c, now_us, NULL);
+        (void)scheduler_give_back(j, c, now_us, NULL);
 }
 
-static void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c)
+/* The token was the time-out of a run outside: that one has failed. */
+static void scheduler_end_awaited(struct jobs *j, struct book *b, const struct book_job *job,
+                                  const struct job_claim *c, int64_t now_us)
+{
+    struct job_result result = { .state = BUF_INIT(1) };
+    struct job_run run = { 0 };
+    struct err err = { 0 };
+    bool found;
+
+    if (!job_run_get(j->store, c->task.id, c->awaited, &run, &found, &err)) {
+        scheduler_back_later(j, &c->task, "end a run outside", c->record.name, &err);
+        return;
+    }
+    if (!found) { /* damaged from outside: what is written then is the same */
+        run.nominal_us = c->record.next.nominal_us;
+        run.began_us = now_us;
+    }
+    job_fail(&result, "timeout: nobody acknowledged it by %s",
+             clock_utc_text(run.until_us, (char[CLOCK_TEXT]){ 0 }));
+    ending_begin(j, b, job, c, false, true,
+                 &(struct ending_result){ .result = &result,
+                                          .steps = STR(""),
+                                          .nominal_us = run.nominal_us,
+                                          .due_us = run.began_us,
+                                          .claimed_us = run.began_us,
+                                          .began_us = run.began_us,
+                                          .ended_us = now_us });
+}
+
+void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, bool here)
 {
     const struct book_job *job = book_find(b, c->record.name);
     int64_t now_us = jobs_now_us(j);
     struct planning p;
 
     if (job == NULL || !digest_same(&job->digest, &c->record.digest)) {
-        scheduler_give_back(j, c, now_us + STRANGE_US, NULL);
+        (void)scheduler_give_back(j, c, now_us + STRANGE_US, NULL);
+        return;
+    }
+    if (c->awaited != 0) {
+        scheduler_end_awaited(j, b, job, c, now_us);
         return;
     }
     if (!scheduler_has_kind(j, job->kind)) {
-        scheduler_give_back(j, c, now_us + OTHERS_US, NULL);
+        (void)scheduler_give_back(j, c, now_us + OTHERS_US, NULL);
         return;
     }
     if (c->record.asked_us != 0) {
-        scheduler_begin(j, b, job, c, c->record.asked_us, now_us);
+        scheduler_begin(j, b, job, c, here, c->record.asked_us, now_us);
         return;
     }
     planning_now(job, &c->record, now_us, &p);
     if (p.what == SCHEDULE_DUE && p.plan.next.due_us <= now_us)
-        scheduler_begin(j, b, job, c, p.plan.next.nominal_us, now_us);
+        scheduler_begin(j, b, job, c, here, p.plan.next.nominal_us, now_us);
     else
-        scheduler_give_back(j, c, p.plan.next.due_us, &p);
+        (void)scheduler_give_back(j, c, p.plan.next.due_us, &p);
 }
 
 /* ---- claiming ---- */
@@ -209,13 +257,13 @@ static size_t scheduler_room(struct jobs *j, int64_t queues[static JOBS_QUEUES],
 {
     bool rests =
         j->node->job_slots == 0 || controls_jobs_rest(j->controls) || !node_may_act(j->store);
-    size_t slots = (size_t)j->node->job_slots, most = (size_t)j->node->job_batch, room = 0;
+    size_t most = (size_t)j->node->job_batch, room = 0;
 
     *ret_queues = 0;
     (void)pthread_mutex_lock(&j->mutex);
-    if (!rests && !j->stopping && j->book != NULL && j->ending_count < JOBS_ENDING_MOST &&
-        j->run_count < slots)
-        room = slots - j->run_count < most ? slots - j->run_count : most;
+    if (!rests)
+        room = jobs_free_slots(j);
+    room = room < most ? room : most;
     for (unsigned i = 0; room > 0 && i < JOBS_QUEUES; i++)
         if ((j->due & 1u << i) != 0)
             queues[(*ret_queues)++] = j->queues[i];
@@ -256,7 +304,7 @@ static void scheduler_claim(struct jobs *j, bool *io_turn)
     struct book *b = jobs_book(j);
 
     for (size_t i = 0; i < count; i++)
-        scheduler_take(j, b, &claims[i]);
+        scheduler_take(j, b, &claims[i], false);
     book_unref(b);
 }
 
@@ -294,11 +342,13 @@ void *scheduler_main(void *jobs)
 
     do {
         following_look(j);
+        handover_run_taken(j);
         scheduler_claim(j, &turn);
         /* With the runs that have just begun: nobody else knows when their time is over. */
         next_us =
             scheduler_sooner(ending_look(j, clock_mono_us()), running_look(j, clock_mono_us()));
         next_us = scheduler_sooner(next_us, scheduler_look_back(j));
+        next_us = scheduler_sooner(next_us, handover_look(j, clock_mono_us()));
     } while (scheduler_wait(j, next_us));
     scheduler_drop_back(j); /* what is claimed is taken over from this node */
     return NULL;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "core/config.h"
 #include "engine/road/road.h"
 #include "job/book.h"
 
@@ -12,6 +13,15 @@ struct book *jobs_book(struct jobs *j)
 
     (void)pthread_mutex_unlock(&j->mutex);
     return b;
+}
+
+size_t jobs_free_slots(const struct jobs *j)
+{
+    size_t slots = (size_t)j->node->job_slots, used = j->run_count + j->handed_count + j->taking;
+
+    return j->stopping || j->book == NULL || j->ending_count >= JOBS_ENDING_MOST || used >= slots
+               ? 0
+               : slots - used;
 }
 
 int64_t jobs_now_us(const struct jobs *j)

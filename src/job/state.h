@@ -14,11 +14,14 @@
 struct book;
 struct book_job;
 struct crew;
+struct farm;
+struct handover;
 struct journal;
 struct queue_check;
 struct mishaps;
 struct road;
 struct run;
+struct taken;
 struct ending;
 
 enum {
@@ -61,6 +64,9 @@ struct jobs {
     char trouble[300]; /* why it is not followed; empty: all is well */
     struct run *runs;  /* on slots */
     size_t run_count;
+    size_t handed_count;  /* claims that are being handed over */
+    size_t taking;        /* slots that are reserved for claims of other nodes */
+    struct taken *taken;  /* claims of other nodes that are to be begun */
     struct ending *again; /* ends that are to be submitted once more */
     size_t ending_count;  /* all of them */
 
@@ -68,6 +74,8 @@ struct jobs {
     bool claim_failing;
     struct back *backs; /* claims that are to be given back */
     int64_t back_us;    /* when that is tried again; monotonic */
+    struct farm *farm;  /* that it hands over to; NULL: it runs them itself */
+    struct handover *handed;
 };
 
 struct book *jobs_book(struct jobs *j);    /* a reference, or NULL */
@@ -81,6 +89,10 @@ void jobs_token_put(struct jobs *j, int64_t queue, int64_t due_us);
 
 /* backfill.c: a backfill may go on with its next time. */
 void jobs_backfill_soon(struct jobs *j);
+
+/* How many more may run here; 0 while the node stops, or has no settings yet.  With the mutex held.
+ */
+size_t jobs_free_slots(const struct jobs *j);
 
 /* following.c: follows the version that waits; false: it is to be tried again. */
 void following_look(struct jobs *j);
@@ -98,6 +110,9 @@ void running_cancel(struct jobs *j, struct str name);
 void running_release(struct jobs *j, int64_t claim);
 void running_stop(struct jobs *j); /* tells all */
 
+/* Fails a result whose state cannot be kept. */
+void running_check_state(const struct book_job *job, struct job_result *result);
+
 /* ending.c */
 struct ending_result {
     const struct job_result *result; /* lent; NULL: the run was given up */
@@ -105,9 +120,15 @@ struct ending_result {
     struct str steps;
     int64_t nominal_us, due_us, claimed_us, began_us, ended_us;
     bool cancelled;
+    bool outside;              /* somebody outside may have ended it already */
+    const struct job_ack *ack; /* outside: it ends by this one */
+    /* Once, from any thread: it was written, or it was over already.  NULL: nobody waits. */
+    void (*told)(void *arg, bool written, bool stale);
+    void *told_arg;
 };
 
-/* The end of a run is on its way to the store.  `blocks`: the calling thread may block. */
+/* The end of a run is on its way to the store.  `blocks`: the calling thread may block.  `job` and
+ * `book` are NULL where the job is gone, and no configuration has it. */
 void ending_begin(struct jobs *j, struct book *book, const struct book_job *job,
                   const struct job_claim *c, bool beside, bool blocks,
                   const struct ending_result *r);
@@ -117,6 +138,22 @@ void ending_drop(struct jobs *j); /* those that were never written */
 
 /* scheduler.c */
 void *scheduler_main(void *jobs);
+/* A claim is run, or handed over, or given back; `here`: it is not handed over.  On the scheduler.
+ */
+void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, bool here);
+/* False: it was not ours any more.  What the store does not take now is given back later. */
+bool scheduler_give_back(struct jobs *j, const struct job_claim *c, int64_t due_us,
+                         const struct planning *p);
+
+/* handover.c; all but start and free on the scheduler */
+void handover_start(struct jobs *j); /* before the scheduler */
+/* Passes a claim to the farm; false: it cannot be passed now. */
+bool handover_begin(struct jobs *j, const struct job_claim *c, struct err *err);
+void handover_say_failed(struct jobs *j, struct str job, const char *why);
+/* Looks what became of those that were handed over; returns when it is to be asked again. */
+int64_t handover_look(struct jobs *j, int64_t mono_us);
+void handover_run_taken(struct jobs *j);
+void handover_free(struct jobs *j);
 
 /* counts.c */
 void counts_start(struct jobs *j);

@@ -5,6 +5,9 @@
         p.cut_after = 1000           a connection ends when its client has sent so many bytes
         p.lose = lambda: seen()      asked before bytes of the server go on: true loses them and all that follow
         p.slam = True                ... and then the connection is closed instead of left open
+        p.delay = 0.02               every answer waits so long
+        p.hold = lambda: 6           asked once for each connection: so long its client's first bytes wait
+        p.targets                    ports that connections go to in turn
         p.rate = 20e6                bytes per second that go on, at most, there and back together
         p.connections                how many were made
         p.mute = b"NOOP"             a connection whose client sends this stays open and carries nothing from there on
@@ -21,9 +24,10 @@ class Proxy:
     """One thread takes connections, one more serves each of them."""
 
     def __init__(self, target, host="127.0.0.1"):
-        self.target = (host, target)
+        self.host, self.targets = host, [target]
         self.cut_after = self.lose = self.rate = self.mute = None
         self.slam = False
+        self.delay, self.hold = 0, None
         self.connections = self.lost = 0
         self.ending = False
         self.open = set()
@@ -45,7 +49,7 @@ class Proxy:
 
     def serve(self, client):
         try:
-            server = socket.create_connection(self.target)
+            server = socket.create_connection((self.host, self.targets[self.connections % len(self.targets)]))
         except OSError:
             client.close()
             return
@@ -60,7 +64,7 @@ class Proxy:
             server.close()
 
     def carry(self, client, server):
-        sent, losing, muted = 0, False, False
+        sent, losing, muted, held = 0, False, False, False
         while not self.ending:
             for ready in select.select([client, server], [], [], 0.2)[0]:
                 data = ready.recv(PIECE)
@@ -72,6 +76,9 @@ class Proxy:
                 if self.rate is not None:
                     time.sleep(len(data) / self.rate)
                 if ready is client:
+                    if self.hold is not None and not held:
+                        held = True
+                        time.sleep(self.hold())
                     sent += len(data)
                     if self.cut_after is not None and sent > self.cut_after:
                         self.lost += 1
@@ -84,6 +91,7 @@ class Proxy:
                     if self.slam:
                         return
                 if not losing:
+                    time.sleep(self.delay)
                     client.sendall(data)
 
     def close(self):

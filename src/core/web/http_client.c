@@ -71,6 +71,8 @@ static bool http_client_is_ours(struct str name)
         "waybill-sender",
         "waybill-receiver",
         "waybill-type",
+        "waybill-ack",
+        "waybill-ack-token",
     };
 
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)

@@ -9,7 +9,8 @@
 
 struct job_claim_op {
     struct store_op op;
-    const int64_t *queues;
+    const int64_t *queues; /* NULL: one claim is taken over: id and number of `over` */
+    struct task over;
     size_t queue_count, limit;
     struct str kinds;
     int64_t lease_us;
@@ -98,7 +99,9 @@ static bool job_claim_run(struct writer *w, struct store_op **ops, size_t count,
 
     require(count == 1);
     job_claim_undo(w->store, o);
-    if (!job_claim_tokens(w, o, err))
+    if (!(o->queues != NULL
+              ? job_claim_tokens(w, o, err)
+              : task_claim_over(w, &o->over, o->lease_us, o->tasks, &o->task_count, err)))
         return false;
     for (size_t i = 0; i < o->task_count; i++) {
         keys[i] = db_int(o->tasks[i].id);
@@ -141,5 +144,20 @@ bool job_claim(struct store *s, const int64_t *queues, size_t queue_count, struc
         return false;
     }
     *ret_count = o.count;
+    return true;
+}
+
+bool job_take_over(struct store *s, int64_t job, int64_t claim, int64_t lease_us, struct arena *a,
+                   struct job_claim *ret, bool *ret_taken, struct err *err)
+{
+    struct job_claim_op o = { .over = { .id = job, .claim = claim, .kind = TASK_JOB },
+                              .limit = 1,
+                              .lease_us = lease_us,
+                              .arena = a,
+                              .claims = ret };
+
+    if (!writers_call(s->writers, &job_claim_verb, &o.op, err))
+        return false;
+    *ret_taken = o.count == 1;
     return true;
 }

@@ -1,9 +1,14 @@
-/* job_claim.h - claim the tokens of jobs that are due, each with its record.
+/* job_claim.h - claim the tokens of jobs that are due, each with its record; take a claim over.
  *
  * Any number of nodes race; the database decides (task_claim()).  A node claims from the queue of
  * its area and from that for any area.  The token of a job that was stopped meanwhile is removed
  * instead (invariant (3) of job.h).  A restored store gives none before it is released
  * (store/backup/restore.h).
+ *
+ * A claim that one node has and does not use may be taken over by another one, under a number of
+ * its own: from that commit on it belongs to the other node, and the old number is lost.  Whichever
+ * is first wins: who takes it over, or who gives it back (job_end.h).  Claims of SQLite are marks
+ * in the memory of their process, and are never taken over.
  *
  * Threads: any that may block.
  */
@@ -28,3 +33,8 @@ struct job_claim {
 bool job_claim(struct store *s, const int64_t *queues, size_t queue_count, struct str kinds,
                size_t limit, int64_t lease_us, struct arena *a, struct job_claim *ret,
                size_t *ret_count, struct err *err);
+
+/* *ret_taken false: this claim does not hold any more, or its job was stopped meanwhile (then its
+ * token is removed).  Record and state are in the arena. */
+bool job_take_over(struct store *s, int64_t job, int64_t claim, int64_t lease_us, struct arena *a,
+                   struct job_claim *ret, bool *ret_taken, struct err *err);

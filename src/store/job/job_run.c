@@ -38,12 +38,13 @@ struct run_open_op {
 static bool run_put_row(struct writer *w, const struct job_run_open *o, struct err *err)
 {
     struct str ack = o->outside ? str_mem(o->ack.bytes, SHA256_SIZE) : STR("");
+    int64_t nominal_us = o->nominal_us != 0 ? o->nominal_us : o->record.next.nominal_us;
 
     return db_run(w->db, SQL_JOB_RUN_PUT,
                   DB_ARGS(db_int(o->task.id), db_int(o->task.claim), db_int(store_node(w->store)),
-                          db_int(o->record.next.nominal_us), db_int(o->began_us),
-                          db_int(o->until_us), db_int(o->record.state_number), db_int(o->waits),
-                          db_int(o->outside), db_bytes(ack)),
+                          db_int(nominal_us), db_int(o->began_us), db_int(o->until_us),
+                          db_int(o->record.state_number), db_int(o->waits), db_int(o->outside),
+                          db_bytes(ack)),
                   NULL, err);
 }
 
@@ -328,6 +329,21 @@ static bool run_is_late(struct writer *w, const struct job_run *run, bool *ret, 
     return true;
 }
 
+/* So that the same acknowledgement gets the same answer. */
+static bool run_keep_ack(struct writer *w, const struct job_run_end *e, struct err *err)
+{
+    struct job_ack ack;
+
+    if (e->ack == NULL || e->end->result != JOB_END_WRITTEN)
+        return true;
+    ack = *e->ack;
+    ack.job = e->end->task.id;
+    ack.claim = e->end->task.claim;
+    ack.outcome = e->end->outcome;
+    ack.stale = e->end->stale;
+    return job_ack_put(w, &ack, err);
+}
+
 static bool run_end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     const struct job_run_end *e = container_of(ops[0], struct run_end_op, op)->e;
@@ -347,7 +363,8 @@ static bool run_end_run(struct writer *w, struct store_op **ops, size_t count, s
         return true;
     o->began_us = run.began_us;
     o->state_number = run.state_number;
-    return run.waits ? run_end_awaited(w, o, &run, err) : run_end_beside(w, e, &run, err);
+    return (run.waits ? run_end_awaited(w, o, &run, err) : run_end_beside(w, e, &run, err)) &&
+           run_keep_ack(w, e, err);
 }
 
 static void run_end_committed(struct writer *w, struct store_op **ops, size_t count)

@@ -11,6 +11,9 @@
  * Runs are counted as rows, never in a counter.  All changes lock the record of the job first.
  *
  * A state is stored only if nothing has replaced the one that the run has read; else it is `stale`.
+ * Somebody outside knows a secret, of which the row has the digest; who calls job_run_end() and
+ * job_run_beat() for him has compared it.
+ *
  * The row decides who ends a run: whoever removes it.  It goes with its end, with a cancel, with
  * the end of a claim that was its time-out (job_end_op.awaited), and with its job.
  *
@@ -21,6 +24,7 @@
  */
 #pragma once
 
+#include "store/job/job_ack.h"
 #include "store/job/job_end.h"
 
 enum { JOB_RUNS_MOST = 100 }; /* of a job, and in one answer */
@@ -44,7 +48,8 @@ enum job_opened {
 
 struct job_run_open {
     struct task task;
-    int64_t parallel; /* so many may run at the same time, with this one; 1 to JOB_RUNS_MOST */
+    int64_t nominal_us; /* that it is for; 0: that of the record */
+    int64_t parallel;   /* so many may run at the same time, with this one; 1 to JOB_RUNS_MOST */
     int64_t began_us, until_us;
     bool outside;
     struct sha256 ack;
@@ -71,6 +76,7 @@ struct job_run_end {
     struct job_end_op *end;
     int64_t suspend_after; /* 0: never */
     bool late;
+    const struct job_ack *ack; /* outside: it ends by this one; outcome and stale are set */
 };
 bool job_run_end(struct store *s, const struct job_run_end *e, struct err *err);
 

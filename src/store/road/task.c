@@ -211,6 +211,22 @@ bool task_claim_in(struct writer *w, int64_t queue, struct str job_kinds, size_t
     return ok;
 }
 
+bool task_claim_over(struct writer *w, const struct task *t, int64_t lease_us, struct task *ret,
+                     size_t *ret_count, struct err *err)
+{
+    *ret_count = 0;
+    if (w->db->kind == DB_SQLITE)
+        return true;
+    if (!read_tasks(w->db, SQL_TASK_CLAIM_OVER,
+                    DB_ARGS(db_int(t->id), db_int(t->claim), db_int(t->kind),
+                            db_int(store_node(w->store)), db_int(lease_us)),
+                    ret, 1, ret_count, err))
+        return false;
+    if (*ret_count == 1)
+        lease_note(w, ret);
+    return true;
+}
+
 bool task_is_held(struct writer *w, const struct task *t, bool *ret, struct err *err)
 {
     int64_t there = 0;

@@ -81,6 +81,12 @@ bool task_claim_in(struct writer *w, int64_t queue, struct str job_kinds, size_t
                    int64_t lease_us, struct task *ret_tasks, size_t *ret_count, struct err *err);
 void task_claim_undo(struct store *s, const struct task *tasks, size_t count);
 
+/* For verbs of the store, in an open transaction: the claim of a task of this kind becomes that of
+ * this node, under a new number; *ret_count 0: it did not hold.  PostgreSQL: on SQLite no other
+ * process can have claimed it. */
+bool task_claim_over(struct writer *w, const struct task *t, int64_t lease_us, struct task *ret,
+                     size_t *ret_count, struct err *err);
+
 /* For verbs of the store, in an open transaction: whether a claim holds.  It then holds until the
  * commit. */
 bool task_is_held(struct writer *w, const struct task *t, bool *ret, struct err *err);

@@ -333,6 +333,30 @@ DELETE FROM job_run WHERE job = $1 AND claim = $2;
 -- batch
 DELETE FROM job_run r USING @ROWS@ WHERE r.job = @KEY(u.c1)@ AND r.claim = u.c2;
 
+-- name: job_ack_put
+-- in:  $1 job int, $2 claim int, $3 secret bytes, $4 said bytes, $5 outcome int, $6 stale int
+INSERT INTO job_ack(job, claim, secret, said, outcome, stale, at_us) VALUES ($1, $2, $3, $4, $5, $6, @NOW_US@);
+
+-- name: job_ack_get
+-- in:  $1 job int, $2 claim int
+-- out: job, claim, secret, said, outcome, stale
+SELECT job, claim, secret, said, outcome, stale FROM job_ack WHERE job = $1 AND claim = $2;
+
+-- name: job_ack_trim
+-- in:  $1 job int, $2 kept int
+DELETE FROM job_ack WHERE job = $1 AND at_us < @NOW_US@ - $2;
+
+-- name: job_drop_acks
+-- in:  $1 num int
+-- batch
+DELETE FROM job_ack WHERE job = $1;
+
+-- name: job_drop_acks
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+DELETE FROM job_ack a USING @ROWS@ WHERE a.job = @KEY(u.c1)@;
+
 -- name: job_run_result
 -- in:  $1 num int, $2 asked int, $3 stop int, $4 why text, $5 has_state int, $6 state text, $7 outcome int, $8 message text,
 --      $9 node int, $10 began int, $11 ended int, $12 failures int

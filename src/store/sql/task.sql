@@ -60,6 +60,14 @@ INSERT INTO task_lease(id, claim, node_id, until_us, queue, prio, rank, kind, at
 SELECT d.id, k.value, $3, @NOW_US@ + $4, d.queue, d.prio, d.rank, d.kind, d.attempts + 1, d.rescues, d.crashes
 FROM d, k RETURNING @task@;
 
+-- name: task_claim_over
+-- only: postgresql
+-- in:  $1 id int, $2 claim int, $3 kind int, $4 node int, $5 lease int
+-- out: @task@
+-- A row when the claim held: another node has it from now on, under a new number.
+UPDATE task_lease SET claim = nextval('claim_number'), node_id = $4, until_us = @NOW_US@ + $5
+WHERE id = $1 AND claim = $2 AND kind = $3 RETURNING @task@;
+
 -- name: task_claim_kinds
 -- only: postgresql
 -- in:  $1 queue int, $2 limit int, $3 node int, $4 lease int, $5 kinds text

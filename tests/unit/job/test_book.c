@@ -151,6 +151,36 @@ TEST(what_cannot_run_here_is_broken_and_keeps_nothing_else_from_running)
     CHECK(book->jobs[2].broken == NULL && book->jobs[2].self != NULL);
 }
 
+TEST(a_job_whose_service_acknowledges_later)
+{
+    AUTO(bench_done) struct bench b = bench_make();
+    AUTO(book_done)
+    struct book *book =
+        book_of(&b, "location: { url: \"https://here.example/below/\" }\n"
+                    "jobs:\n"
+                    "  a: { kind: call, url: \"http://x/\", every: 1s, ack: later }\n"
+                    "  b: { kind: call, url: \"http://x/\", every: 1s, ack: later, timeout: 5s }\n"
+                    "  c: { kind: call, url: \"http://x/\", every: 1s, ack: now }\n");
+
+    CHECK(book != NULL && str_is(book->ack_url, "https://here.example/below/work/ack"));
+    CHECK(book->jobs[0].leaves && book->jobs[0].timeout_us == INT64_C(3600) * CLOCK_S);
+    CHECK(book->jobs[1].leaves && book->jobs[1].timeout_us == 5 * CLOCK_S);
+    CHECK(!book->jobs[2].leaves && book->jobs[2].timeout_us == 30 * CLOCK_S);
+    CHECK(book->jobs[0].broken == NULL);
+}
+
+TEST(where_the_address_of_this_site_is_not_known_it_is_broken)
+{
+    AUTO(bench_done) struct bench b = bench_make();
+    AUTO(book_done)
+    struct book *book =
+        book_of(&b, "location: { url: \"https://${secret:none}/\" }\n"
+                    "jobs: { a: { kind: call, url: \"http://x/\", every: 1s, ack: later } }\n");
+
+    CHECK(book != NULL && book->jobs[0].broken != NULL);
+    CHECK(strstr(book->jobs[0].broken, "location.url") != NULL);
+}
+
 int main(void)
 {
     return test_main();
