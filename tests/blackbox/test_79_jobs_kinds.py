@@ -173,6 +173,49 @@ def test_a_job_checks_the_store(make_node, receiver):
     assert failed(node, "doctor") == 0
 
 
+# ---- script ----------------------------------------------------------------------------------------------
+
+
+def result(node, name):
+    return node.graphql("query($n: String!) { job(name: $n) { state last { outcome message } states { text } } }", n=name)["job"]
+
+
+@BOTH
+def test_a_program_computes_the_next_state(make_node):
+    node = start(make_node, """\
+jobs:
+  count:
+    kind: script
+    every: 1h
+    log: all
+    script: |
+      local n = (tonumber(job.state) or 0) + 1
+      log("step", n)
+      return { state = n, more = n < 5, moved = true, message = job.name .. " " .. job.nominal }
+  silent: { kind: script, every: 1h, script: "local x = 1" }
+""")
+    await_true(node, lambda: result(node, "count")["states"] and result(node, "count")["states"][0]["text"] == "5", "five runs")
+    assert [s["text"] for s in result(node, "count")["states"]] == ["5", "4", "3", "2", "1"]
+    assert re.fullmatch(r"count 20\S+Z", result(node, "count")["last"]["message"])
+    await_true(node, lambda: result(node, "silent")["last"], "it runs")
+    assert result(node, "silent")["last"]["outcome"] == "done" and result(node, "silent")["states"] == []
+    runs = node.graphql('{ jobRuns(job: "count") { items { steps } } }')["jobRuns"]["items"]
+    assert any("step" in r["steps"] for r in runs), runs
+
+
+def test_a_program_that_fails_is_told(make_node):
+    node = start(make_node, """\
+jobs:
+  broken: { kind: script, every: 1h, script: "this is no Lua" }
+  raises: { kind: script, every: 1h, script: "error('no luck')" }
+  says:   { kind: script, every: 1h, script: "return { error = 'not today', retry = false }" }
+  odd:    { kind: script, every: 1h, script: "return 'text'" }
+  slow:   { kind: script, every: 1h, script: "while true do end", limits: { time: 100ms } }
+""")
+    for name, says in (("broken", "line 1"), ("raises", "no luck"), ("says", "not today"), ("odd", "no table"), ("slow", "time")):
+        assert says in node.wait_event("job.fail", SECONDS, job=name)["why"], name
+
+
 # ---- backup ----------------------------------------------------------------------------------------------
 
 
@@ -242,6 +285,7 @@ def test_mistakes_in_jobs_are_told_with_their_place(program, tmp_path):
              ("again: { kind: redrive, error: nope, every: 1s }", "nope"),
              ("again: { kind: redrive, every: 1s, parallel: 2 }", "run one at a time"),
              ("nightly: { kind: backup, every: 1s }", "folder"),
+             ("count: { kind: script, every: 1s }", "`script` or from `file`"),
              ("nightly: { kind: backup, every: 1s, folder: /x, keep: 0 }", "keep")]
     base = BASE.format(url="http://127.0.0.1:1/")
     for text, says in cases:
