@@ -64,7 +64,7 @@ struct queue_check {
     int64_t every_us, slack_us, late_us;
 };
 
-static int64_t check_switch(const char *name, int64_t usual_us)
+static int64_t queue_check_switch(const char *name, int64_t usual_us)
 {
     const char *ms = fault_switch(name);
     int64_t n;
@@ -74,7 +74,7 @@ static int64_t check_switch(const char *name, int64_t usual_us)
 
 /* ---- stopped ---- */
 
-static void check_resume(struct queue_check *q, const struct job_stopped *s)
+static void queue_check_resume(struct queue_check *q, const struct job_stopped *s)
 {
     struct job_order order = { .act = JOB_RESUME, .name = s->name, .until_us = s->until_us };
     enum job_answer answer = JOB_UNKNOWN;
@@ -87,7 +87,7 @@ static void check_resume(struct queue_check *q, const struct job_stopped *s)
         log_event(LOG_INFO, "job.resume", kv_str("job", s->name));
 }
 
-static void check_one_stopped(struct queue_check *q, const struct job_stopped *s)
+static void queue_check_one_stopped(struct queue_check *q, const struct job_stopped *s)
 {
     char why[WHY_MOST];
 
@@ -97,7 +97,7 @@ static void check_one_stopped(struct queue_check *q, const struct job_stopped *s
         return;
     }
     if (s->until_us <= s->now_us) {
-        check_resume(q, s);
+        queue_check_resume(q, s);
         return;
     }
     int64_t at_us = clock_mono_us() + s->until_us - s->now_us;
@@ -106,7 +106,7 @@ static void check_one_stopped(struct queue_check *q, const struct job_stopped *s
         q->again_us = at_us;
 }
 
-static bool check_stopped(struct queue_check *q, struct err *err)
+static bool queue_check_stopped(struct queue_check *q, struct err *err)
 {
     struct job_stopped *all = ARENA_ARRAY(&q->arena, struct job_stopped, JOB_LATE_MOST);
     size_t n = JOB_LATE_MOST;
@@ -116,7 +116,7 @@ static bool check_stopped(struct queue_check *q, struct err *err)
         if (!job_stopped(q->jobs->store, above, JOB_LATE_MOST, &q->arena, all, &n, err))
             return false;
         for (size_t i = 0; i < n; i++)
-            check_one_stopped(q, &all[i]);
+            queue_check_one_stopped(q, &all[i]);
         above = n > 0 ? all[n - 1].job : 0;
     }
     telling_end(q->telling, TELLING_SUSPENDED);
@@ -125,8 +125,8 @@ static bool check_stopped(struct queue_check *q, struct err *err)
 
 /* ---- claims that last ---- */
 
-static void check_say_released(struct queue_check *q, const struct job_held *h, bool suspended,
-                               const char *why)
+static void queue_check_say_released(struct queue_check *q, const struct job_held *h,
+                                     bool suspended, const char *why)
 {
     log_event(LOG_WARN, "job.release", kv_str("job", h->name), kv_int("claim", h->claim),
               kv_int("node", h->node), kv_int("s", h->over_us / CLOCK_S),
@@ -142,8 +142,8 @@ static void check_say_released(struct queue_check *q, const struct job_held *h, 
     mishaps_note(q->jobs->mishaps, "job_suspended", "job", h->name, why);
 }
 
-static bool check_release(struct queue_check *q, const struct job_held *h, int64_t timeout_us,
-                          struct err *err)
+static bool queue_check_release(struct queue_check *q, const struct job_held *h, int64_t timeout_us,
+                                struct err *err)
 {
     char why[WHY_MOST];
     enum job_answer answer = JOB_UNKNOWN;
@@ -159,11 +159,11 @@ static bool check_release(struct queue_check *q, const struct job_held *h, int64
     if (!jobs_order(q->jobs, &order, &answer, err))
         return false;
     if (answer == JOB_OK || answer == JOB_SUSPENDS)
-        check_say_released(q, h, answer == JOB_SUSPENDS, why);
+        queue_check_say_released(q, h, answer == JOB_SUSPENDS, why);
     return true;
 }
 
-static bool check_claims(struct queue_check *q, struct err *err)
+static bool queue_check_claims(struct queue_check *q, struct err *err)
 {
     struct job_held *held = ARENA_ARRAY(&q->arena, struct job_held, JOB_LATE_MOST);
     int64_t slack_us = JOBS_GRACE_US + q->slack_us;
@@ -176,7 +176,7 @@ static bool check_claims(struct queue_check *q, struct err *err)
         int64_t timeout_us = job != NULL ? job->timeout_us : NO_TIMEOUT_US;
 
         if (held[i].name.len > 0 && held[i].over_us > timeout_us + slack_us &&
-            !check_release(q, &held[i], timeout_us, err))
+            !queue_check_release(q, &held[i], timeout_us, err))
             return false;
     }
     return true;
@@ -184,8 +184,8 @@ static bool check_claims(struct queue_check *q, struct err *err)
 
 /* ---- runs beside others ---- */
 
-static void check_say_ended(struct queue_check *q, const struct book_job *job,
-                            const struct job_run *r, const struct job_end_op *o)
+static void queue_check_say_ended(struct queue_check *q, const struct book_job *job,
+                                  const struct job_run *r, const struct job_end_op *o)
 {
     struct jobs *j = q->jobs;
     char why[WHY_MOST];
@@ -207,7 +207,7 @@ static void check_say_ended(struct queue_check *q, const struct book_job *job,
                                                         .message = o->message });
 }
 
-static bool check_end_run(struct queue_check *q, const struct job_run *r, struct err *err)
+static bool queue_check_end_run(struct queue_check *q, const struct job_run *r, struct err *err)
 {
     int64_t now_us = jobs_now_us(q->jobs);
     struct job_record record;
@@ -236,12 +236,12 @@ static bool check_end_run(struct queue_check *q, const struct job_run *r, struct
     if (!job_run_end(q->jobs->store, &end, err))
         return false;
     if (o.result == JOB_END_WRITTEN)
-        check_say_ended(q, job, r, &o);
+        queue_check_say_ended(q, job, r, &o);
     return true;
 }
 
 /* One for which the token waits is ended by whoever claims the token. */
-static bool check_runs(struct queue_check *q, struct err *err)
+static bool queue_check_runs(struct queue_check *q, struct err *err)
 {
     struct job_run *runs = ARENA_ARRAY(&q->arena, struct job_run, JOB_RUNS_MOST);
     size_t n;
@@ -249,7 +249,7 @@ static bool check_runs(struct queue_check *q, struct err *err)
     if (!job_run_late(q->jobs->store, JOB_RUNS_MOST, runs, &n, err))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!runs[i].waits && !check_end_run(q, &runs[i], err))
+        if (!runs[i].waits && !queue_check_end_run(q, &runs[i], err))
             return false;
     return true;
 }
@@ -257,8 +257,8 @@ static bool check_runs(struct queue_check *q, struct err *err)
 /* ---- due, and not taken ---- */
 
 /* How long it may be due before that is told. */
-static int64_t check_patience_us(const struct queue_check *q, const struct book_job *job,
-                                 int64_t due_us)
+static int64_t queue_check_patience_us(const struct queue_check *q, const struct book_job *job,
+                                       int64_t due_us)
 {
     int64_t interval_us = LATE_MOST_US;
 
@@ -274,7 +274,7 @@ static int64_t check_patience_us(const struct queue_check *q, const struct book_
     return interval_us * LATE_INTERVALS > q->late_us ? interval_us * LATE_INTERVALS : q->late_us;
 }
 
-static enum config_area check_area(struct str name)
+static enum config_area queue_check_area(struct str name)
 {
     static const char *const areas[] = { "localhost", "internal", "dmz", "external" };
 
@@ -284,10 +284,11 @@ static enum config_area check_area(struct str name)
     return CONFIG_ANYWHERE;
 }
 
-static void check_say_waiting(struct queue_check *q, const struct job_waiting *w, unsigned served)
+static void queue_check_say_waiting(struct queue_check *q, const struct job_waiting *w,
+                                    unsigned served)
 {
     char since[CLOCK_TEXT], room[AREAS_TEXT], why[WHY_MOST];
-    const char *reason = areas_why(served, check_area(w->area), room);
+    const char *reason = areas_why(served, queue_check_area(w->area), room);
 
     (void)snprintf(why, sizeof why, "due since %s, and no node takes it: %s",
                    clock_utc_text(w->due_us, since),
@@ -297,7 +298,7 @@ static void check_say_waiting(struct queue_check *q, const struct job_waiting *w
     telling_found(q->telling, TELLING_UNCLAIMED, w->name, why);
 }
 
-static bool check_waiting(struct queue_check *q, struct err *err)
+static bool queue_check_waiting(struct queue_check *q, struct err *err)
 {
     struct job_waiting *all = ARENA_ARRAY(&q->arena, struct job_waiting, JOB_LATE_MOST);
     unsigned served = 0;
@@ -312,8 +313,8 @@ static bool check_waiting(struct queue_check *q, struct err *err)
         return false;
     for (size_t i = 0; i < n; i++)
         if (all[i].now_us - all[i].due_us >
-            check_patience_us(q, book_find(q->book, all[i].name), all[i].due_us))
-            check_say_waiting(q, &all[i], served);
+            queue_check_patience_us(q, book_find(q->book, all[i].name), all[i].due_us))
+            queue_check_say_waiting(q, &all[i], served);
     telling_end(q->telling, TELLING_UNCLAIMED);
     return true;
 }
@@ -321,7 +322,7 @@ static bool check_waiting(struct queue_check *q, struct err *err)
 /* ---- without a token ---- */
 
 /* One page of a pass in each round. */
-static bool check_tokens(struct queue_check *q, struct err *err)
+static bool queue_check_tokens(struct queue_check *q, struct err *err)
 {
     struct job_waiting *all = ARENA_ARRAY(&q->arena, struct job_waiting, JOB_LATE_MOST);
     size_t n;
@@ -342,7 +343,8 @@ static bool check_tokens(struct queue_check *q, struct err *err)
 
 /* ---- backfills ---- */
 
-static bool check_give_up(struct queue_check *q, const struct job_backfill *b, struct err *err)
+static bool queue_check_give_up(struct queue_check *q, const struct job_backfill *b,
+                                struct err *err)
 {
     char why[WHY_MOST], at[CLOCK_TEXT];
     int64_t left;
@@ -362,13 +364,14 @@ static bool check_give_up(struct queue_check *q, const struct job_backfill *b, s
     return true;
 }
 
-static bool check_backfill(struct queue_check *q, const struct job_backfill *b, struct err *err)
+static bool queue_check_backfill(struct queue_check *q, const struct job_backfill *b,
+                                 struct err *err)
 {
     struct job_order order = { .act = JOB_NEXT, .name = b->name };
     enum job_answer answer;
 
     if (b->tries >= BACKFILL_TRIES)
-        return check_give_up(q, b, err);
+        return queue_check_give_up(q, b, err);
     if (b->after_us <= b->now_us)
         return jobs_order(q->jobs, &order, &answer, err); /* refused: the job does not rest */
     int64_t at_us = clock_mono_us() + b->after_us - b->now_us;
@@ -378,7 +381,7 @@ static bool check_backfill(struct queue_check *q, const struct job_backfill *b, 
     return true;
 }
 
-static bool check_backfills(struct queue_check *q, struct err *err)
+static bool queue_check_past_times(struct queue_check *q, struct err *err)
 {
     struct job_backfill *all = ARENA_ARRAY(&q->arena, struct job_backfill, BACKFILL_JOBS_MOST);
     size_t n = BACKFILL_JOBS_MOST;
@@ -388,7 +391,7 @@ static bool check_backfills(struct queue_check *q, struct err *err)
         if (!job_backfill_list(q->jobs->store, above, BACKFILL_JOBS_MOST, &q->arena, all, &n, err))
             return false;
         for (size_t i = 0; i < n; i++)
-            if (!check_backfill(q, &all[i], err))
+            if (!queue_check_backfill(q, &all[i], err))
                 return false;
         above = n > 0 ? all[n - 1].job : 0;
     }
@@ -397,21 +400,23 @@ static bool check_backfills(struct queue_check *q, struct err *err)
 
 /* ---- the thread ---- */
 
-static bool check_all(struct queue_check *q, struct err *err)
+static bool queue_check_everything(struct queue_check *q, struct err *err)
 {
-    return check_stopped(q, err) && check_claims(q, err) && check_runs(q, err) &&
-           check_waiting(q, err) && check_tokens(q, err) && check_backfills(q, err);
+    return queue_check_stopped(q, err) && queue_check_claims(q, err) && queue_check_runs(q, err) &&
+           queue_check_waiting(q, err) && queue_check_tokens(q, err) &&
+           queue_check_past_times(q, err);
 }
 
 /* `whole`: all of it, else only what a hint was given for. */
-static void check_round(struct queue_check *q, bool whole)
+static void queue_check_round(struct queue_check *q, bool whole)
 {
     struct err err = { 0 };
 
     if (whole)
         q->again_us = INT64_MAX;
     q->book = jobs_book(q->jobs);
-    bool ok = q->book == NULL || (whole ? check_all(q, &err) : check_backfills(q, &err));
+    bool ok = q->book == NULL ||
+              (whole ? queue_check_everything(q, &err) : queue_check_past_times(q, &err));
 
     book_unref(q->book);
     q->book = NULL;
@@ -426,7 +431,7 @@ static void check_round(struct queue_check *q, bool whole)
 }
 
 /* False: it ends. */
-static bool check_wait(struct queue_check *q, bool *ret_whole)
+static bool queue_check_wait(struct queue_check *q, bool *ret_whole)
 {
     const unsigned ours = 1u << ALERT_JOB_SUSPENDED | 1u << ALERT_JOB_LATE;
     bool soon = (alerts_wanted(engine_alerts(q->jobs->engine)) & ours) != 0;
@@ -454,10 +459,10 @@ static void *queue_check_main(void *arg)
     bool whole;
 
     q->round_us = clock_mono_us();
-    while (check_wait(q, &whole)) {
+    while (queue_check_wait(q, &whole)) {
         if (whole)
             q->round_us = clock_mono_us();
-        check_round(q, whole);
+        queue_check_round(q, whole);
     }
     return NULL;
 }
@@ -466,14 +471,15 @@ struct queue_check *queue_check_start(struct jobs *j)
 {
     struct queue_check *q = NEW(struct queue_check);
 
-    *q = (struct queue_check){ .jobs = j,
-                               .telling = telling_new(engine_alerts(j->engine), j->mishaps),
-                               .last_mono_us = clock_mono_us(),
-                               .arena = ARENA_INIT(ARENA_MOST),
-                               .again_us = INT64_MAX,
-                               .every_us = check_switch("WAYBILL_TEST_JOB_CHECK_MS", CHECK_US),
-                               .slack_us = check_switch("WAYBILL_TEST_JOB_SLACK_MS", SLACK_US),
-                               .late_us = check_switch("WAYBILL_TEST_JOB_LATE_MS", LATE_US) };
+    *q =
+        (struct queue_check){ .jobs = j,
+                              .telling = telling_new(engine_alerts(j->engine), j->mishaps),
+                              .last_mono_us = clock_mono_us(),
+                              .arena = ARENA_INIT(ARENA_MOST),
+                              .again_us = INT64_MAX,
+                              .every_us = queue_check_switch("WAYBILL_TEST_JOB_CHECK_MS", CHECK_US),
+                              .slack_us = queue_check_switch("WAYBILL_TEST_JOB_SLACK_MS", SLACK_US),
+                              .late_us = queue_check_switch("WAYBILL_TEST_JOB_LATE_MS", LATE_US) };
     (void)pthread_mutex_init(&q->mutex, NULL);
     (void)pthread_cond_init(&q->changed, NULL);
     thread_start(&q->thread, "job check", queue_check_main, q);

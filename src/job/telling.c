@@ -63,7 +63,7 @@ static void telling_say(struct telling *t, enum telling_of of, struct str job, c
     if (tellings[of].hint == NULL)
         return;
     if (t->lines[of]++ < TELLING_LINES)
-        log_event(LOG_WARN, "job.late", kv_str("job", job), kv_z("why", message),
+        log_event(LOG_WARN, "job.overdue", kv_str("job", job), kv_z("why", message),
                   kv_z("hint", tellings[of].hint));
     mishaps_note(t->mishaps, "job_late", "job", job, message);
 }
@@ -135,7 +135,7 @@ void telling_end(struct telling *t, enum telling_of of)
         free(f);
     }
     if (t->lines[of] > TELLING_LINES)
-        log_event(LOG_WARN, "job.late_more", kv_int("count", t->lines[of] - TELLING_LINES),
+        log_event(LOG_WARN, "job.overdue_more", kv_int("count", t->lines[of] - TELLING_LINES),
                   kv_z("hint", "More jobs are late than were named. See `waybill jobs ls`."));
     t->lines[of] = 0;
 }

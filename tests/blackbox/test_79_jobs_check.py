@@ -23,7 +23,7 @@ def await_alerts(node, code, want):
 
 
 def late(node, job=None):
-    return [e for e in list(node.events) if e.get("event") == "job.late" and job in (None, e["job"])]
+    return [e for e in list(node.events) if e.get("event") == "job.overdue" and job in (None, e["job"])]
 
 
 def state(node, name):
@@ -71,7 +71,7 @@ def test_a_claim_that_nobody_ends_is_released_and_the_third_time_suspends(make_n
 def test_a_job_for_an_area_that_nobody_serves_is_told_once(make_node):
     node = start(make_node, "jobs:\n  far: { kind: note, every: 1s, area: dmz }\n  near: { kind: note, every: 100ms }\n",
                  environment=QUICK)
-    event = node.wait_event("job.late", SECONDS, job="far")
+    event = node.wait_event("job.overdue", SECONDS, job="far")
     assert "area" in event["why"] and "dmz" in event["why"]
     wait_until(lambda: "far" in alerts(node, "job_late"), SECONDS)
     seen = len(notes(node, "near"))
@@ -94,7 +94,7 @@ def test_a_job_that_finds_no_slot_is_told(make_node):
         config = call(service, "every: 1h\ntimeout: 1h") + "  tick: { kind: note, every: 500ms }\n"
         node = start(make_node, config, options="jobs: { slots: 1 }", environment=QUICK)
         service.wait_for(1)
-        assert "slots" in node.wait_event("job.late", SECONDS, job="tick")["why"]
+        assert "slots" in node.wait_event("job.overdue", SECONDS, job="tick")["why"]
         await_alerts(node, "job_late", ["tick"])
         assert node.cli("jobs", "cancel", "work").returncode == 0
         wait_until(lambda: notes(node), SECONDS)
@@ -159,7 +159,7 @@ def test_a_job_without_a_token_is_told_and_given_one(make_node):
         gone = db.execute("DELETE FROM task_later WHERE id = (SELECT num FROM job WHERE name = 'lost')").rowcount
     assert gone == 1
     node.start()
-    node.wait_event("job.late", 2 * SECONDS, job="lost")
+    node.wait_event("job.overdue", 2 * SECONDS, job="lost")
     await_alerts(node, "job_late", ["lost"])
     found = node.cli("doctor")
     assert found.returncode == 1 and "jobs" in found.stdout

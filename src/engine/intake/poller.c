@@ -46,7 +46,6 @@
  */
 #include "engine/intake/poller.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,16 +58,13 @@
 #include "base/thread.h"
 #include "base/wait.h"
 #include "core/connector.h"
-#include "engine/intake/deposit.h"
-#include "engine/intake/poll_metrics.h"
-#include "engine/intake/polled.h"
+#include "engine/intake/poller_state.h"
 #include "engine/threads/crew.h"
 #include "engine/threads/lines.h"
 #include "store/govern/ledger.h"
 #include "store/store.h"
 
 enum {
-    FAILURES_TOLD = 3,         /* failures in a row before poller_troubles() reports */
     WAIT_US = CLOCK_S,         /* the wait while the node is busy or closed */
     STILL_US = 500 * CLOCK_MS, /* a poll without a sign of life for so long waits for others */
     LOOKS_LOST_MOST = 2        /* polls of one gateway that hang before no more begin */
@@ -76,68 +72,6 @@ enum {
 
 #define LEASE_US   (INT64_C(60) * CLOCK_S)
 #define ARENA_MOST ((size_t)1 << 20)
-
-enum look_result { LOOK_SKIPPED, LOOK_ELSEWHERE, LOOK_FAILED, LOOK_REFUSED, LOOK_DONE };
-
-/* A gateway as one configuration has it: what a poll uses.  It belongs to the poll while that runs,
- * and to the thread of one that was given up for ever. */
-struct post {
-    struct crew_call call;
-    struct duty *duty;
-    bool gone; /* the gateway is not configured any more: release its turn, poll no more */
-
-    struct config *config; /* a reference */
-    struct lines *lines;   /* a reference: a lost thread may outlive the poller */
-    const struct config_gateway *gateway;
-    const struct gateway_type *type;
-    void *self; /* the connector; NULL: it could not be set up */
-    struct arena arena;
-    int64_t every_us, held_us; /* held_us: when the turn was renewed, monotonic */
-    struct depositor depositor;
-    struct polled_period whole; /* in which no poll failed or was skipped */
-    struct polled_complaints complaints;
-
-    enum look_result result; /* of the poll that has just ended */
-    int64_t taken, wait_us;
-    struct err err;
-};
-
-/* One gateway.  The mutex guards all of it but the metrics. */
-struct duty {
-    struct poller *poller;
-    struct duty *next;
-    struct post *post; /* NULL: made for the next poll */
-    bool busy, gone;
-    size_t lost;          /* polls that were given up and have not returned */
-    bool unshared;        /* the other nodes do not know yet that a poll hung */
-    bool released;        /* gone, and its turn is given back: nothing is left to do */
-    struct config *fresh; /* a new configuration to adopt; NULL: none */
-    int64_t fresh_version, due_us;
-    struct config *config; /* of the next post */
-    int64_t version;
-    int64_t word;                 /* of the gateway; 0: not known yet */
-    struct rate rate, rate_total; /* outlive configurations */
-    struct polled_line line;
-
-    int64_t failures; /* in a row */
-    struct duty_count count;
-    int64_t every_us, began_us; /* began_us: monotonic */
-    char error[200];
-    struct poll_metrics metrics;
-    char name[80];
-};
-
-struct poller {
-    struct poller_options o;
-    pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    bool running;
-    _Atomic bool stopping;
-    struct duty *duties; /* in the order in which they were last submitted */
-    size_t busy;
-    struct lines *lines; /* connections of polls */
-};
 
 /* ---- one gateway ---- */
 
@@ -781,41 +715,4 @@ void poller_try_again(struct poller *p, struct str gateway)
             d->due_us = clock_mono_us();
     (void)pthread_cond_broadcast(&p->changed);
     (void)pthread_mutex_unlock(&p->mutex);
-}
-
-void poller_why(struct poller *p, struct str gateway, struct buf *to)
-{
-    (void)pthread_mutex_lock(&p->mutex);
-    for (const struct duty *d = p->duties; d != NULL; d = d->next)
-        if (d->failures > 0 && !d->gone && str_is(gateway, d->name))
-            buf_puts(to, d->error);
-    (void)pthread_mutex_unlock(&p->mutex);
-}
-
-void poller_troubles(struct poller *p, struct buf *to)
-{
-    (void)pthread_mutex_lock(&p->mutex);
-    for (const struct duty *d = p->duties; d != NULL; d = d->next)
-        if ((d->failures >= FAILURES_TOLD || d->lost > 0) && !d->gone && to->len + 500 < to->cap)
-            buf_printf(to, "gateway %s has failed %lld times: %s\n", d->name,
-                       (long long)d->failures, d->error);
-    (void)pthread_mutex_unlock(&p->mutex);
-}
-
-size_t poller_duties(struct poller *p, struct poll_shown *ret, size_t most)
-{
-    int64_t now_us = clock_mono_us(), wall_us = clock_wall_us();
-    size_t n = 0;
-
-    (void)pthread_mutex_lock(&p->mutex);
-    for (const struct duty *d = p->duties; d != NULL && n < most; d = d->next) {
-        if (d->gone)
-            continue;
-        ret[n] = (struct poll_shown){ .every_us = d->every_us,
-                                      .next_us = d->busy ? 0 : wall_us + d->due_us - now_us,
-                                      .count = d->count };
-        (void)snprintf(ret[n++].gateway, sizeof ret->gateway, "%s", d->name);
-    }
-    (void)pthread_mutex_unlock(&p->mutex);
-    return n;
 }

@@ -95,7 +95,7 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-static bool is_one_of(const char *name, const char *const *list, size_t count)
+static bool backup_old_is_one_of(const char *name, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(name, list[i]) == 0)
@@ -103,7 +103,7 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
     return false;
 }
 
-#define IS_ONE_OF(name, list) is_one_of(name, list, sizeof(list) / sizeof(list)[0])
+#define IS_ONE_OF(name, list) backup_old_is_one_of(name, list, sizeof(list) / sizeof(list)[0])
 
 /* Whether everything in it is a file or folder of a backup. */
 static bool backup_old_is_pure(int dirfd, const char *name, bool *ret, struct err *err)
