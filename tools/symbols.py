@@ -22,8 +22,7 @@ KEPT = {
     "main": "the program begins there",
     "queue_is_stuck": "a rule about time, which its tests make",
     "router_find_counted": "tells how many tables a search has looked into: tests and the benchmark keep it bounded",
-    **{f"service_memory_{what}": "the io on which tests, fuzz targets and benchmarks run every service"
-       for what in ("init", "done", "bytes")},
+    "service_memory_bytes": "of the io on which tests, fuzz targets and benchmarks run every service",
     "sql_place_parse": "tests and a fuzz target read connection strings without a configuration",
     "state_describe": "makes docs/states.md of tables that nobody else sees; its test compares",
 }

@@ -1,4 +1,5 @@
 /* cmd_jobs.c - `waybill jobs`: recurring work. */
+#include <stdio.h>
 #include <string.h>
 
 #include "app/ask.h"
@@ -39,6 +40,21 @@ static json_t *cmd_jobs_read_states(const struct args *a)
     return list;
 }
 
+/* What the node does by itself. */
+static int cmd_jobs_print_duties(const struct args *a, struct client *c)
+{
+    static const struct list list = { .query = "{ duties { " DUTY_FIELDS " } }",
+                                      .field = "duties",
+                                      .columns = duty_columns };
+    json_auto_t *data = NULL;
+
+    if (!client_graphql(c, list.query, NULL, &data))
+        return c->exit_code;
+    if (!args_flag(a, "json"))
+        (void)putchar('\n');
+    return list_answer(a, c, &list, json_object_get(data, "duties"));
+}
+
 static int cmd_jobs_run_ls(const struct args *a)
 {
     static const struct list list = { .query =
@@ -54,11 +70,15 @@ static int cmd_jobs_run_ls(const struct args *a)
 
     if (states == NULL)
         return EXIT_USAGE;
+    bool duties = args_flag(a, "all") && json_array_size(states) == 0;
+
     if (!client_open(&c, a))
         return c.exit_code;
-    return list_pages(a, &c, &list,
-                      json_pack("{s:b,s:o?}", "all", args_flag(a, "all"), "states",
-                                json_array_size(states) > 0 ? json_incref(states) : NULL));
+    int code = list_pages(a, &c, &list,
+                          json_pack("{s:b,s:o?}", "all", args_flag(a, "all"), "states",
+                                    json_array_size(states) > 0 ? json_incref(states) : NULL));
+
+    return code == EXIT_DONE && duties ? cmd_jobs_print_duties(a, &c) : code;
 }
 
 static int cmd_jobs_print_state(const struct args *a, const json_t *job, int64_t number)
@@ -89,7 +109,7 @@ static int cmd_jobs_run_show(const struct args *a)
     if (!ask_named(&c, a,
                    "query($name: String!) { job(name: $name) { " JOB_FIELDS
                    " nextTimes(first: 5) open { run node nominal began until outside }"
-                   " states { number stored text } } }",
+                   " states { number stored text } backfill { left next last tries } } }",
                    "name", &data))
         return c.exit_code;
     const json_t *job = json_object_get(data, "job");
@@ -231,10 +251,26 @@ static int cmd_jobs_run_reset(const struct args *a)
                            json_pack("{s:I}", "to", (json_int_t)to));
 }
 
+static int cmd_jobs_run_backfill(const struct args *a)
+{
+    char from[CLOCK_TEXT], to[CLOCK_TEXT];
+
+    if (args_text(a, "from") == NULL || args_text(a, "to") == NULL)
+        return args_wrong(a, "say which times: --from T --to T");
+    return cmd_jobs_change(
+        a,
+        "mutation($name: String!, $from: Time!, $to: Time!)"
+        " { job: jobBackfill(name: $name, from: $from, to: $to) { " JOB_FIELDS " } }",
+        json_pack("{s:s,s:s}", "from", clock_utc_text(args_number(a, "from", 0), from), "to",
+                  clock_utc_text(args_number(a, "to", 0), to)));
+}
+
 /* ---- the verb ---- */
 
 static const struct arg_option ls_options[] = {
-    { .name = "all", .kind = ARG_FLAG, .help = "also those that have left the configuration" },
+    { .name = "all",
+      .kind = ARG_FLAG,
+      .help = "also those that have left the configuration, and what the node does by itself" },
     { .name = "state",
       .kind = ARG_LIST,
       .value = "STATE",
@@ -275,6 +311,12 @@ static const struct arg_option reset_options[] = {
     { 0 },
 };
 
+static const struct arg_option backfill_options[] = {
+    { .name = "from", .kind = ARG_TIME, .value = "T", .help = "times at T or later" },
+    { .name = "to", .kind = ARG_TIME, .value = "T", .help = "times at T or before" },
+    { 0 },
+};
+
 #define CHANGE(word_, usage_, summary_, options_, run_)                                   \
     {                                                                                     \
         .word = (word_), .usage = (usage_), .summary = (summary_), .least = 1, .most = 1, \
@@ -291,6 +333,9 @@ const struct verb cmd_jobs = {
         "left out.  `cancel` takes the claim of what runs away: whatever it still does, its end\n"
         "changes nothing.  A suspended job waits for `resume` after a problem was solved.\n"
         "\n"
+        "`backfill` serves past times of a schedule in order, one run each, beside the schedule,\n"
+        "which has the first right; `cancel` ends it.\n"
+        "\n"
         "What a run leaves for the next one is its state.  The last 20 are kept, and `reset`\n"
         "makes an earlier one the newest.  `log` lists runs that have ended: those that the\n"
         "setting `log` of the job wants, for 14 days.\n"
@@ -305,6 +350,7 @@ const struct verb cmd_jobs = {
     .example = "waybill jobs ls --state suspended --state due\n"
                "waybill jobs pause nightly-call --until 2h --reason \"their release\"\n"
                "waybill jobs reset nightly-call --to 41\n"
+               "waybill jobs backfill nightly-call --from 2026-11-01 --to 2026-11-08\n"
                "waybill jobs log nightly-call --steps --limit 5\n"
                "waybill jobs next nightly-call\n"
                "waybill jobs next --at \"0 2 * * *\" --zone Europe/Berlin -n 5\n"
@@ -327,6 +373,8 @@ const struct verb cmd_jobs = {
             CHANGE("resume", "NAME", "end a pause, or a suspension", NULL, cmd_jobs_run_resume),
             CHANGE("cancel", "NAME [--reason TEXT]", "stop what runs", cancel_options,
                    cmd_jobs_run_cancel),
+            CHANGE("backfill", "NAME --from T --to T", "serve past times of `at`, one run each",
+                   backfill_options, cmd_jobs_run_backfill),
             CHANGE("reset", "NAME --to N", "go back to an earlier state", reset_options,
                    cmd_jobs_run_reset),
             { .word = "log",

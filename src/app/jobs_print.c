@@ -98,6 +98,29 @@ const struct list_column job_run_columns[] = {
     { 0 },
 };
 
+static const char *duty_took_cell(const json_t *duty, struct buf *room)
+{
+    return member_text(duty, "last") != NULL ? job_duration_cell(duty, "took", room) : NULL;
+}
+
+static const char *duty_every_cell(const json_t *duty, struct buf *room)
+{
+    return job_duration_cell(duty, "every", room);
+}
+
+const struct list_column duty_columns[] = {
+    { "BUILT IN", "kind" },
+    { "NAME", "name" },
+    { "EVERY", .cell = duty_every_cell },
+    { "LAST", "last", LIST_TIME },
+    { "DURATION", .cell = duty_took_cell },
+    { "RUNS", "runs", LIST_NUMBER },
+    { "FAILURES", "failures", LIST_NUMBER },
+    { "NEXT", "next", LIST_TIME },
+    { "ERROR", "error" },
+    { 0 },
+};
+
 /* ---- one job ---- */
 
 static void jobs_print_time(const char *label, const json_t *object, const char *member)
@@ -156,6 +179,19 @@ static void jobs_print_stop(const json_t *job)
     jobs_print_time("until", stop, "until");
 }
 
+static void jobs_print_backfill(const json_t *job)
+{
+    const json_t *backfill = json_object_get(job, "backfill");
+
+    if (!json_is_object(backfill))
+        return;
+    jobs_print_number("backfill", backfill, "left");
+    jobs_print_time("from", backfill, "next");
+    jobs_print_time("to", backfill, "last");
+    if (member_number(backfill, "tries") > 0)
+        jobs_print_number("tries", backfill, "tries");
+}
+
 static void jobs_print_progress(const json_t *job)
 {
     const json_t *last = json_object_get(job, "last");
@@ -169,6 +205,7 @@ static void jobs_print_progress(const json_t *job)
     jobs_print_time("for", job, "nominal");
     if (json_is_integer(json_object_get(job, "lag")))
         print_field("lag", print_duration(member_number(job, "lag"), text));
+    jobs_print_backfill(job);
     jobs_print_number("runs", job, "runs");
     jobs_print_number("left out", job, "leftOut");
     jobs_print_number("failures", job, "failures");

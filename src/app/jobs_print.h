@@ -8,7 +8,7 @@
 
 #include "app/list.h"
 
-/* What the forms ask of a job (schema.graphql: Job, JobRun). */
+/* What the forms ask of a job (schema.graphql: Job, JobRun, Duty). */
 #define JOB_FIELDS                                                                              \
     "name title kind area schedule zone log parallel timeout planned broken state next nominal" \
     " lag asked stop { what by reason since until } gone runs leftOut failures tries"           \
@@ -16,7 +16,9 @@
 #define JOB_RUN_FIELDS \
     "job run node nominal due claimed began ended lag duration outcome message steps stale"
 
-extern const struct list_column job_columns[], job_run_columns[];
+#define DUTY_FIELDS "kind name every last took runs failures error next"
+
+extern const struct list_column job_columns[], job_run_columns[], duty_columns[];
 
 /* One job with its next times, open runs and states, for people. */
 void jobs_print_whole(const struct args *a, const json_t *job);

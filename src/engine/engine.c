@@ -137,6 +137,11 @@ struct store *engine_store(struct engine *e)
     return e->store;
 }
 
+struct housekeeper *engine_housekeeper(struct engine *e)
+{
+    return e->housekeeper;
+}
+
 struct intake *engine_intake(struct engine *e)
 {
     return e->intake;

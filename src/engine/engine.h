@@ -26,6 +26,7 @@ struct engine;
 struct mishaps;
 struct file_config;
 struct govern;
+struct housekeeper;
 struct intake;
 struct live;
 struct loop;
@@ -67,6 +68,7 @@ void engine_stop(struct engine *e);
 void engine_free(struct engine *e); /* after engine_stop(); closes the store too */
 
 struct store *engine_store(struct engine *e);
+struct housekeeper *engine_housekeeper(struct engine *e);
 struct intake *engine_intake(struct engine *e);
 const struct connectors *engine_connectors(const struct engine *e);
 struct live *engine_live(struct engine *e);

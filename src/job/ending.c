@@ -174,6 +174,8 @@ static void ending_written(struct ending *e)
     ending_log(e);
     if (o->due_us != 0)
         jobs_token_put(j, o->queue, o->due_us);
+    if (e->asked)
+        jobs_backfill_soon(j);
     ending_tell(e, true);
     ending_gone(e);
 }
@@ -262,6 +264,7 @@ static void ending_plan(struct ending *e)
     o->plan = e->planning.plan;
     o->digest = e->job->digest;
     o->queue = e->job->queue;
+    o->again_us = o->ended_us + e->job->schedule.retry.first_us;
     o->suspend = e->suspend || (!e->asked && e->planning.what == SCHEDULE_SUSPENDED);
     if (o->suspend && !e->suspend)
         o->why = str_of(arena_printf(&e->arena, "%" PRId64 " runs in a row failed: %.*s",

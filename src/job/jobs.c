@@ -90,9 +90,10 @@ bool jobs_start(struct engine *e, struct jobs **ret, struct err *err)
     j->journal = journal_start(j->store);
     counts_start(j);
     handover_start(j);
+    j->check_backfills = queue_check_backfills;
+    j->check = queue_check_start(j);
     j->running = true;
     thread_start(&j->thread, "job scheduler", scheduler_main, j);
-    j->check = queue_check_start(j);
     live_tell(engine_live(e), jobs_live_used, j);
     road_tell_jobs(j->road, jobs_road_due, j);
     return true;
@@ -118,14 +119,15 @@ void jobs_stop(struct jobs *j)
         return;
     live_tell(engine_live(j->engine), NULL, NULL);
     road_tell_jobs(j->road, NULL, NULL);
-    queue_check_stop(j->check);
     (void)pthread_mutex_lock(&j->mutex);
+    struct queue_check *check = j->check;
     struct crew *crew = j->crew;
 
     j->stopping = true;
     j->check = NULL;
     j->crew = NULL;
     (void)pthread_mutex_unlock(&j->mutex);
+    queue_check_stop(check);
     running_stop(j);
     crew_hurry(crew, STOP_US);
     size_t lost = crew_free(crew);

@@ -38,6 +38,11 @@ void jobs_free(struct jobs *j); /* after engine_stop(), before engine_free(); NU
  * is just being followed; ERR_TRANSIENT: this node does not have the settings of the job now. */
 bool jobs_order(struct jobs *j, struct job_order *order, enum job_answer *ret, struct err *err);
 
+/* The times of its schedule from `from_us` to `to_us`, both in the past, are served in order, one
+ * run each, beside the schedule (store/job/job_backfill.h).  *ret_count: how many. */
+bool jobs_backfill(struct jobs *j, struct str name, int64_t from_us, int64_t to_us,
+                   enum job_answer *ret, size_t *ret_count, struct err *err);
+
 /* ---- one-way ---- */
 
 enum jobs_taken {

@@ -22,17 +22,18 @@
 #include "job/journal.h"
 #include "job/state.h"
 #include "job/telling.h"
+#include "store/job/job_backfill.h"
 #include "store/job/job_late.h"
 #include "store/job/job_operate.h"
 #include "store/job/job_run.h"
 
 enum {
-    CHECK_US = 10 * CLOCK_S,  /* from one round to the next */
-    CHECK_SOON_US = CLOCK_S,  /* ... while an alert waits for another observation */
-    SLACK_US = 20 * CLOCK_S,  /* beyond the time-out and its grace: for the end of the run */
-    LATE_LEAST = 30,          /* seconds: a job is not late before */
-    LATE_INTERVALS = 3,       /* ... nor before it is due for so many */
-    TOKENS_US = 30 * CLOCK_S, /* from one pass over all tokens to the next */
+    CHECK_US = 10 * CLOCK_S, /* from one round to the next */
+    CHECK_SOON_US = CLOCK_S, /* ... while an alert waits for another observation */
+    SLACK_US = 20 * CLOCK_S, /* beyond the time-out and its grace: for the end of the run */
+    LATE_US = 30 * CLOCK_S,  /* a job is not late before */
+    LATE_INTERVALS = 3,      /* ... nor before it is due for so many */
+    TOKENS_REST = 3,         /* rounds from one pass over all tokens to the next */
     ARENA_MOST = 16 << 20,
     PAGES_MOST = JOBS_MOST / JOB_LATE_MOST + 1,
     WHY_MOST = 400
@@ -49,6 +50,7 @@ struct queue_check {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool stopping;
+    bool hinted; /* a backfill may go on */
     _Atomic int64_t last_us, last_mono_us;
 
     /* The thread's own. */
@@ -57,11 +59,12 @@ struct queue_check {
     bool failing;
     int64_t above;     /* how far the pass over the tokens came */
     int64_t tokens_us; /* when the next one begins; monotonic */
-    int64_t again_us;  /* when a pause is over; monotonic */
-    int64_t every_us, slack_us;
+    int64_t again_us;  /* when a pause is over, or a time of a backfill is tried again; monotonic */
+    int64_t round_us;  /* when the last whole round began; monotonic */
+    int64_t every_us, slack_us, late_us;
 };
 
-static int64_t check_switch(const char *name, int64_t usual_us)
+static int64_t queue_check_switch(const char *name, int64_t usual_us)
 {
     const char *ms = fault_switch(name);
     int64_t n;
@@ -71,7 +74,7 @@ static int64_t check_switch(const char *name, int64_t usual_us)
 
 /* ---- stopped ---- */
 
-static void check_resume(struct queue_check *q, const struct job_stopped *s)
+static void queue_check_resume(struct queue_check *q, const struct job_stopped *s)
 {
     struct job_order order = { .act = JOB_RESUME, .name = s->name, .until_us = s->until_us };
     enum job_answer answer = JOB_UNKNOWN;
@@ -84,7 +87,7 @@ static void check_resume(struct queue_check *q, const struct job_stopped *s)
         log_event(LOG_INFO, "job.resume", kv_str("job", s->name));
 }
 
-static void check_one_stopped(struct queue_check *q, const struct job_stopped *s)
+static void queue_check_one_stopped(struct queue_check *q, const struct job_stopped *s)
 {
     char why[WHY_MOST];
 
@@ -94,7 +97,7 @@ static void check_one_stopped(struct queue_check *q, const struct job_stopped *s
         return;
     }
     if (s->until_us <= s->now_us) {
-        check_resume(q, s);
+        queue_check_resume(q, s);
         return;
     }
     int64_t at_us = clock_mono_us() + s->until_us - s->now_us;
@@ -103,7 +106,7 @@ static void check_one_stopped(struct queue_check *q, const struct job_stopped *s
         q->again_us = at_us;
 }
 
-static bool check_stopped(struct queue_check *q, struct err *err)
+static bool queue_check_stopped(struct queue_check *q, struct err *err)
 {
     struct job_stopped *all = ARENA_ARRAY(&q->arena, struct job_stopped, JOB_LATE_MOST);
     size_t n = JOB_LATE_MOST;
@@ -113,7 +116,7 @@ static bool check_stopped(struct queue_check *q, struct err *err)
         if (!job_stopped(q->jobs->store, above, JOB_LATE_MOST, &q->arena, all, &n, err))
             return false;
         for (size_t i = 0; i < n; i++)
-            check_one_stopped(q, &all[i]);
+            queue_check_one_stopped(q, &all[i]);
         above = n > 0 ? all[n - 1].job : 0;
     }
     telling_end(q->telling, TELLING_SUSPENDED);
@@ -122,8 +125,8 @@ static bool check_stopped(struct queue_check *q, struct err *err)
 
 /* ---- claims that last ---- */
 
-static void check_say_released(struct queue_check *q, const struct job_held *h, bool suspended,
-                               const char *why)
+static void queue_check_say_released(struct queue_check *q, const struct job_held *h,
+                                     bool suspended, const char *why)
 {
     log_event(LOG_WARN, "job.release", kv_str("job", h->name), kv_int("claim", h->claim),
               kv_int("node", h->node), kv_int("s", h->over_us / CLOCK_S),
@@ -139,8 +142,8 @@ static void check_say_released(struct queue_check *q, const struct job_held *h, 
     mishaps_note(q->jobs->mishaps, "job_suspended", "job", h->name, why);
 }
 
-static bool check_release(struct queue_check *q, const struct job_held *h, int64_t timeout_us,
-                          struct err *err)
+static bool queue_check_release(struct queue_check *q, const struct job_held *h, int64_t timeout_us,
+                                struct err *err)
 {
     char why[WHY_MOST];
     enum job_answer answer = JOB_UNKNOWN;
@@ -156,7 +159,7 @@ static bool check_release(struct queue_check *q, const struct job_held *h, int64
     if (!jobs_order(q->jobs, &order, &answer, err))
         return false;
     if (answer == JOB_OK || answer == JOB_SUSPENDS)
-        check_say_released(q, h, answer == JOB_SUSPENDS, why);
+        queue_check_say_released(q, h, answer == JOB_SUSPENDS, why);
     return true;
 }
 
@@ -173,7 +176,7 @@ static bool queue_check_claims(struct queue_check *q, struct err *err)
         int64_t timeout_us = job != NULL ? job->timeout_us : NO_TIMEOUT_US;
 
         if (held[i].name.len > 0 && held[i].over_us > timeout_us + slack_us &&
-            !check_release(q, &held[i], timeout_us, err))
+            !queue_check_release(q, &held[i], timeout_us, err))
             return false;
     }
     return true;
@@ -181,8 +184,8 @@ static bool queue_check_claims(struct queue_check *q, struct err *err)
 
 /* ---- runs beside others ---- */
 
-static void check_say_ended(struct queue_check *q, const struct book_job *job,
-                            const struct job_run *r, const struct job_end_op *o)
+static void queue_check_say_ended(struct queue_check *q, const struct book_job *job,
+                                  const struct job_run *r, const struct job_end_op *o)
 {
     struct jobs *j = q->jobs;
     char why[WHY_MOST];
@@ -204,7 +207,7 @@ static void check_say_ended(struct queue_check *q, const struct book_job *job,
                                                         .message = o->message });
 }
 
-static bool check_end_run(struct queue_check *q, const struct job_run *r, struct err *err)
+static bool queue_check_end_run(struct queue_check *q, const struct job_run *r, struct err *err)
 {
     int64_t now_us = jobs_now_us(q->jobs);
     struct job_record record;
@@ -233,12 +236,12 @@ static bool check_end_run(struct queue_check *q, const struct job_run *r, struct
     if (!job_run_end(q->jobs->store, &end, err))
         return false;
     if (o.result == JOB_END_WRITTEN)
-        check_say_ended(q, job, r, &o);
+        queue_check_say_ended(q, job, r, &o);
     return true;
 }
 
 /* One for which the token waits is ended by whoever claims the token. */
-static bool check_runs(struct queue_check *q, struct err *err)
+static bool queue_check_runs(struct queue_check *q, struct err *err)
 {
     struct job_run *runs = ARENA_ARRAY(&q->arena, struct job_run, JOB_RUNS_MOST);
     size_t n;
@@ -246,7 +249,7 @@ static bool check_runs(struct queue_check *q, struct err *err)
     if (!job_run_late(q->jobs->store, JOB_RUNS_MOST, runs, &n, err))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!runs[i].waits && !check_end_run(q, &runs[i], err))
+        if (!runs[i].waits && !queue_check_end_run(q, &runs[i], err))
             return false;
     return true;
 }
@@ -254,9 +257,9 @@ static bool check_runs(struct queue_check *q, struct err *err)
 /* ---- due, and not taken ---- */
 
 /* How long it may be due before that is told. */
-static int64_t check_patience_us(const struct book_job *job, int64_t due_us)
+static int64_t queue_check_patience_us(const struct queue_check *q, const struct book_job *job,
+                                       int64_t due_us)
 {
-    const int64_t least_us = LATE_LEAST * CLOCK_S;
     int64_t interval_us = LATE_MOST_US;
 
     if (job != NULL && job->schedule.form == SCHEDULE_EVERY)
@@ -268,10 +271,10 @@ static int64_t check_patience_us(const struct book_job *job, int64_t due_us)
     }
     if (interval_us > LATE_MOST_US / LATE_INTERVALS)
         return LATE_MOST_US;
-    return interval_us * LATE_INTERVALS > least_us ? interval_us * LATE_INTERVALS : least_us;
+    return interval_us * LATE_INTERVALS > q->late_us ? interval_us * LATE_INTERVALS : q->late_us;
 }
 
-static enum config_area check_area(struct str name)
+static enum config_area queue_check_area(struct str name)
 {
     static const char *const areas[] = { "localhost", "internal", "dmz", "external" };
 
@@ -281,10 +284,11 @@ static enum config_area check_area(struct str name)
     return CONFIG_ANYWHERE;
 }
 
-static void check_say_waiting(struct queue_check *q, const struct job_waiting *w, unsigned served)
+static void queue_check_say_waiting(struct queue_check *q, const struct job_waiting *w,
+                                    unsigned served)
 {
     char since[CLOCK_TEXT], room[AREAS_TEXT], why[WHY_MOST];
-    const char *reason = areas_why(served, check_area(w->area), room);
+    const char *reason = areas_why(served, queue_check_area(w->area), room);
 
     (void)snprintf(why, sizeof why, "due since %s, and no node takes it: %s",
                    clock_utc_text(w->due_us, since),
@@ -294,24 +298,23 @@ static void check_say_waiting(struct queue_check *q, const struct job_waiting *w
     telling_found(q->telling, TELLING_UNCLAIMED, w->name, why);
 }
 
-static bool check_waiting(struct queue_check *q, struct err *err)
+static bool queue_check_waiting(struct queue_check *q, struct err *err)
 {
     struct job_waiting *all = ARENA_ARRAY(&q->arena, struct job_waiting, JOB_LATE_MOST);
-    int64_t least_us = LATE_LEAST * CLOCK_S;
     unsigned served = 0;
     size_t n = 0;
 
     /* A restored store runs none before somebody releases it, which is told already. */
     if (!govern_is_restored(engine_govern(q->jobs->engine)) &&
-        !job_unclaimed(q->jobs->store, jobs_now_us(q->jobs) - least_us, JOB_LATE_MOST, &q->arena,
+        !job_unclaimed(q->jobs->store, jobs_now_us(q->jobs) - q->late_us, JOB_LATE_MOST, &q->arena,
                        all, &n, err))
         return false;
     if (n > 0 && !areas_served(q->jobs->store, &served, err))
         return false;
     for (size_t i = 0; i < n; i++)
         if (all[i].now_us - all[i].due_us >
-            check_patience_us(book_find(q->book, all[i].name), all[i].due_us))
-            check_say_waiting(q, &all[i], served);
+            queue_check_patience_us(q, book_find(q->book, all[i].name), all[i].due_us))
+            queue_check_say_waiting(q, &all[i], served);
     telling_end(q->telling, TELLING_UNCLAIMED);
     return true;
 }
@@ -319,7 +322,7 @@ static bool check_waiting(struct queue_check *q, struct err *err)
 /* ---- without a token ---- */
 
 /* One page of a pass in each round. */
-static bool check_tokens(struct queue_check *q, struct err *err)
+static bool queue_check_tokens(struct queue_check *q, struct err *err)
 {
     struct job_waiting *all = ARENA_ARRAY(&q->arena, struct job_waiting, JOB_LATE_MOST);
     size_t n;
@@ -334,21 +337,86 @@ static bool check_tokens(struct queue_check *q, struct err *err)
     if (q->above != 0)
         return true;
     telling_end(q->telling, TELLING_TOKENLESS);
-    q->tokens_us = clock_mono_us() + TOKENS_US;
+    q->tokens_us = clock_mono_us() + TOKENS_REST * q->every_us;
+    return true;
+}
+
+/* ---- backfills ---- */
+
+static bool queue_check_give_up(struct queue_check *q, const struct job_backfill *b,
+                                struct err *err)
+{
+    char why[WHY_MOST], at[CLOCK_TEXT];
+    int64_t left;
+
+    if (!job_backfill_drop(q->jobs->store, b->job, &left, err))
+        return false;
+    if (left == 0)
+        return true; /* another node did */
+    (void)snprintf(why, sizeof why,
+                   "its backfill ends: the run for %s failed %d times; %" PRId64
+                   " times are not served",
+                   clock_utc_text(b->next_us, at), BACKFILL_TRIES, left);
+    log_event(LOG_ERROR, "job.backfill_end", kv_str("job", b->name), kv_z("why", why),
+              kv_z("from", at), kv_int("left", left),
+              kv_z("hint", "Solve the problem, then ask for the rest: `waybill jobs backfill`."));
+    mishaps_note(q->jobs->mishaps, "job_failed", "job", b->name, why);
+    return true;
+}
+
+static bool queue_check_backfill(struct queue_check *q, const struct job_backfill *b,
+                                 struct err *err)
+{
+    struct job_order order = { .act = JOB_NEXT, .name = b->name };
+    enum job_answer answer;
+
+    if (b->tries >= BACKFILL_TRIES)
+        return queue_check_give_up(q, b, err);
+    if (b->after_us <= b->now_us)
+        return jobs_order(q->jobs, &order, &answer, err); /* refused: the job does not rest */
+    int64_t at_us = clock_mono_us() + b->after_us - b->now_us;
+
+    if (at_us < q->again_us)
+        q->again_us = at_us;
+    return true;
+}
+
+static bool queue_check_past_times(struct queue_check *q, struct err *err)
+{
+    struct job_backfill *all = ARENA_ARRAY(&q->arena, struct job_backfill, BACKFILL_JOBS_MOST);
+    size_t n = BACKFILL_JOBS_MOST;
+    int64_t above = 0;
+
+    while (n == BACKFILL_JOBS_MOST) {
+        if (!job_backfill_list(q->jobs->store, above, BACKFILL_JOBS_MOST, &q->arena, all, &n, err))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            if (!queue_check_backfill(q, &all[i], err))
+                return false;
+        above = n > 0 ? all[n - 1].job : 0;
+    }
     return true;
 }
 
 /* ---- the thread ---- */
 
-static void check_round(struct queue_check *q)
+static bool queue_check_everything(struct queue_check *q, struct err *err)
+{
+    return queue_check_stopped(q, err) && queue_check_claims(q, err) && queue_check_runs(q, err) &&
+           queue_check_waiting(q, err) && queue_check_tokens(q, err) &&
+           queue_check_past_times(q, err);
+}
+
+/* `whole`: all of it, else only what a hint was given for. */
+static void queue_check_round(struct queue_check *q, bool whole)
 {
     struct err err = { 0 };
 
-    q->again_us = INT64_MAX;
+    if (whole)
+        q->again_us = INT64_MAX;
     q->book = jobs_book(q->jobs);
-    bool ok =
-        q->book == NULL || (check_stopped(q, &err) && queue_check_claims(q, &err) &&
-                            check_runs(q, &err) && check_waiting(q, &err) && check_tokens(q, &err));
+    bool ok = q->book == NULL ||
+              (whole ? queue_check_everything(q, &err) : queue_check_past_times(q, &err));
 
     book_unref(q->book);
     q->book = NULL;
@@ -356,26 +424,29 @@ static void check_round(struct queue_check *q)
     if (!ok && !q->failing)
         log_event(LOG_WARN, "job.trouble", kv_z("what", "check the queue"), kv_z("why", err.text));
     q->failing = !ok;
-    if (ok) {
+    if (ok && whole) {
         atomic_store(&q->last_us, clock_wall_us());
         atomic_store(&q->last_mono_us, clock_mono_us());
     }
 }
 
 /* False: it ends. */
-static bool check_wait(struct queue_check *q)
+static bool queue_check_wait(struct queue_check *q, bool *ret_whole)
 {
     const unsigned ours = 1u << ALERT_JOB_SUSPENDED | 1u << ALERT_JOB_LATE;
     bool soon = (alerts_wanted(engine_alerts(q->jobs->engine)) & ours) != 0;
     int64_t wait_us = soon && q->every_us > CHECK_SOON_US ? CHECK_SOON_US : q->every_us;
-    int64_t until_us = clock_mono_us() + wait_us;
+    int64_t until_us = q->round_us + wait_us;
 
     if (q->again_us < until_us)
         until_us = q->again_us;
     (void)pthread_mutex_lock(&q->mutex);
-    while (!q->stopping && wait_until(&q->changed, &q->mutex, until_us)) {
+    while (!q->stopping && !q->hinted && wait_until(&q->changed, &q->mutex, until_us)) {
     }
     bool go_on = !q->stopping;
+
+    q->hinted = false;
+    *ret_whole = clock_mono_us() >= until_us;
 
     (void)pthread_mutex_unlock(&q->mutex);
     return go_on;
@@ -385,8 +456,14 @@ static void *queue_check_main(void *arg)
 {
     struct queue_check *q = arg;
 
-    while (check_wait(q))
-        check_round(q);
+    bool whole;
+
+    q->round_us = clock_mono_us();
+    while (queue_check_wait(q, &whole)) {
+        if (whole)
+            q->round_us = clock_mono_us();
+        queue_check_round(q, whole);
+    }
     return NULL;
 }
 
@@ -394,13 +471,15 @@ struct queue_check *queue_check_start(struct jobs *j)
 {
     struct queue_check *q = NEW(struct queue_check);
 
-    *q = (struct queue_check){ .jobs = j,
-                               .telling = telling_new(engine_alerts(j->engine), j->mishaps),
-                               .last_mono_us = clock_mono_us(),
-                               .arena = ARENA_INIT(ARENA_MOST),
-                               .again_us = INT64_MAX,
-                               .every_us = check_switch("WAYBILL_TEST_JOB_CHECK_MS", CHECK_US),
-                               .slack_us = check_switch("WAYBILL_TEST_JOB_SLACK_MS", SLACK_US) };
+    *q =
+        (struct queue_check){ .jobs = j,
+                              .telling = telling_new(engine_alerts(j->engine), j->mishaps),
+                              .last_mono_us = clock_mono_us(),
+                              .arena = ARENA_INIT(ARENA_MOST),
+                              .again_us = INT64_MAX,
+                              .every_us = queue_check_switch("WAYBILL_TEST_JOB_CHECK_MS", CHECK_US),
+                              .slack_us = queue_check_switch("WAYBILL_TEST_JOB_SLACK_MS", SLACK_US),
+                              .late_us = queue_check_switch("WAYBILL_TEST_JOB_LATE_MS", LATE_US) };
     (void)pthread_mutex_init(&q->mutex, NULL);
     (void)pthread_cond_init(&q->changed, NULL);
     thread_start(&q->thread, "job check", queue_check_main, q);
@@ -421,6 +500,14 @@ void queue_check_stop(struct queue_check *q)
     (void)pthread_mutex_destroy(&q->mutex);
     (void)pthread_cond_destroy(&q->changed);
     free(q);
+}
+
+void queue_check_backfills(struct queue_check *q)
+{
+    (void)pthread_mutex_lock(&q->mutex);
+    q->hinted = true;
+    (void)pthread_cond_signal(&q->changed);
+    (void)pthread_mutex_unlock(&q->mutex);
 }
 
 int64_t queue_check_last_us(struct queue_check *q)

@@ -7,6 +7,7 @@
  *   a pause              that has an end is resumed then
  *   due, and not taken   for three intervals: told
  *   without a token      a job that would never run again: told
+ *   a backfill           goes on with its next time when the job rests
  *   suspended            as long as it is, there is an alert
  *
  * Claims of dead nodes are rescued with those of documents (store/road/rescue.h).
@@ -26,6 +27,9 @@ struct queue_check;
 
 struct queue_check *queue_check_start(struct jobs *j);
 void queue_check_stop(struct queue_check *q); /* NULL is fine */
+
+/* A backfill may go on. */
+void queue_check_backfills(struct queue_check *q);
 
 /* When the last round ended that could ask the store everything; wall clock, 0: none yet. */
 int64_t queue_check_last_us(struct queue_check *q);

@@ -41,6 +41,14 @@ void jobs_due(struct jobs *j, int64_t queue)
     (void)pthread_mutex_unlock(&j->mutex);
 }
 
+void jobs_backfill_soon(struct jobs *j)
+{
+    (void)pthread_mutex_lock(&j->mutex);
+    if (j->check != NULL)
+        j->check_backfills(j->check);
+    (void)pthread_mutex_unlock(&j->mutex);
+}
+
 void jobs_say_plan(struct str job, const struct planning *p)
 {
     for (enum schedule_reason r = 0; r < SCHEDULE_REASONS; r++) {

@@ -45,6 +45,7 @@ struct jobs {
     struct crew *crew; /* NULL: this node has no slots */
     struct journal *journal;
     struct queue_check *check; /* NULL: the node stops */
+    void (*check_backfills)(struct queue_check *check);
     pthread_t thread;
     bool running; /* the thread is there */
     int64_t queues[JOBS_QUEUES];
@@ -86,6 +87,8 @@ void jobs_say_plan(struct str job, const struct planning *p);
 void jobs_due(struct jobs *j, int64_t queue);
 /* A token was put at due_us: the nodes learn of it in time. */
 void jobs_token_put(struct jobs *j, int64_t queue, int64_t due_us);
+/* A backfill may go on with its next time. */
+void jobs_backfill_soon(struct jobs *j);
 
 /* How many more may run here; 0 while the node stops, or has no settings yet.  With the mutex held.
  */

@@ -22,6 +22,7 @@ struct telling {
     struct mishaps *mishaps;
     struct finding *findings;
     size_t count;
+    bool looked[TELLING_KINDS];   /* a whole look was made */
     int64_t lines[TELLING_KINDS]; /* new findings of the look that is under way */
 };
 
@@ -62,7 +63,7 @@ static void telling_say(struct telling *t, enum telling_of of, struct str job, c
     if (tellings[of].hint == NULL)
         return;
     if (t->lines[of]++ < TELLING_LINES)
-        log_event(LOG_WARN, "job.late", kv_str("job", job), kv_z("why", message),
+        log_event(LOG_WARN, "job.overdue", kv_str("job", job), kv_z("why", message),
                   kv_z("hint", tellings[of].hint));
     mishaps_note(t->mishaps, "job_late", "job", job, message);
 }
@@ -97,14 +98,27 @@ void telling_found(struct telling *t, enum telling_of of, struct str job, const 
     f->found = true;
 }
 
-/* Whether something else keeps the alert of this job open. */
-static bool telling_has_other(const struct telling *t, const struct finding *gone)
+/* ---- what is over ---- */
+
+/* Whether a look has found it last, whichever: some share an alert. */
+static bool telling_has(const void *telling, enum alert_code alert, struct str job)
 {
+    const struct telling *t = telling;
+
     for (const struct finding *f = t->findings; f != NULL; f = f->next)
-        if (f != gone && tellings[f->of].alert == tellings[gone->of].alert &&
-            str_is(str_of(f->job), gone->job))
+        if (tellings[f->of].alert == alert && str_is(job, f->job))
             return true;
     return false;
+}
+
+/* An alert may be left from before this process began: it is over when every look that could find
+ * its reason again was made. */
+static void telling_clear(struct telling *t, enum telling_of of)
+{
+    for (size_t i = 0; i < TELLING_KINDS; i++)
+        if (tellings[i].alert == tellings[of].alert && !t->looked[i])
+            return;
+    alerts_see_over(t->alerts, tellings[of].alert, telling_has, t);
 }
 
 void telling_end(struct telling *t, enum telling_of of)
@@ -117,14 +131,14 @@ void telling_end(struct telling *t, enum telling_of of)
             at = &f->next;
             continue;
         }
-        if (!telling_has_other(t, f))
-            alerts_see_if(t->alerts, tellings[of].alert, str_of(f->job), false, "");
         *at = f->next;
         t->count--;
         free(f);
     }
+    t->looked[of] = true;
+    telling_clear(t, of);
     if (t->lines[of] > TELLING_LINES)
-        log_event(LOG_WARN, "job.late_more", kv_int("count", t->lines[of] - TELLING_LINES),
+        log_event(LOG_WARN, "job.overdue_more", kv_int("count", t->lines[of] - TELLING_LINES),
                   kv_z("hint", "More jobs are late than were named. See `waybill jobs ls`."));
     t->lines[of] = 0;
 }

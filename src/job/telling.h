@@ -1,9 +1,9 @@
 /* telling.h - what the queue check has found of jobs is told once, and again when it comes back.
  *
- * Each finding is a log line and a mishap when it is new, and an alert as long as it lasts.  What a
- * whole look has not found any more is forgotten, and its alert is cleared.  A flood is cut: after
- * TELLING_LINES findings of one look the rest is one line with a count; mishaps and alerts have
- * limits of their own.
+ * Each finding is a log line and a mishap when it is new, and an alert as long as it lasts.  What
+ * a whole look does not find any more is forgotten, and its alert ends, whoever raised it.  A flood
+ * is cut: after TELLING_LINES findings of one look the rest is one line with a count; mishaps and
+ * alerts have limits of their own.
  *
  * Threads: one.
  */

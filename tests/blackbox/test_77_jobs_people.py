@@ -270,8 +270,10 @@ def test_who_sees_jobs_and_who_changes_them(make_node):
     query = '{ jobs { items { name } } job(name: "yearly") { name } jobRuns { items { job } } }'
     assert looks.data(query) == {"jobs": {"items": [{"name": "yearly"}]}, "job": {"name": "yearly"}, "jobRuns": {"items": []}}
     assert of_hub.data(query) == {"jobs": {"items": []}, "job": None, "jobRuns": {"items": []}}
+    assert of_hub.data("{ duties { name } }") == {"duties": []} and looks.data("{ duties { name } }")["duties"]
     for words in ('jobRun(name: "yearly")', 'jobPause(name: "yearly")', 'jobResume(name: "yearly")',
-                  'jobCancel(name: "yearly")', 'jobReset(name: "yearly", to: 1)'):
+                  'jobCancel(name: "yearly")', 'jobReset(name: "yearly", to: 1)',
+                  'jobBackfill(name: "yearly", from: "2020-01-01T00:00:00Z", to: "2024-01-01T00:00:00Z")'):
         for one in (looks, of_hub):
             (error,) = one.ask(f"mutation {{ {words} {{ name }} }}")["errors"]
             assert error["extensions"]["code"] == "forbidden", words

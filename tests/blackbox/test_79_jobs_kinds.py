@@ -174,6 +174,50 @@ def test_a_job_checks_the_store(make_node, receiver):
     assert failed(node, "doctor") == 0
 
 
+# ---- script ----------------------------------------------------------------------------------------------
+
+
+def result(node, name):
+    return node.graphql("query($n: String!) { job(name: $n) { state last { outcome message } states { text } } }", n=name)["job"]
+
+
+@BOTH
+def test_a_program_computes_the_next_state(make_node):
+    node = start(make_node, """\
+jobs:
+  count:
+    kind: script
+    every: 1h
+    log: all
+    script: |
+      local n = (tonumber(job.state) or 0) + 1
+      log("step", n)
+      return { state = n, more = n < 5, moved = true, message = job.name .. " " .. job.nominal }
+  silent: { kind: script, every: 1h, script: "local x = 1" }
+""")
+    await_true(node, lambda: result(node, "count")["states"] and result(node, "count")["states"][0]["text"] == "5", "five runs")
+    assert [s["text"] for s in result(node, "count")["states"]] == ["5", "4", "3", "2", "1"]
+    assert re.fullmatch(r"count 20\S+Z", result(node, "count")["last"]["message"])
+    await_true(node, lambda: result(node, "silent")["last"], "it runs")
+    assert result(node, "silent")["last"]["outcome"] == "done" and result(node, "silent")["states"] == []
+    def steps():
+        return [r["steps"] for r in node.graphql('{ jobRuns(job: "count") { items { steps } } }')["jobRuns"]["items"]]
+    await_true(node, lambda: any("step" in s for s in steps()), "the log of its runs")
+
+
+def test_a_program_that_fails_is_told(make_node):
+    node = start(make_node, """\
+jobs:
+  broken: { kind: script, every: 1h, script: "this is no Lua" }
+  raises: { kind: script, every: 1h, script: "error('no luck')" }
+  says:   { kind: script, every: 1h, script: "return { error = 'not today', retry = false }" }
+  odd:    { kind: script, every: 1h, script: "return 'text'" }
+  slow:   { kind: script, every: 1h, script: "while true do end", limits: { time: 100ms } }
+""")
+    for name, says in (("broken", "line 1"), ("raises", "no luck"), ("says", "not today"), ("odd", "no table"), ("slow", "longer than 100 ms")):
+        assert says in node.wait_event("job.fail", SECONDS, job=name)["why"], name
+
+
 # ---- backup ----------------------------------------------------------------------------------------------
 
 
@@ -243,6 +287,7 @@ def test_mistakes_in_jobs_are_told_with_their_place(program, tmp_path):
              ("again: { kind: redrive, error: nope, every: 1s }", "nope"),
              ("again: { kind: redrive, every: 1s, parallel: 2 }", "run one at a time"),
              ("nightly: { kind: backup, every: 1s }", "folder"),
+             ("count: { kind: script, every: 1s }", "`script` or from `file`"),
              ("nightly: { kind: backup, every: 1s, folder: /x, keep: 0 }", "keep")]
     base = BASE.format(url="http://127.0.0.1:1/")
     for text, says in cases:
@@ -282,3 +327,150 @@ def test_a_clock_that_is_not_steady_purges_nothing(make_node, tmp_path):
     assert "steady" in old.node.wait_event("job.fail", SECONDS, since=len(old.node.events) - 5, job="purge")["why"]
     assert state_of(old.node, document) == "delivered"
     run(old.node, 1)  # a person may ask for it all the same
+
+
+# ---- past times ------------------------------------------------------------------------------------------
+
+
+def notes(node, job):
+    return [e for e in list(node.events) if e.get("event") == "job.note" and e["job"] == job]
+
+
+@BOTH
+@pytest.mark.proves("SC17")
+def test_past_times_are_served_in_order_beside_the_schedule(make_node):
+    node = start(make_node, "jobs:\n  tick: { kind: note, at: \"0 * * * *\", log: all }\n  now: { kind: note, every: 1h }\n",
+                 environment={"WAYBILL_FAULT": "job.run:delay_ms:300"})
+    await_true(node, lambda: notes(node, "now"), "it runs")
+    # No full hour comes while the test looks at the times.
+    before = node.graphql('{ job(name: "tick") { next runs } }')["job"]
+    got = node.cli("jobs", "backfill", "tick", "--from", "2026-03-01T00:00Z", "--to", "2026-03-02T00:00Z")
+    assert got.returncode == 0, got.stderr
+    again = node.cli("jobs", "backfill", "tick", "--from", "2026-03-01T00:00Z", "--to", "2026-03-02T00:00Z")
+    assert again.returncode == 1 and "has a backfill" in again.stderr, again.stderr
+    assert node.graphql('{ job(name: "tick") { backfill { left next last } } }')["job"]["backfill"]["left"] <= 25
+    await_true(node, lambda: len(notes(node, "tick")) >= 25, "25 past times")
+    seen = [e for e in notes(node, "tick") if e["nominal"].startswith("2026-03")]
+    assert [e["nominal"][:16] for e in seen] == [f"2026-03-01T{h:02}:00" for h in range(24)] + ["2026-03-02T00:00"]
+    assert [e["count"] for e in seen] == list(range(seen[0]["count"], seen[0]["count"] + 25))  # its state goes on
+    await_true(node, lambda: node.graphql('{ job(name: "tick") { backfill { left } } }')["job"]["backfill"] is None, "it is over")
+    after = node.graphql('{ job(name: "tick") { next runs leftOut } }')["job"]
+    assert after["next"] >= before["next"] and after["leftOut"] == 0
+    assert node.cli("doctor").returncode == 0
+
+
+@BOTH
+def test_a_backfill_survives_a_crash_and_is_cancelled(make_node):
+    config = "jobs:\n  tick: { kind: note, at: \"0 * * * *\" }\n"
+    node = make_node(config=config, environment={"WAYBILL_FAULT": "job.run:delay_ms:100"})
+    node.start()
+    assert node.cli("jobs", "backfill", "tick", "--from", "2026-01-01", "--to", "2026-02-01").returncode == 0
+    await_true(node, lambda: len(notes(node, "tick")) >= 5, "some of it")
+    node.kill()
+    died = len(notes(node, "tick"))
+    node.start()
+    await_true(node, lambda: len(notes(node, "tick")) >= died + 5, "it goes on")
+    seen = [e["nominal"] for e in notes(node, "tick") if e["nominal"] < "2026-03"]
+    assert seen == sorted(seen) and len(seen) - len(set(seen)) <= 1  # the run that was killed is repeated
+    shown = node.cli("jobs", "show", "tick")
+    assert "backfill" in shown.stdout, shown.stdout
+    assert node.cli("jobs", "cancel", "tick").returncode == 0
+    assert node.graphql('{ job(name: "tick") { backfill { left } } }')["job"]["backfill"] is None
+    assert node.cli("doctor").returncode == 0
+
+
+def test_a_backfill_that_makes_no_sense_is_refused(make_node):
+    node = start(make_node, "jobs:\n  tick: { kind: note, at: \"0 * * * *\" }\n  other: { kind: note, every: 1h }\n"
+                            "  fast: { kind: note, at: \"* * * * *\" }\n")
+    ago = ("--from", "2026-01-01", "--to", "2026-01-02")
+    for words, says in ((("nope", *ago), "there is no job nope"), (("other", *ago), "only a job with `at`"),
+                        (("tick", "--from", "2026-01-02", "--to", "2026-01-01"), "before `from`"),
+                        (("tick", "--from", "2026-01-01", "--to", "2999-01-01"), "in the future"),
+                        (("tick", "--from", "2026-01-01T00:01Z", "--to", "2026-01-01T00:59Z"), "no time of the schedule"),
+                        (("fast", "--from", "2026-01-01", "--to", "2026-02-01"), "more than 10000"),
+                        (("tick", "--from", "2026-01-01"), "--to")):
+        got = node.cli("jobs", "backfill", *words)
+        assert got.returncode in (1, 2) and says in got.stderr, (words, got.stderr)
+
+
+# ---- what the node does by itself ------------------------------------------------------------------------
+
+
+@BOTH
+def test_duties_are_listed_beside_the_jobs(make_node, receiver, tmp_path):
+    (tmp_path / "drop").mkdir()
+    text = config(receiver, "ask: { kind: note, every: 1h }\n").replace(
+        "endpoints:", f"  drop: {{ kind: file, path: {tmp_path / 'drop'}, every: 1s, extract: {{ type: \"value:order\" }} }}\nendpoints:")
+    text = text.replace("routes:", "batches: { day: { at: \"0 3 * * *\", join: text, do: [ { deliver: api } ] } }\nroutes:")
+    node = start(make_node, text)
+
+    def duties():
+        return {(d["kind"], d["name"]): d for d in node.graphql(
+            "{ duties { kind name every last took runs failures error next } }")["duties"]}
+
+    await_true(node, lambda: all(duties().get(k, {}).get("runs", 0) > 0 for k in (
+        ("keeper", "heartbeat"), ("keeper", "alerts"), ("poll", "drop"))), f"{duties()}")
+    assert ("retention", "retention") in duties() and duties()["batch", "day"]["next"] is not None
+    poll = duties()["poll", "drop"]
+    assert poll["every"] == 1000000 and poll["failures"] == 0 and poll["error"] is None
+    shutil.rmtree(tmp_path / "drop")
+    await_true(node, lambda: duties()["poll", "drop"]["failures"] > 0, "a failure is counted")
+    assert duties()["poll", "drop"]["error"]
+    shown = node.cli("jobs", "ls", "--all").stdout
+    assert "heartbeat" in shown and "drop" in shown and "ask" in shown, shown
+    assert "heartbeat" not in node.cli("jobs", "ls").stdout
+    lines = [json.loads(line) for line in node.cli("jobs", "ls", "--all", "--json").stdout.splitlines()]
+    assert {"ask", "heartbeat"} <= {line["name"] for line in lines}
+
+
+# ---- backup, restore, move -------------------------------------------------------------------------------
+
+
+JOBS = "jobs:\n  tick: { kind: note, every: 300ms, log: all }\n  past: { kind: note, at: \"0 0 1 1 *\" }\n"
+
+
+@pytest.mark.proves("FO14")
+def test_jobs_in_a_backup_run_when_the_store_is_released(make_node, tmp_path):
+    node = start(make_node, JOBS)
+    await_true(node, lambda: len(notes(node, "tick")) >= 4, "it runs")
+    assert node.cli("backup", tmp_path / "copy").returncode == 0
+    node.stop()
+    state = notes(node, "tick")[-1]["count"]
+    (tmp_path / "data2").mkdir()
+    got = run_program("restore", tmp_path / "copy", "--data", tmp_path / "data2")
+    assert got.returncode == 0, got.stdout + got.stderr
+    other = make_node(config=JOBS, data=tmp_path / "data2")
+    other.start()
+    time.sleep(2)  # several of its intervals
+    assert not notes(other, "tick")
+    assert other.cli("doctor").returncode == 0
+    assert other.cli("node", "release", "--in-flight", "resend").returncode == 0
+    await_true(other, lambda: notes(other, "tick"), "it runs again")
+    assert 1 < notes(other, "tick")[0]["count"] <= state + 1  # its state was in the backup
+    runs = other.graphql('{ jobRuns(job: "tick", first: 50) { items { run } } }')["jobRuns"]["items"]
+    assert len(runs) > 1  # and so was its log
+
+
+def test_jobs_move_to_postgresql(make_node, postgres):
+    node = start(make_node, JOBS)
+    assert node.cli("jobs", "pause", "past", "--reason", "for the move").returncode == 0
+    await_true(node, lambda: len(notes(node, "tick")) >= 4, "it runs")
+    node.stop()
+    state = notes(node, "tick")[-1]["count"]
+    name = "moved_jobs_" + node.folder.parent.name[-8:].replace("-", "_").lower()
+    postgres.create_database(name)
+    try:
+        got = run_program("migrate", "--data", node.data, "--store", postgres.url(name))
+        assert got.returncode == 0, got.stdout + got.stderr
+        node.store = postgres.url(name)
+        node.write_config(JOBS)
+        since = len(notes(node, "tick"))
+        node.start()
+        await_true(node, lambda: len(notes(node, "tick")) >= since + 2, "it runs again")
+        assert notes(node, "tick")[since]["count"] == state + 1
+        stopped = node.graphql('{ job(name: "past") { state stop { reason } } }')["job"]
+        assert stopped == {"state": "paused", "stop": {"reason": "for the move"}}
+        assert node.cli("doctor").returncode == 0
+        node.stop()
+    finally:
+        postgres.drop_database(name)

@@ -36,11 +36,12 @@ static bool api_batch_find_end(struct graphql_call *call, const struct batch *b,
     struct engine *e = api_engine(call);
     struct plan *plan = road_plan(engine_road(e));
     const struct plan_batch *of = plan_batch_find(plan, b->name);
+    int64_t last;
     bool ok = true;
 
     *ret = 0;
     if (b->state == BATCH_OPEN && of != NULL) {
-        ok = batcher_next(engine_batcher(e), of, ret, err);
+        ok = batcher_next(engine_batcher(e), of, ret, &last, err);
         if (of->age_us != 0 && (*ret == 0 || b->opened_us + of->age_us < *ret))
             *ret = b->opened_us + of->age_us;
     }

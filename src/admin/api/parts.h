@@ -38,6 +38,7 @@
     PART(job)           \
     PART(job_runs)      \
     PART(job_orders)    \
+    PART(duty)          \
     PART(user)
 
 #define PART(name)                                     \

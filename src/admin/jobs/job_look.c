@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "store/job/job_backfill.h"
 #include "store/job/job_run.h"
 #include "store/job/job_states.h"
 #include "store/kernel/node.h"
@@ -222,6 +223,16 @@ static bool api_job_last(struct graphql_call *call, struct err *err)
     return v->r.outcome != JOB_NO_OUTCOME ? graphql_set_object(call, v) : graphql_set_null(call);
 }
 
+static bool api_job_backfill_left(struct graphql_call *call, struct err *err)
+{
+    const struct shown_job *v = call->parent;
+    struct job_backfill *b = ARENA_NEW(call->arena, struct job_backfill);
+
+    if (!job_backfill_get(api_store(call), v->r.num, call->arena, b, err))
+        return false;
+    return b->left > 0 ? graphql_set_object(call, b) : graphql_set_null(call);
+}
+
 static bool api_job_states_kept(struct graphql_call *call, struct err *err)
 {
     const struct shown_job *v = call->parent;
@@ -303,6 +314,11 @@ const struct graphql_resolver api_job[] = {
     GRAPHQL_MEMBER("Job.version", struct shown_job, r.version),
     GRAPHQL_MEMBER("Job.stateNumber", struct shown_job, r.state_number),
     { .field = "Job.states", .fn = api_job_states_kept },
+    { .field = "Job.backfill", .fn = api_job_backfill_left },
+    GRAPHQL_MEMBER("JobBackfill.left", struct job_backfill, left),
+    GRAPHQL_MEMBER("JobBackfill.next", struct job_backfill, next_us),
+    GRAPHQL_MEMBER("JobBackfill.last", struct job_backfill, last_us),
+    GRAPHQL_MEMBER("JobBackfill.tries", struct job_backfill, tries),
     { .field = "JobStop.what", .fn = api_job_stop_what },
     API_TEXT_AT("JobStop.by", struct shown_job, r.stop_by),
     API_TEXT_AT("JobStop.reason", struct shown_job, r.stop_why),

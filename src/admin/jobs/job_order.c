@@ -1,4 +1,5 @@
-/* job_order.c - what people do to jobs: jobRun, jobPause, jobResume, jobCancel, jobReset.  The line
+/* job_order.c - what people do to jobs: jobRun, jobPause, jobResume, jobCancel, jobReset,
+ * jobBackfill.  The line
  * of the audit log is in the commit of the change (store/job/job_operate.h). */
 #include "admin/jobs/job_look.h"
 
@@ -83,7 +84,33 @@ static bool api_job_reset(struct graphql_call *call, struct err *err)
     return api_job_order(call, "reset", &o, err);
 }
 
+static bool api_job_backfill(struct graphql_call *call, struct err *err)
+{
+    struct str name = graphql_arg_text(call, "name");
+    enum job_answer answer = JOB_UNKNOWN;
+    int64_t from_us = 0, to_us = 0;
+    size_t count = 0;
+
+    (void)graphql_arg_int(call, "from", &from_us);
+    (void)graphql_arg_int(call, "to", &to_us);
+    if (!jobs_backfill(api_principal(call)->jobs, name, from_us, to_us, &answer, &count, err))
+        return err_context(err, "job %.64s", arena_text(call->arena, name));
+    if (answer == JOB_UNKNOWN)
+        return api_say_no_job(call, name, err);
+    if (answer != JOB_OK)
+        return err_set(err, ERR_PERMANENT, 0, "job %.64s %s", arena_text(call->arena, name),
+                       job_answer_text(JOB_BACKFILL, answer));
+    log_event(LOG_INFO, "job.backfill", kv_str("job", name), kv_int("count", (int64_t)count),
+              kv_str("by", api_name(call)));
+    return api_set_job(call, name, err) ||
+           err_behind(err,
+                      "the backfill is there, but the job cannot be shown: see `waybill jobs show "
+                      "%.64s`",
+                      arena_text(call->arena, name));
+}
+
 const struct graphql_resolver api_job_orders[] = {
+    { .field = "Mutation.jobBackfill", .fn = api_job_backfill },
     { .field = "Mutation.jobRun", .fn = api_job_run },
     { .field = "Mutation.jobPause", .fn = api_job_pause },
     { .field = "Mutation.jobResume", .fn = api_job_resume },

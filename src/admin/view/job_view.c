@@ -57,6 +57,8 @@ static const char *job_refused(enum job_answer answer)
         return "runs already: wait for its end, or cancel it";
     case JOB_NOT_RUNNING:
         return "does not run: there is nothing to cancel";
+    case JOB_HAS_BACKFILL:
+        return "has a backfill that is not over: wait for its end, or cancel it";
     case JOB_NOT_STOPPED:
         return "is neither paused nor suspended";
     case JOB_NOT_KEPT:

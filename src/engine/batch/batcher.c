@@ -238,16 +238,18 @@ static bool close_by_name(struct batcher *b, const struct plan *p, int64_t now, 
     return true;
 }
 
-bool batcher_next(struct batcher *b, const struct plan_batch *of, int64_t *ret_us, struct err *err)
+bool batcher_next(struct batcher *b, const struct plan_batch *of, int64_t *ret_us,
+                  int64_t *ret_last_us, struct err *err)
 {
     int64_t last, now = road_now_us(b->road);
 
-    *ret_us = 0;
+    *ret_us = *ret_last_us = 0;
     if (of->at == NULL)
         return true;
     if (!batch_slot(b->store, of->word, now, &last, err))
         return false;
     *ret_us = batch_next(of->at, last);
+    *ret_last_us = last;
     return true;
 }
 

@@ -31,6 +31,8 @@ bool batcher_look(struct batcher *b, struct err *err);
 void batcher_rest(struct batcher *b);
 void batcher_free(struct batcher *b); /* after the pool has ended */
 
-/* The next time in the schedule of a batch; 0: it has no schedule. */
+/* The next time in the schedule of a batch, and the last one that was served, or its start; 0: it
+ * has no schedule. */
 struct plan_batch;
-bool batcher_next(struct batcher *b, const struct plan_batch *of, int64_t *ret_us, struct err *err);
+bool batcher_next(struct batcher *b, const struct plan_batch *of, int64_t *ret_us,
+                  int64_t *ret_last_us, struct err *err);

@@ -46,7 +46,6 @@
  */
 #include "engine/intake/poller.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,16 +58,13 @@
 #include "base/thread.h"
 #include "base/wait.h"
 #include "core/connector.h"
-#include "engine/intake/deposit.h"
-#include "engine/intake/poll_metrics.h"
-#include "engine/intake/polled.h"
+#include "engine/intake/poller_state.h"
 #include "engine/threads/crew.h"
 #include "engine/threads/lines.h"
 #include "store/govern/ledger.h"
 #include "store/store.h"
 
 enum {
-    FAILURES_TOLD = 3,         /* failures in a row before poller_troubles() reports */
     WAIT_US = CLOCK_S,         /* the wait while the node is busy or closed */
     STILL_US = 500 * CLOCK_MS, /* a poll without a sign of life for so long waits for others */
     LOOKS_LOST_MOST = 2        /* polls of one gateway that hang before no more begin */
@@ -76,66 +72,6 @@ enum {
 
 #define LEASE_US   (INT64_C(60) * CLOCK_S)
 #define ARENA_MOST ((size_t)1 << 20)
-
-enum look_result { LOOK_SKIPPED, LOOK_ELSEWHERE, LOOK_FAILED, LOOK_REFUSED, LOOK_DONE };
-
-/* A gateway as one configuration has it: what a poll uses.  It belongs to the poll while that runs,
- * and to the thread of one that was given up for ever. */
-struct post {
-    struct crew_call call;
-    struct duty *duty;
-    bool gone; /* the gateway is not configured any more: release its turn, poll no more */
-
-    struct config *config; /* a reference */
-    struct lines *lines;   /* a reference: a lost thread may outlive the poller */
-    const struct config_gateway *gateway;
-    const struct gateway_type *type;
-    void *self; /* the connector; NULL: it could not be set up */
-    struct arena arena;
-    int64_t every_us, held_us; /* held_us: when the turn was renewed, monotonic */
-    struct depositor depositor;
-    struct polled_period whole; /* in which no poll failed or was skipped */
-    struct polled_complaints complaints;
-
-    enum look_result result; /* of the poll that has just ended */
-    int64_t taken, wait_us;
-    struct err err;
-};
-
-/* One gateway.  The mutex guards all of it but the metrics. */
-struct duty {
-    struct poller *poller;
-    struct duty *next;
-    struct post *post; /* NULL: made for the next poll */
-    bool busy, gone;
-    size_t lost;          /* polls that were given up and have not returned */
-    bool unshared;        /* the other nodes do not know yet that a poll hung */
-    bool released;        /* gone, and its turn is given back: nothing is left to do */
-    struct config *fresh; /* a new configuration to adopt; NULL: none */
-    int64_t fresh_version, due_us;
-    struct config *config; /* of the next post */
-    int64_t version;
-    int64_t word;                 /* of the gateway; 0: not known yet */
-    struct rate rate, rate_total; /* outlive configurations */
-    struct polled_line line;
-
-    int64_t failures; /* in a row */
-    char error[200];
-    struct poll_metrics metrics;
-    char name[80];
-};
-
-struct poller {
-    struct poller_options o;
-    pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    bool running;
-    _Atomic bool stopping;
-    struct duty *duties; /* in the order in which they were last submitted */
-    size_t busy;
-    struct lines *lines; /* connections of polls */
-};
 
 /* ---- one gateway ---- */
 
@@ -154,7 +90,7 @@ static struct duty *duty_new(struct poller *p, const char *name)
     return d;
 }
 
-static void poller_post_free(struct post *o)
+static void poller_post_free(struct poller_post *o)
 {
     if (o == NULL)
         return;
@@ -176,7 +112,7 @@ static void duty_free(struct duty *d)
 }
 
 /* Connections that are kept with other settings are closed. */
-static void poller_use_line(struct post *o, struct polled_line line)
+static void poller_use_line(struct poller_post *o, struct polled_line line)
 {
     struct duty *d = o->duty;
 
@@ -188,7 +124,7 @@ static void poller_use_line(struct post *o, struct polled_line line)
     polled_line_change(o->lines, &before, &line);
 }
 
-static bool poller_set_up(struct post *o, struct err *err)
+static bool poller_set_up(struct poller_post *o, struct err *err)
 {
     struct poller *p = o->duty->poller;
 
@@ -206,17 +142,17 @@ static bool poller_set_up(struct post *o, struct err *err)
 
 static const char *closed(void *arg)
 {
-    const struct poller_options *o = &((struct post *)arg)->duty->poller->o;
+    const struct poller_options *o = &((struct poller_post *)arg)->duty->poller->o;
 
     return o->closed != NULL ? o->closed(o->arg) : NULL;
 }
 
 static bool poller_is_stopping(void *arg)
 {
-    return atomic_load(&((struct post *)arg)->duty->poller->stopping);
+    return atomic_load(&((struct poller_post *)arg)->duty->poller->stopping);
 }
 
-static bool poller_take_turn(struct post *o, bool *ret_ours, struct err *err)
+static bool poller_take_turn(struct poller_post *o, bool *ret_ours, struct err *err)
 {
     if (!poll_turn(o->duty->poller->o.store, o->depositor.word, LEASE_US, ret_ours, err))
         return false;
@@ -227,7 +163,7 @@ static bool poller_take_turn(struct post *o, bool *ret_ours, struct err *err)
 /* Asked by the depositor, within what is our own (deposit.c). */
 static bool hold(void *arg, struct err *err)
 {
-    struct post *o = arg;
+    struct poller_post *o = arg;
     bool ours = true;
 
     if (clock_mono_us() - o->held_us < LEASE_US / 4)
@@ -239,13 +175,13 @@ static bool hold(void *arg, struct err *err)
 
 static void complain(void *arg, struct str name, const char *why, const char *hint)
 {
-    struct post *o = arg;
+    struct poller_post *o = arg;
 
     if (!call_is_given_up(&o->call.call))
         polled_complain(&o->complaints, o->duty->name, name, why, hint);
 }
 
-static struct depositor depositor_of(struct post *o, int64_t version)
+static struct depositor depositor_of(struct poller_post *o, int64_t version)
 {
     struct duty *d = o->duty;
 
@@ -270,22 +206,22 @@ static struct depositor depositor_of(struct post *o, int64_t version)
                                .arg = o };
 }
 
-static struct post *poller_post_new(struct duty *d)
+static struct poller_post *poller_post_new(struct duty *d)
 {
-    struct post *o = NEW(struct post);
+    struct poller_post *o = NEW(struct poller_post);
 
-    *o = (struct post){ .duty = d,
-                        .config = config_ref(d->config),
-                        .lines = lines_ref(d->poller->lines),
-                        .gateway = config_gateway_find(d->config, str_of(d->name)),
-                        .arena = ARENA_INIT(ARENA_MOST),
-                        .call = { .call = { .stop = &d->poller->stopping,
-                                            .egress = d->poller->o.egress,
-                                            .lines = lines_port(d->poller->lines) },
-                                  .run = post_run,
-                                  .done = post_done,
-                                  .lost = post_lost,
-                                  .back = post_back } };
+    *o = (struct poller_post){ .duty = d,
+                               .config = config_ref(d->config),
+                               .lines = lines_ref(d->poller->lines),
+                               .gateway = config_gateway_find(d->config, str_of(d->name)),
+                               .arena = ARENA_INIT(ARENA_MOST),
+                               .call = { .call = { .stop = &d->poller->stopping,
+                                                   .egress = d->poller->o.egress,
+                                                   .lines = lines_port(d->poller->lines) },
+                                         .run = post_run,
+                                         .done = post_done,
+                                         .lost = post_lost,
+                                         .back = post_back } };
     require(o->gateway != NULL);
     o->type = polled_type(&d->poller->o, o->gateway->kind);
     o->depositor = depositor_of(o, d->version);
@@ -305,7 +241,7 @@ static int64_t count_failure(struct duty *d, const char *why)
 }
 
 /* Returns when to poll again. */
-static int64_t note_failure(struct post *o)
+static int64_t note_failure(struct poller_post *o)
 {
     struct duty *d = o->duty;
 
@@ -324,7 +260,7 @@ static int64_t note_failure(struct post *o)
 }
 
 /* Returns how many there were. */
-static int64_t forget_failures(struct post *o)
+static int64_t forget_failures(struct poller_post *o)
 {
     struct duty *d = o->duty;
 
@@ -338,7 +274,7 @@ static int64_t forget_failures(struct post *o)
     return failures;
 }
 
-static void note_success(struct post *o)
+static void note_success(struct poller_post *o)
 {
     int64_t failures = forget_failures(o);
 
@@ -348,7 +284,7 @@ static void note_success(struct post *o)
                   kv_int("failures", failures));
 }
 
-static enum look_result skip(struct post *o, int64_t wait_us)
+static enum look_result skip(struct poller_post *o, int64_t wait_us)
 {
     o->wait_us = wait_us;
     return LOOK_SKIPPED;
@@ -356,7 +292,7 @@ static enum look_result skip(struct post *o, int64_t wait_us)
 
 /* Tells the other nodes of a poll before this one that was given up: the crew's timekeeper, which
  * gave it up, must not wait for the store. */
-static void share_hang(struct post *o)
+static void share_hang(struct poller_post *o)
 {
     struct duty *d = o->duty;
     char why[sizeof d->error];
@@ -372,7 +308,7 @@ static void share_hang(struct post *o)
 }
 
 /* What concerns the store, before the gateway itself is touched. */
-static bool poller_prepare(struct post *o, struct err *err)
+static bool poller_prepare(struct poller_post *o, struct err *err)
 {
     if (!call_own_begin(&o->call.call, err))
         return false;
@@ -385,7 +321,7 @@ static bool poller_prepare(struct post *o, struct err *err)
     return ok;
 }
 
-static bool poller_begin_turn(struct post *o, bool *ret_ours, struct err *err)
+static bool poller_begin_turn(struct poller_post *o, bool *ret_ours, struct err *err)
 {
     bool ok = call_own_begin(&o->call.call, err) && poller_take_turn(o, ret_ours, err);
 
@@ -394,7 +330,7 @@ static bool poller_begin_turn(struct post *o, bool *ret_ours, struct err *err)
 }
 
 /* A poll that was given up meanwhile ends wherever it notices: what it would use may be gone. */
-static enum look_result poller_look(struct post *o)
+static enum look_result poller_look(struct poller_post *o)
 {
     bool ours = false;
 
@@ -420,7 +356,7 @@ static enum look_result poller_look(struct post *o)
 /* On a thread of the crew. */
 static void post_run(struct crew_call *call)
 {
-    struct post *o = container_of(call, struct post, call);
+    struct poller_post *o = container_of(call, struct poller_post, call);
 
     o->err = (struct err){ 0 };
     o->taken = o->wait_us = 0;
@@ -445,7 +381,7 @@ static bool is_hung(struct duty *d)
 
 /* What came of a poll that returned; when to poll again.  A poll that failed or was skipped
  * restarts the period of (4). */
-static int64_t post_outcome(struct post *o)
+static int64_t post_outcome(struct poller_post *o)
 {
     switch (o->result) {
     case LOOK_SKIPPED:
@@ -514,12 +450,17 @@ static void duty_rest(struct duty *d, int64_t wait_us)
 
 static void post_done(struct crew_call *call)
 {
-    struct post *o = container_of(call, struct post, call);
+    struct poller_post *o = container_of(call, struct poller_post, call);
     struct duty *d = o->duty;
     struct poller *p = d->poller;
     int64_t wait_us = o->gone ? WAIT_US : post_outcome(o);
+    bool here = o->result == LOOK_DONE || o->result == LOOK_FAILED || o->result == LOOK_REFUSED;
 
     (void)pthread_mutex_lock(&p->mutex);
+    if (here)
+        duty_count_note(&d->count, clock_mono_us() - d->began_us,
+                        o->result == LOOK_FAILED ? o->err.text : NULL);
+    d->every_us = o->every_us;
     d->word = o->depositor.word;
     duty_rest(d, wait_us);
     d->released = o->gone && d->gone; /* not configured again meanwhile */
@@ -532,7 +473,7 @@ static void post_done(struct crew_call *call)
 /* On the crew's timekeeper, while the poll still hangs. */
 static void post_lost(struct crew_call *call, bool committed)
 {
-    struct post *o = container_of(call, struct post, call);
+    struct poller_post *o = container_of(call, struct poller_post, call);
     struct duty *d = o->duty;
     struct poller *p = d->poller;
     int64_t ms = (clock_mono_us() - call->began_us) / CLOCK_MS;
@@ -550,13 +491,14 @@ static void post_lost(struct crew_call *call, bool committed)
     d->post = NULL; /* it is the lost thread's now */
     d->lost++;
     d->unshared = true;
+    duty_count_note(&d->count, clock_mono_us() - d->began_us, why);
     duty_rest(d, polled_back_off_us(o->every_us, count_failure(d, why)));
     (void)pthread_mutex_unlock(&p->mutex);
 }
 
 static void post_back(struct crew_call *call)
 {
-    struct post *o = container_of(call, struct post, call);
+    struct poller_post *o = container_of(call, struct poller_post, call);
     struct duty *d = o->duty;
     struct poller *p = d->poller;
 
@@ -610,6 +552,7 @@ static void submit_duty(struct poller *p, struct duty *d)
     d->busy = true;
     p->busy++;
     d->post->gone = d->gone;
+    d->began_us = clock_mono_us();
     call_alive(&d->post->call.call);
     crew_submit(p->o.looks, &d->post->call);
 }
@@ -771,24 +714,5 @@ void poller_try_again(struct poller *p, struct str gateway)
         if (str_is(gateway, d->name))
             d->due_us = clock_mono_us();
     (void)pthread_cond_broadcast(&p->changed);
-    (void)pthread_mutex_unlock(&p->mutex);
-}
-
-void poller_why(struct poller *p, struct str gateway, struct buf *to)
-{
-    (void)pthread_mutex_lock(&p->mutex);
-    for (const struct duty *d = p->duties; d != NULL; d = d->next)
-        if (d->failures > 0 && !d->gone && str_is(gateway, d->name))
-            buf_puts(to, d->error);
-    (void)pthread_mutex_unlock(&p->mutex);
-}
-
-void poller_troubles(struct poller *p, struct buf *to)
-{
-    (void)pthread_mutex_lock(&p->mutex);
-    for (const struct duty *d = p->duties; d != NULL; d = d->next)
-        if ((d->failures >= FAILURES_TOLD || d->lost > 0) && !d->gone && to->len + 500 < to->cap)
-            buf_printf(to, "gateway %s has failed %lld times: %s\n", d->name,
-                       (long long)d->failures, d->error);
     (void)pthread_mutex_unlock(&p->mutex);
 }

@@ -31,6 +31,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "core/config.h"
+#include "engine/tally/duty_count.h"
 
 struct connectors;
 struct crew;
@@ -77,3 +78,12 @@ void poller_try_again(struct poller *p, struct str gateway);
 void poller_why(struct poller *p, struct str gateway, struct buf *to);
 /* One line for each gateway that has failed a few times in a row. */
 void poller_troubles(struct poller *p, struct buf *to);
+
+struct poll_shown {
+    char gateway[80];
+    int64_t every_us; /* 0: it has not been polled here yet */
+    int64_t next_us;  /* wall clock; 0: it is being polled */
+    struct duty_count count;
+};
+/* The polls of gateways on this node, up to `most`; returns how many. */
+size_t poller_duties(struct poller *p, struct poll_shown *ret, size_t most);

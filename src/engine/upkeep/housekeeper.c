@@ -18,6 +18,7 @@
 #include "engine/intake/intake.h"
 #include "engine/road/endpoints.h"
 #include "engine/tally/charts.h"
+#include "engine/tally/duty_count.h"
 #include "engine/tally/mishaps.h"
 #include "engine/tally/refusals.h"
 #include "engine/tally/series.h"
@@ -71,6 +72,8 @@ struct housekeeper {
     int64_t reachable_since_us;
     bool unreachable;
     bool closed; /* nothing can be stored */
+
+    struct duty_count *counts; /* of each duty, guarded by the mutex */
 };
 
 /* ---- duties ---- */
@@ -428,6 +431,30 @@ static bool wait_tick(struct housekeeper *k)
     return go_on;
 }
 
+static bool housekeeper_do(struct housekeeper *k, size_t i, struct err *err)
+{
+    int64_t began_us = clock_mono_us();
+    bool ok = duties[i].run(k, err);
+
+    (void)pthread_mutex_lock(&k->mutex);
+    duty_count_note(&k->counts[i], clock_mono_us() - began_us, ok ? NULL : err->text);
+    (void)pthread_mutex_unlock(&k->mutex);
+    return ok;
+}
+
+bool housekeeper_duty(struct housekeeper *k, size_t i, const char **ret_name, int64_t *ret_every_us,
+                      struct duty_count *ret)
+{
+    if (i >= DUTIES)
+        return false;
+    *ret_name = duties[i].name;
+    *ret_every_us = duties[i].every_us;
+    (void)pthread_mutex_lock(&k->mutex);
+    *ret = k->counts[i];
+    (void)pthread_mutex_unlock(&k->mutex);
+    return true;
+}
+
 static void *housekeeper_main(void *arg)
 {
     struct housekeeper *k = arg;
@@ -442,7 +469,7 @@ static void *housekeeper_main(void *arg)
 
             if (clock_mono_us() < due_us[i])
                 continue;
-            bool ok = duties[i].run(k, &err);
+            bool ok = housekeeper_do(k, i, &err);
 
             if (!ok && !failing[i])
                 log_event(LOG_WARN, "keeper.fail", kv_z("duty", duties[i].name),
@@ -459,6 +486,7 @@ struct housekeeper *housekeeper_start(const struct housekeeper_parts *parts)
     struct err err = { 0 };
 
     k->parts = *parts;
+    k->counts = xcalloc(DUTIES, sizeof *k->counts);
     k->reachable_since_us = clock_mono_us();
     (void)pthread_mutex_init(&k->mutex, NULL);
     (void)pthread_cond_init(&k->changed, NULL);
@@ -494,5 +522,6 @@ void housekeeper_stop(struct housekeeper *k)
         (void)charts_save(k->parts.charts, true, &err);
     watchdog_free(k->watchdog);
     db_close(k->beat_db);
+    free(k->counts);
     free(k);
 }

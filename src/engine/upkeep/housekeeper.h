@@ -7,6 +7,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 struct admin_keys;
 struct alerts;
 struct backlog;
@@ -44,6 +48,12 @@ struct housekeeper_parts {
     struct charts *charts;
     struct ways *ways;
 };
+
+struct duty_count;
+
+/* The i-th of its duties, in the order of its table; false: there are no more.  Threads: any. */
+bool housekeeper_duty(struct housekeeper *k, size_t i, const char **ret_name, int64_t *ret_every_us,
+                      struct duty_count *ret);
 
 struct housekeeper *housekeeper_start(const struct housekeeper_parts *parts);
 void housekeeper_stop(struct housekeeper *k);

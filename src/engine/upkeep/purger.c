@@ -18,6 +18,7 @@
 #include "engine/dispatch/govern.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/tally/duty_count.h"
 #include "engine/tally/mishaps.h"
 #include "engine/upkeep/archiver.h"
 #include "store/audit/audit.h"
@@ -57,6 +58,7 @@ struct purger {
     bool stopping, asked, asked_all;
     char who[WHO_MOST];
     struct purger_view view;
+    struct duty_count count;
     /* Rounds that a job asks for, one at a time: the number of the last that was asked for, and of
      * the last that ended.  They are the same while nobody waits for one. */
     int64_t round_asked, round_ended;
@@ -622,6 +624,7 @@ static void *purger_main(void *arg)
     for (bool paused = false; purger_wait_us(r, paused ? REST_MOST_US : LOOK_US, !paused);
          paused = retain_is_paused(r->o.store)) {
         struct err err = { 0 };
+        int64_t began_us = clock_mono_us();
         bool ok = upkeep_purger_look(r, &err);
 
         if (!ok && !failing && !purger_is_stopping(r)) {
@@ -632,6 +635,7 @@ static void *purger_main(void *arg)
         (void)pthread_mutex_lock(&r->mutex);
         r->view.state = "rests";
         r->view.looked_us = clock_wall_us();
+        duty_count_note(&r->count, clock_mono_us() - began_us, ok ? NULL : err.text);
         (void)snprintf(r->view.trouble, sizeof r->view.trouble, "%s", ok ? "" : err.text);
         (void)pthread_mutex_unlock(&r->mutex);
     }
@@ -712,6 +716,14 @@ void purger_look_at_round(struct purger *r, int64_t number, struct purger_round 
 {
     (void)pthread_mutex_lock(&r->mutex);
     *ret = number <= r->round_ended ? r->round : (struct purger_round){ 0 };
+    (void)pthread_mutex_unlock(&r->mutex);
+}
+
+void purger_duty(struct purger *r, int64_t *ret_every_us, struct duty_count *ret)
+{
+    *ret_every_us = LOOK_US;
+    (void)pthread_mutex_lock(&r->mutex);
+    *ret = r->count;
     (void)pthread_mutex_unlock(&r->mutex);
 }
 

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+struct duty_count;
 struct govern;
 struct mishaps;
 struct purger;
@@ -62,6 +63,9 @@ struct purger_round {
 };
 /* Of the last round that a job asked for; `over` is also set for older ones. */
 void purger_look_at_round(struct purger *r, int64_t number, struct purger_round *ret);
+
+/* Its looks, one each half minute. */
+void purger_duty(struct purger *r, int64_t *ret_every_us, struct duty_count *ret);
 
 struct purger_view {
     const char *state;        /* rests, archives, lets go, cleans, paused */

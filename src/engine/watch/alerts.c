@@ -177,6 +177,25 @@ void alerts_see(struct alerts *a, enum alert_code code, struct str object, int64
     (void)pthread_mutex_unlock(&a->mutex);
 }
 
+void alerts_see_over(struct alerts *a, enum alert_code code,
+                     bool (*is_so)(const void *ctx, enum alert_code code, struct str object),
+                     const void *ctx)
+{
+    struct plan *p = road_plan(a->o.road);
+
+    if (p == NULL)
+        return;
+    struct alert_rule r = alerts_rule_of(a, p, code);
+
+    plan_unref(p);
+    (void)pthread_mutex_lock(&a->mutex);
+    for (struct watch *w = a->watches; w != NULL; w = w->next)
+        if (w->code == code && speaks_for(a, str_of(w->object)) &&
+            !is_so(ctx, code, str_of(w->object)))
+            alerts_note(w, &r, 0, "", clock_mono_us());
+    (void)pthread_mutex_unlock(&a->mutex);
+}
+
 bool alerts_is_open(struct alerts *a, enum alert_code code, struct str object)
 {
     (void)pthread_mutex_lock(&a->mutex);

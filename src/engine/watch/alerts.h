@@ -57,6 +57,13 @@ static inline void alerts_see_if(struct alerts *a, enum alert_code code, struct 
     alerts_see(a, code, object, is_so, message);
 }
 
+/* One observation of all objects with an open alert of this code for which is_so() is false: it is
+ * over.  For whoever finds what is wrong, and keeps no list of what was.  is_so() is called under a
+ * lock and calls nothing here. */
+void alerts_see_over(struct alerts *a, enum alert_code code,
+                     bool (*is_so)(const void *ctx, enum alert_code code, struct str object),
+                     const void *ctx);
+
 /* Whether the alert is open, whichever node raised it. */
 bool alerts_is_open(struct alerts *a, enum alert_code code, struct str object);
 

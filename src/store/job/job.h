@@ -13,6 +13,7 @@
  *   job_end.h       the end of a run: result, state, next time and token in one commit
  *   job_run.h       runs without the token: beside others, or by somebody outside
  *   job_log.h       the log of runs
+ *   job_backfill.h  past times that are still to be served
  *   job_late.h      what the queue check asks
  *   job_operate.h   what people do: pause, resume, suspend, run now, cancel, reset
  *   job_states.h    the last states, of which a reset restores one

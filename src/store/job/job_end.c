@@ -31,6 +31,7 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "store/db/rows.h"
+#include "store/job/job_backfill.h"
 #include "store/job/job_token.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
@@ -274,6 +275,8 @@ bool job_end_write(struct writer *w, struct job_end_op **ops, size_t count, stru
         job_state_rows(o, &states, &trims);
         job_awaited_row(o, &runs);
         job_token_rows(o, &ready, &later);
+        if (!job_backfill_ended(w, o, err))
+            return false;
     }
     return write_rows(w, &ends, err) && write_rows(w, &states, err) && write_rows(w, &trims, err) &&
            write_rows(w, &runs, err) && write_rows(w, &ready, err) && write_rows(w, &later, err);

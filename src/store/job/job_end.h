@@ -43,6 +43,7 @@ struct job_end_op {
     int64_t state_number; /* of the state that the run has read */
 
     struct job_plan plan; /* unused for a run that was asked for: the schedule stays as it is */
+    int64_t again_us;     /* of a backfill, failed: its time is not tried again before */
     bool suspend;
     struct str why; /* it is suspended, or at its end */
 

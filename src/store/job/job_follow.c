@@ -198,8 +198,8 @@ static bool job_choose_forgotten(struct writer *w, struct followed *all, size_t 
 
 static bool job_forget(struct writer *w, const struct followed *all, size_t n, struct err *err)
 {
-    static const enum sql_id tables[] = { SQL_JOB_DROP_STATES, SQL_JOB_DROP_RUNS, SQL_JOB_DROP_ACKS,
-                                          SQL_JOB_DROP };
+    static const enum sql_id tables[] = { SQL_JOB_DROP_STATES, SQL_JOB_DROP_RUNS,
+                                          SQL_JOB_DROP_BACKFILL, SQL_JOB_DROP_ACKS, SQL_JOB_DROP };
 
     for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
         struct rows drop = rows_of(w, tables[k], 1, n);

@@ -3,6 +3,7 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/db/rows.h"
+#include "store/job/job_backfill.h"
 #include "store/job/job_token.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
@@ -115,17 +116,30 @@ static bool job_do_run(struct writer *w, struct job_operate_op *o, struct err *e
     return job_write(w, o, err) && job_token_put(w, &o->place, o->now_us, err);
 }
 
+/* A backfill is cancelled that waits for its next run, which may have its token already. */
+static bool job_end_wait(struct writer *w, struct job_operate_op *o, struct err *err)
+{
+    enum job_token token;
+
+    if (o->r.asked_us == 0)
+        return true;
+    return job_token_take(w, &o->place, &token, err) &&
+           (token == JOB_TOKEN_HELD || job_schedule(w, o, err));
+}
+
 static bool job_do_cancel(struct writer *w, struct job_operate_op *o, struct err *err)
 {
     enum job_token token;
-    int64_t open;
+    int64_t open, left;
     bool held;
 
     if (!job_token_held(w, o->r.num, &held, err) ||
         !db_one_int(w->db, SQL_JOB_RUN_COUNT, DB_ARGS(db_int(o->r.num)), 0, &open, err))
         return false;
+    if (!job_backfill_remove(w, o->r.num, &left, err))
+        return false;
     if (!held && open == 0)
-        return job_refuse(o, JOB_NOT_RUNNING);
+        return left > 0 ? job_end_wait(w, o, err) : job_refuse(o, JOB_NOT_RUNNING);
     if (o->r.asked_us == 0 && o->order->plan.turn != o->r.turn)
         return job_refuse(o, JOB_OLD_PLAN);
     o->seized = held ? o->r.num : 0;
@@ -185,11 +199,42 @@ static bool job_do_release(struct writer *w, struct job_operate_op *o, struct er
     return job_write(w, o, err) && (!goes || job_token_put(w, &o->place, o->now_us, err));
 }
 
+static bool job_do_backfill(struct writer *w, struct job_operate_op *o, struct err *err)
+{
+    int64_t left;
+
+    if (!job_backfill_count(w, o->r.num, &left, err))
+        return false;
+    return left > 0 ? job_refuse(o, JOB_HAS_BACKFILL)
+                    : job_backfill_put(w, o->r.num, o->order->times, o->order->time_count, err);
+}
+
+/* The schedule has the first right: what is due of it runs first. */
+static bool job_do_next(struct writer *w, struct job_operate_op *o, struct err *err)
+{
+    bool rests = (o->r.stop == JOB_GOES || o->r.stop == JOB_AT_END) && o->r.asked_us == 0 &&
+                 o->awaited_us == 0 && (o->r.stop == JOB_AT_END || o->r.due_us > o->now_us);
+    enum job_token token;
+    int64_t first_us = 0;
+
+    if (rests && !job_backfill_first(w, o->r.num, o->now_us, &first_us, err))
+        return false;
+    if (first_us == 0)
+        return job_refuse(o, JOB_NOT_RUNNING);
+    if (!job_token_take(w, &o->place, &token, err))
+        return false;
+    if (token == JOB_TOKEN_HELD)
+        return job_refuse(o, JOB_IS_RUNNING);
+    o->r.asked_us = first_us;
+    o->place.due_us = o->now_us;
+    return job_write(w, o, err) && job_token_put(w, &o->place, o->now_us, err);
+}
+
 static bool (*const job_acts[JOB_ACTS])(struct writer *w, struct job_operate_op *o,
                                         struct err *err) = {
-    [JOB_PAUSE] = job_do_stop,     [JOB_SUSPEND] = job_do_stop,  [JOB_RESUME] = job_do_resume,
-    [JOB_RUN] = job_do_run,        [JOB_CANCEL] = job_do_cancel, [JOB_RESET] = job_do_reset,
-    [JOB_RELEASE] = job_do_release
+    [JOB_PAUSE] = job_do_stop,      [JOB_SUSPEND] = job_do_stop,      [JOB_RESUME] = job_do_resume,
+    [JOB_RUN] = job_do_run,         [JOB_CANCEL] = job_do_cancel,     [JOB_RESET] = job_do_reset,
+    [JOB_RELEASE] = job_do_release, [JOB_BACKFILL] = job_do_backfill, [JOB_NEXT] = job_do_next
 };
 
 static bool job_operate_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)

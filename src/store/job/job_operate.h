@@ -13,6 +13,8 @@
  *   release   the claim that lasts for too long is taken away, so that its end changes nothing; the
  *             run is due again, for its time.  The JOB_RESETS_MOST-th time in a row the job is
  *             suspended instead
+ *   backfill  past times are to be served, beside the schedule (job_backfill.h)
+ *   next      the first of those is begun, if the job rests
  *
  * Threads: any that may block.
  */
@@ -28,6 +30,8 @@ enum job_act {
     JOB_CANCEL,
     JOB_RESET,
     JOB_RELEASE,
+    JOB_BACKFILL,
+    JOB_NEXT,
     JOB_ACTS
 };
 
@@ -35,15 +39,17 @@ enum { JOB_RESETS_MOST = 3 };
 
 enum job_answer {
     JOB_OK,
-    JOB_UNKNOWN,     /* no such job */
-    JOB_IS_GONE,     /* no configuration has it any more */
-    JOB_IS_RUNNING,  /* run: it runs already */
-    JOB_NOT_RUNNING, /* cancel: it does not run; release: not by this claim */
-    JOB_IS_STOPPED,  /* pause, suspend: it is suspended or at its end already */
-    JOB_NOT_STOPPED, /* resume: it is neither paused nor suspended; or not paused until until_us */
-    JOB_NOT_KEPT,    /* reset: no state with this number is kept */
-    JOB_SUSPENDS,    /* release: done, and the job is suspended */
-    JOB_OLD_PLAN     /* resume, cancel: the plan is of an older record: read it and plan again */
+    JOB_UNKNOWN,      /* no such job */
+    JOB_IS_GONE,      /* no configuration has it any more */
+    JOB_IS_RUNNING,   /* run: it runs already */
+    JOB_NOT_RUNNING,  /* cancel: it does not run, and has no backfill; release: not by this claim;
+                       * next: there is nothing to begin now */
+    JOB_IS_STOPPED,   /* pause, suspend: it is suspended or at its end already */
+    JOB_NOT_STOPPED,  /* resume: it is neither paused nor suspended; or not paused until until_us */
+    JOB_HAS_BACKFILL, /* backfill: one is under way */
+    JOB_NOT_KEPT,     /* reset: no state with this number is kept */
+    JOB_SUSPENDS,     /* release: done, and the job is suspended */
+    JOB_OLD_PLAN      /* resume, cancel: the plan is of an older record: read it and plan again */
 };
 
 struct job_order {
@@ -55,6 +61,8 @@ struct job_order {
     int64_t claim;        /* release: this one */
     struct job_plan plan; /* resume; cancel, of a run that nobody asked for */
     int64_t state_number; /* reset: to this one */
+    const int64_t *times; /* backfill: ascending; up to BACKFILL_MOST */
+    size_t time_count;
 };
 
 bool job_operate(struct store *s, const struct job_order *order, enum job_answer *ret,

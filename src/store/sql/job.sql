@@ -369,6 +369,56 @@ UPDATE job SET asked_us = $2, turn = turn + 1,
     outcome = $7, message = $8, node_id = $9, began_us = $10, ended_us = $11,
     ok_us = CASE WHEN CAST($7 AS BIGINT) = 1 THEN $11 ELSE ok_us END, failures = $12 WHERE num = $1;
 
+-- Past times that are still to be served (store/job/job_backfill.h).
+
+-- name: job_backfill_page
+-- in:  $1 above int, $2 limit int
+-- out: num, name, left_over, next_us, last_us, tries, after_us, now
+-- What is left of them, by job.
+SELECT j.num, j.name, (SELECT count(*) FROM job_backfill b WHERE b.job = @KEY(j.num)@),
+    (SELECT min(b.nominal_us) FROM job_backfill b WHERE b.job = @KEY(j.num)@),
+    (SELECT max(b.nominal_us) FROM job_backfill b WHERE b.job = @KEY(j.num)@),
+    (SELECT b.tries FROM job_backfill b WHERE b.job = @KEY(j.num)@ ORDER BY b.nominal_us LIMIT 1),
+    (SELECT b.after_us FROM job_backfill b WHERE b.job = @KEY(j.num)@ ORDER BY b.nominal_us LIMIT 1), @NOW_US@
+FROM job j WHERE j.num IN (SELECT b.job FROM job_backfill b WHERE b.job > $1) ORDER BY j.num LIMIT $2;
+
+-- name: job_backfill_count
+-- in:  $1 job int
+SELECT count(*) FROM job_backfill WHERE job = $1;
+
+-- name: job_backfill_first
+-- in:  $1 job int
+-- out: nominal_us, after_us
+SELECT nominal_us, after_us FROM job_backfill WHERE job = $1 ORDER BY nominal_us LIMIT 1;
+
+-- name: job_backfill_put
+-- in:  $1 job int, $2 nominal int
+-- batch
+INSERT INTO job_backfill(job, nominal_us) VALUES ($1, $2);
+
+-- name: job_backfill_remove
+-- in:  $1 job int
+DELETE FROM job_backfill WHERE job = $1;
+
+-- name: job_backfill_done
+-- in:  $1 job int, $2 nominal int
+DELETE FROM job_backfill WHERE job = $1 AND nominal_us = $2;
+
+-- name: job_backfill_failed
+-- in:  $1 job int, $2 nominal int, $3 after int
+UPDATE job_backfill SET tries = tries + 1, after_us = $3 WHERE job = $1 AND nominal_us = $2;
+
+-- name: job_drop_backfill
+-- in:  $1 num int
+-- batch
+DELETE FROM job_backfill WHERE job = $1;
+
+-- name: job_drop_backfill
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+DELETE FROM job_backfill b USING @ROWS@ WHERE b.job = @KEY(u.c1)@;
+
 -- What the queue check asks (store/job/job_late.h).
 
 -- columns stopped: num, name, stop, stop_until_us, stop_why, now = @NOW_US@

@@ -1,0 +1,184 @@
+"""The check of the queues of jobs: what should move and does not is told once, and mended where it can be."""
+import datetime
+import sqlite3
+import time
+
+import pytest
+
+from test_76_jobs_run import Service, call, notes, start
+from wire import wait_until
+
+BOTH = pytest.mark.stores("sqlite", "postgres")
+POSTGRES = pytest.mark.stores("postgres")
+SECONDS = 60
+QUICK = {"WAYBILL_TEST_JOB_CHECK_MS": "200", "WAYBILL_TEST_JOB_SLACK_MS": "500", "WAYBILL_TEST_JOB_LATE_MS": "3000"}
+
+
+def alerts(node, code):
+    return [a["object"] for a in node.graphql("{ alerts { code object } }")["alerts"] if a["code"] == code]
+
+
+def await_alerts(node, code, want):
+    wait_until(lambda: sorted(alerts(node, code)) == sorted(want), SECONDS, f"{code} of {want}: {alerts(node, code)}")
+
+
+def late(node, job=None):
+    return [e for e in list(node.events) if e.get("event") == "job.overdue" and job in (None, e["job"])]
+
+
+def state(node, name):
+    return node.graphql("query($n: String!) { job(name: $n) { state } }", n=name)["job"]["state"]
+
+
+def mishaps(node, code):
+    return {m["object"].removeprefix("job "): m["count"] for m in node.graphql("{ mishaps { code object count } }")["mishaps"] if m["code"] == code}
+
+
+# ---- claims that last ------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.smoke
+@pytest.mark.proves("QC2")
+def test_a_claim_that_nobody_ends_is_released_and_the_third_time_suspends(make_node):
+    """The ends of the runs never come to the store; the node lives."""
+    node = start(make_node, "jobs:\n  bad: { kind: note, every: 1h, timeout: 100ms }\n",
+                 environment={**QUICK, "WAYBILL_FAULT": "job.end:error:0"})
+    event = node.wait_event("job.suspend", 2 * SECONDS, job="bad")
+    assert "its node lives" in event["why"]
+    released = [e for e in node.events if e["event"] == "job.release"]
+    assert len(released) == 3 and len({e["claim"] for e in released}) == 3
+    seen = notes(node, "bad")
+    assert len(seen) == 3 and len({e["nominal"] for e in seen}) == 1 and {e["count"] for e in seen} == {1}
+    await_alerts(node, "job_suspended", ["bad"])
+    wait_until(lambda: mishaps(node, "job_suspended") == {"bad": 1} and mishaps(node, "job_late") == {"bad": 3}, SECONDS)
+    node.stop()
+    node.environment = QUICK
+    node.start()
+    assert state(node, "bad") == "suspended" and len(notes(node, "bad")) == 3
+    assert node.cli("jobs", "resume", "bad").returncode == 0
+    wait_until(lambda: len(notes(node, "bad")) == 4, SECONDS)
+    await_alerts(node, "job_suspended", [])
+    assert notes(node, "bad")[-1]["count"] == 1  # the state of the runs that were released was not kept
+    assert node.cli("doctor").returncode == 0
+
+
+# ---- nobody takes it -------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.proves("SC7")
+def test_a_job_for_an_area_that_nobody_serves_is_told_once(make_node):
+    node = start(make_node, "jobs:\n  far: { kind: note, every: 1s, area: dmz }\n  near: { kind: note, every: 100ms }\n",
+                 environment=QUICK)
+    event = node.wait_event("job.overdue", SECONDS, job="far")
+    assert "area" in event["why"] and "dmz" in event["why"]
+    wait_until(lambda: "far" in alerts(node, "job_late"), SECONDS)
+    seen = len(notes(node, "near"))
+    wait_until(lambda: len(notes(node, "near")) >= seen + 10, SECONDS)  # a second of checks
+    assert len(late(node, "far")) == 1
+    wait_until(lambda: mishaps(node, "job_late").get("far") == 1, SECONDS)
+    if node.store is None:
+        return
+    other = make_node(config="", options="area: dmz")
+    other.start()
+    wait_until(lambda: notes(other, "far"), SECONDS)
+    await_alerts(node, "job_late", [])
+    other.stop()
+    wait_until(lambda: len(late(node, "far")) == 2, 2 * SECONDS)  # it comes back: told again
+
+
+@BOTH
+def test_a_job_that_finds_no_slot_is_told(make_node):
+    with Service(lambda seen, n: (None, None)) as service:
+        config = call(service, "every: 1h\ntimeout: 1h") + "  tick: { kind: note, every: 500ms }\n"
+        node = start(make_node, config, options="jobs: { slots: 1 }", environment=QUICK)
+        service.wait_for(1)
+        assert "slots" in node.wait_event("job.overdue", SECONDS, job="tick")["why"]
+        await_alerts(node, "job_late", ["tick"])
+        assert node.cli("jobs", "cancel", "work").returncode == 0
+        wait_until(lambda: notes(node), SECONDS)
+        await_alerts(node, "job_late", [])
+
+
+# ---- runs beside others ----------------------------------------------------------------------------------
+
+
+@POSTGRES
+@pytest.mark.proves("QC1", "SC4")
+def test_runs_beside_others_end_with_their_node(make_node):
+    hang = True
+
+    with Service(lambda seen, n: (None, None) if hang else (200, {})) as service:
+        config = call(service, "every: 200ms\nparallel: 3\ntimeout: 1h")
+        dead, heir = (make_node(config=config, environment=QUICK) for _ in range(2))
+        dead.start()
+        service.wait_for(3)
+        hang = False
+        heir.start()
+        dead.kill()
+        # Two of the three have rows of their own; the third one held the token, and is run again.
+        wait_until(lambda: len([e for e in heir.events if e["event"] == "job.fail" and "died" in e["why"]]) == 2, 2 * SECONDS)
+        seen = len(service.requests)
+        service.wait_for(seen + 5)
+        shown = heir.graphql('{ job(name: "work") { open { node } } }')["job"]
+        assert len(shown["open"]) <= 3
+        assert heir.cli("doctor").returncode == 0
+
+
+# ---- pauses ----------------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.proves("SC6")
+def test_a_pause_with_an_end_ends(make_node):
+    node = start(make_node, "jobs:\n  tick: { kind: note, every: 100ms }\n", environment=QUICK)
+    wait_until(lambda: notes(node), SECONDS)
+    until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=4)
+    text = until.strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert node.cli("jobs", "pause", "tick", "--reason", "lunch", "--until", text).returncode == 0
+    assert state(node, "tick") == "paused"
+    node.wait_event("job.resume", SECONDS, job="tick")
+    assert time.time() >= until.timestamp() - 1
+    seen = len(notes(node))
+    wait_until(lambda: len(notes(node)) > seen, SECONDS)
+    assert node.cli("jobs", "pause", "tick").returncode == 0  # without an end it stays
+    node.restart()
+    assert state(node, "tick") == "paused"
+
+
+# ---- without a token -------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("QC5")
+def test_a_job_without_a_token_is_told_and_given_one(make_node):
+    node = start(make_node, "jobs:\n  lost: { kind: note, every: 1h }\n  tick: { kind: note, every: 1s }\n", environment=QUICK)
+    wait_until(lambda: notes(node, "lost"), SECONDS)
+    node.stop()
+    with sqlite3.connect(node.data / "waybill.db") as db:
+        gone = db.execute("DELETE FROM task_later WHERE id = (SELECT num FROM job WHERE name = 'lost')").rowcount
+    assert gone == 1
+    node.start()
+    node.wait_event("job.overdue", 2 * SECONDS, job="lost")
+    await_alerts(node, "job_late", ["lost"])
+    found = node.cli("doctor")
+    assert found.returncode == 1 and "jobs" in found.stdout
+    assert node.cli("jobs", "pause", "lost").returncode == 0 and node.cli("jobs", "resume", "lost").returncode == 0
+    assert node.cli("doctor").returncode == 0
+    await_alerts(node, "job_late", [])
+
+
+# ---- the check itself ------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.proves("QC3")
+def test_the_health_page_shows_when_the_check_ran(make_node):
+    node = start(make_node, "jobs:\n  tick: { kind: note, every: 1s }\n", environment=QUICK)
+
+    def checked():
+        return node.graphql("{ health { queueCheck } }")["health"]["queueCheck"]
+
+    wait_until(checked, SECONDS)
+    first = checked()
+    wait_until(lambda: checked() > first, SECONDS)
