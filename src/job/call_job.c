@@ -6,7 +6,8 @@
  * Headers and body may have ${job}, ${run}, ${nominal} and ${state} in them.  The Idempotency-Key
  * is the job with its nominal time: the same in each repetition.
  *
- * What the service answers as a JSON object may say more than its status (service_answer.h).
+ * What the service answers as a JSON object may say more than its status (service_answer.h), unless
+ * `answer` makes it a document.
  *
  * With `ack: later` the service answers 202 and works in its own time.  The run is opened outside
  * (job_leave()) before the request is sent, because the acknowledgement may come before the 202.
@@ -32,10 +33,12 @@
 #include "base/container_of.h"
 #include "base/wait.h"
 #include "core/grammar.h"
+#include "core/problem.h"
 #include "core/web/http_client.h"
 #include "engine/engine.h"
 #include "engine/road/road.h"
 #include "engine/transfer/transfer.h"
+#include "job/depositing.h"
 #include "job/ports.h"
 #include "job/service_answer.h"
 #include "job/words.h"
@@ -44,6 +47,7 @@ enum {
     HTTP_ACCEPTED = 202,
     CALL_ARENA = 16 << 20,
     CALL_ANSWER_MOST = 512 << 10, /* a state with its escapes has room in it */
+    CALL_DOCUMENT_MOST = 4 << 20, /* an answer that becomes a document: it is in memory */
     CALL_LOOK_US = 100 * CLOCK_MS /* how often a run that waits looks whether it is to stop */
 };
 
@@ -62,11 +66,22 @@ struct call_job {
     struct str body;
     bool typed; /* there is a Content-Type among the headers */
     bool later; /* the service acknowledges later */
+    struct str gateway, name,
+        ctype; /* of the document that the answer becomes; empty: it does not */
 };
 
 /* ---- options ---- */
 
 static const struct option call_header_each = { .type = OPT_TEXT, .help = "the value" };
+
+static const struct option call_answer_keys[] = {
+    OPTION("gateway", OPT_GATEWAY, "the gateway that it counts for, which says how it is extracted",
+           .flags = OPT_REQUIRED),
+    OPTION("name", OPT_TEXT, "its file name; ${job}, ${run} and ${nominal} are filled in",
+           .fallback = "${job}-${nominal}"),
+    OPTION("content_type", OPT_TEXT, "its media type; left out: what the service says"),
+    { 0 },
+};
 
 static const struct option options[] = {
     OPTION("url", OPT_URL, "what is called", .flags = OPT_REQUIRED,
@@ -82,6 +97,9 @@ static const struct option options[] = {
         "when the service says what became of the work: now, in its answer, or later: it answers "
         "202, and posts it to the address in Waybill-Ack below `location.url`",
         .words = OPTION_WORDS("now", "later"), .fallback = "now"),
+    OPTION("answer", OPT_MAP,
+           "make the answer a document, 4 MiB at most; one without bytes makes none",
+           .keys = call_answer_keys),
     OPTIONS(grammar_login),
     OPTIONS(grammar_tls),
     OPTION("timeout", OPT_DURATION,
@@ -97,8 +115,15 @@ static void call_job_check(const struct yaml_node *map, struct problem_list *pro
 {
     const struct yaml_node *headers = yaml_get(map, "headers"), *body = yaml_get(map, "body");
 
+    const struct yaml_node *ack = yaml_get(map, "ack"), *answer = yaml_get(map, "answer");
+
     if (body != NULL)
         words_check(body, WORDS_STATE, problems);
+    if (answer != NULL && yaml_get(answer, "name") != NULL)
+        words_check(yaml_get(answer, "name"), WORDS_PLAIN, problems);
+    if (answer != NULL && ack != NULL && str_is(ack->text, "later"))
+        problem_add(problems, yaml_position(answer), "remove one of them",
+                    "with `ack: later` the answer is not the result: it cannot become a document");
     for (const struct yaml_node *n = headers != NULL && headers->kind == YAML_MAP ? headers->first
                                                                                   : NULL;
          n != NULL; n = n->next)
@@ -123,6 +148,17 @@ static bool call_read_headers(const struct settings *s, struct call_job *c, stru
     return true;
 }
 
+static bool call_read_document(const struct settings *s, struct call_job *c, struct err *err)
+{
+    struct settings answer = settings_below(s, "answer");
+
+    return !settings_has(s, "answer") ||
+           ((settings_text(&answer, "gateway", &c->gateway, err) &&
+             settings_text(&answer, "name", &c->name, err) &&
+             settings_text(&answer, "content_type", &c->ctype, err)) ||
+            err_context(err, "`answer`"));
+}
+
 static void call_unref(struct call_job *c)
 {
     if (atomic_fetch_sub(&c->refs, 1) > 1)
@@ -140,7 +176,8 @@ static bool call_make(const struct settings *from, void **ret_self, struct err *
     *c = (struct call_job){ .refs = 1, .arena = ARENA_INIT(CALL_ARENA) };
     s.arena = &c->arena;
     if (!http_client_read(&s, &c->client, err) || !call_read_headers(&s, c, err) ||
-        !settings_text(&s, "body", &c->body, err) || !settings_text(&s, "ack", &ack, err)) {
+        !settings_text(&s, "body", &c->body, err) || !settings_text(&s, "ack", &ack, err) ||
+        !call_read_document(&s, c, err)) {
         call_unref(c);
         return false;
     }
@@ -267,11 +304,12 @@ static bool call_fill_request(struct call_request *q, const struct job_io *io, s
 static struct call_request *call_request_new(struct call_job *c)
 {
     struct call_request *q = NEW(struct call_request);
+    size_t most = c->gateway.len > 0 ? CALL_DOCUMENT_MOST : CALL_ANSWER_MOST;
 
     *q = (struct call_request){
-        .refs = 1, .job = c, .arena = ARENA_INIT(CALL_ARENA), .drained = BUF_INIT(CALL_ANSWER_MOST)
+        .refs = 1, .job = c, .arena = ARENA_INIT(CALL_ARENA), .drained = BUF_INIT(most)
     };
-    q->sink = (struct answer_sink){ .most = CALL_ANSWER_MOST, .put = call_put_piece, .arg = q };
+    q->sink = (struct answer_sink){ .most = (int64_t)most, .put = call_put_piece, .arg = q };
     atomic_fetch_add(&c->refs, 1);
     (void)pthread_mutex_init(&q->mutex, NULL);
     (void)pthread_cond_init(&q->answered, NULL);
@@ -308,8 +346,35 @@ static void call_read_answer(const struct http_out_answer *a, struct job_result 
         service_answer_take(answer, ret);
 }
 
+static void call_deposit(const struct call_job *c, const struct http_out_answer *a,
+                         const struct job_io *io, struct job_result *ret)
+{
+    struct job_document d = {
+        .gateway = c->gateway, .name = c->name, .ctype = c->ctype, .bytes = a->body, .others = true
+    };
+    struct err err = { 0 };
+    char text[ID_TEXT];
+    bool repeated = false;
+    struct id id;
+
+    ret->moved = a->body.len > 0;
+    if (!ret->moved) {
+        (void)snprintf(ret->message, sizeof ret->message, "the answer has no bytes");
+        return;
+    }
+    if (d.ctype.ptr == NULL)
+        d.ctype = a->ctype;
+    if (!job_deposit(io, &d, &id, &repeated, &err)) {
+        job_fail(ret, "gateway %.*s: %s", STR_ARG(c->gateway), err.text);
+        ret->final = err.kind == ERR_PERMANENT;
+        return;
+    }
+    (void)snprintf(ret->message, sizeof ret->message, "document %s%s", id_text(&id, text),
+                   repeated ? ", which an earlier run for this time has sent" : "");
+}
+
 static void call_job_judge(const struct call_job *c, const struct http_out_answer *a,
-                           struct job_result *ret)
+                           const struct job_io *io, struct job_result *ret)
 {
     struct verdict v;
 
@@ -322,8 +387,12 @@ static void call_job_judge(const struct call_job *c, const struct http_out_answe
     }
     ret->credential = v.kind == VERDICT_CREDENTIAL;
     ret->final = v.kind == VERDICT_REJECTED || v.kind == VERDICT_FAILED;
-    if (a->reach == HTTP_OUT_ANSWERED)
+    if (a->reach != HTTP_OUT_ANSWERED)
+        return;
+    if (c->gateway.len == 0)
         call_read_answer(a, ret);
+    else if (ret->ok)
+        call_deposit(c, a, io, ret);
 }
 
 /* The service may be at work without having said so. */
@@ -369,7 +438,7 @@ static void call_send(struct call_request *q, struct job_io *io, struct job_resu
     job_step(io, "called", clock_mono_us() - began_us);
     ret->left = call_is_left(q->job, &q->answer);
     if (!ret->left)
-        call_job_judge(q->job, &q->answer, ret);
+        call_job_judge(q->job, &q->answer, io, ret);
 }
 
 static void call_job_run(void *self, struct job_io *io, struct job_result *ret)
@@ -394,6 +463,7 @@ const struct job_type job_call = {
               .example = "import: { kind: call, url: \"https://erp.example/import\", every: 10s, "
                          "body: '{\"from\": \"${state}\"}' }" },
     .repeatable = true,
+    .deposits = true,
     .make = call_make,
     .unmake = call_unmake,
     .leaves = call_leaves,

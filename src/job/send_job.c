@@ -5,26 +5,15 @@
  * It goes the way of a document that the gateway has taken in: the gateway's `extract` reads whose
  * it is, a route takes it.  It has no header fields.  `text` and `name` may have ${job}, ${run} and
  * ${nominal} in them; a file is sent as it is.
- *
- * The key of the document is the job with its nominal time, so that an iteration that is run again
- * makes no second one.  The limits of the gateway on rates are for others; its `limits.size` holds.
  */
-#include "base/auto.h"
-#include "base/clock.h"
+#include <stdio.h>
+
 #include "base/id.h"
-#include "base/metrics.h"
-#include "core/config.h"
 #include "core/job_type.h"
 #include "core/problem.h"
 #include "core/yaml.h"
-#include "engine/engine.h"
-#include "engine/intake/deposit.h"
-#include "engine/intake/intake.h"
-#include "engine/plan/plan.h"
-#include "engine/road/road.h"
-#include "job/ports.h"
+#include "job/depositing.h"
 #include "job/words.h"
-#include "store/store.h"
 
 struct send_job {
     struct str gateway, text, file, name, ctype; /* text or file has ptr NULL */
@@ -72,84 +61,17 @@ static void send_job_unmake(void *self)
     (void)self; /* everything is on the arena */
 }
 
-/* ---- the way in ---- */
-
-static const char *send_job_closed(void *arg)
-{
-    return intake_closed_why(engine_intake(arg));
-}
-
-static bool send_job_hold(void *arg, struct err *err)
-{
-    (void)arg, (void)err; /* a job has no turn at the gateway */
-    return true;
-}
-
-/* False: the version in force does not have the gateway. */
-static bool send_job_depositor(const struct send_job *j, const struct job_io *io,
-                               const struct plan *p, struct depositor *ret)
-{
-    static struct metric accepted, repeated; /* runs are counted by kind (counts.c) */
-    const struct config_gateway *g = config_gateway_find(p->config, j->gateway);
-
-    *ret = (struct depositor){ .store = io->ports->store,
-                               .road = engine_road(io->ports->engine),
-                               .config = p->version,
-                               .accepted = &accepted,
-                               .repeated = &repeated,
-                               .call = io->call,
-                               .closed = send_job_closed,
-                               .hold = send_job_hold,
-                               .arg = io->ports->engine };
-    if (g == NULL || !name_find(io->ports->store, NAME_GATEWAY, j->gateway, &ret->word))
-        return false;
-    ret->gateway = g->name;
-    ret->size_most = (int64_t)g->size_bytes;
-    return true;
-}
-
-/* *ret_key, *ret_name, *ret_bytes: on the arena of the run, or lent. */
-static bool send_job_fill(const struct send_job *j, const struct job_io *io, struct str *ret_key,
-                          struct str *ret_name, struct str *ret_bytes, struct err *err)
-{
-    char nominal[CLOCK_TEXT];
-
-    *ret_key = str_of(arena_printf(io->arena, "job %.*s %s", STR_ARG(io->job),
-                                   clock_utc_text(io->nominal_us, nominal)));
-    *ret_bytes = j->file;
-    return ((j->text.ptr == NULL || words_fill(io, j->text, io->arena, ret_bytes)) &&
-            words_fill(io, j->name, io->arena, ret_name)) ||
-           err_set(err, ERR_LIMIT, 0, "the text is larger than %d bytes", WORDS_MOST);
-}
-
-static bool send_job_deposit(struct depositor *o, struct str key, struct str name, struct str ctype,
-                             struct str bytes, struct id *ret_id, bool *ret_repeated,
-                             struct err *err)
-{
-    struct deposit *d = NULL;
-
-    if (!deposit_port.open(o, name, ctype.ptr != NULL ? ctype : STR(""), &d, err))
-        return false;
-    if (!deposit_port.put(d, bytes, err)) {
-        deposit_port.abandon(d);
-        return false;
-    }
-    return deposit_port.commit(d, key, ret_id, ret_repeated, err);
-}
+/* ---- running ---- */
 
 static bool send_job_send(const struct send_job *j, const struct job_io *io, struct id *ret_id,
                           bool *ret_repeated, struct err *err)
 {
-    struct plan *p = road_plan(engine_road(io->ports->engine));
-    struct str key, name, bytes;
-    struct depositor o;
-    bool ok = send_job_depositor(j, io, p, &o) ||
-              err_set(err, ERR_TRANSIENT, 0, "there is no gateway %.*s now", STR_ARG(j->gateway));
+    struct job_document d = { .gateway = j->gateway, .name = j->name, .bytes = j->file };
 
-    ok = ok && send_job_fill(j, io, &key, &name, &bytes, err) &&
-         send_job_deposit(&o, key, name, j->ctype, bytes, ret_id, ret_repeated, err);
-    plan_unref(p);
-    return ok;
+    d.ctype = j->ctype;
+    if (j->text.ptr != NULL && !words_fill(io, j->text, io->arena, &d.bytes))
+        return err_set(err, ERR_LIMIT, 0, "the text is larger than %d bytes", WORDS_MOST);
+    return job_deposit(io, &d, ret_id, ret_repeated, err);
 }
 
 static void send_job_run(void *self, struct job_io *io, struct job_result *ret)

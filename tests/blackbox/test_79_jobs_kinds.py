@@ -8,6 +8,7 @@ import pytest
 
 from aged import Aged, retention, run, state_of
 from running_node import run_program
+from test_76_jobs_run import Service
 from wire import wait_until
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
@@ -108,6 +109,63 @@ def test_a_file_of_the_version_is_sent_as_it_is(make_node, receiver, tmp_path):
     apply(node, tmp_path, config(receiver, "ask: { kind: send, gateway: in, every: 1h, file: hello.json }"))
     wait_until(lambda: len(receiver.requests("/in")) == 1, SECONDS)
     assert receiver.requests("/in")[0]["body"] == '{"type": "order", "x": "${job}"}'
+
+
+# ---- call: the answer as a document --------------------------------------------------------------------------
+
+
+def asks(receiver, service, keys="every: 1h"):
+    return config(receiver, f"poll: {{ kind: call, url: \"{service.url}\", body: '{{}}', answer: {{ gateway: in, name: \"got-${{job}}\" }}, {keys} }}\n")
+
+
+@BOTH
+def test_the_answer_of_a_call_becomes_a_document(make_node, receiver):
+    with Service(lambda seen, n: (200, {"type": "order", "n": n} if n < 3 else b"")) as service:
+        node = start(make_node, asks(receiver, service, "every: 200ms"))
+        service.wait_for(4)
+        await_true(node, lambda: len(receiver.requests("/in")) == 2, "two documents")
+        assert sorted(json.loads(r["body"])["n"] for r in receiver.requests("/in")) == [1, 2]
+        shown = node.show(node.documents()[-1], "gateway name contentType")
+        assert (shown["gateway"], shown["name"], shown["contentType"]) == ("in", "got-poll", "application/json"), shown
+        assert len(node.documents()) == 2  # none of the answers without bytes
+
+
+@BOTH
+@pytest.mark.parametrize("same", [True, False])
+def test_a_call_that_is_repeated_makes_a_second_document_of_another_answer_only(make_node, receiver, same):
+    """The process dies when the document is stored, and the run has not ended: the service is called again."""
+    with Service(lambda seen, n: (200, {"type": "order", "n": 1 if same else n})) as service:
+        node = make_node(config=asks(receiver, service), environment={"WAYBILL_FAULT": "job.ran:kill"})
+        node.launch()
+        node.ended()
+        node.environment = {}
+        node.start()
+        await_done(node, "call")
+        assert len({r["key"] for r in service.requests}) == 1 and len(service.requests) == 2
+        ids = node.documents()
+        assert len(ids) == (1 if same else 2)
+        for one in ids:
+            node.await_state(one, "delivered", look=lambda n, d: n.show(d, "state"))
+        assert {json.loads(r["body"])["n"] for r in receiver.requests("/in")} == ({1} if same else {1, 2})
+
+
+def test_an_answer_that_no_document_can_be_is_told(make_node, receiver):
+    """Larger than the gateway takes, and larger than an answer may be."""
+    for size, says in ((65537, "larger than limits.size"), ((4 << 20) + 1, "4194304")):
+        with Service(lambda seen, n, size=size: (200, b"x" * size)) as service:
+            node = start(make_node, asks(receiver, service))
+            assert says in node.wait_event("job.fail", SECONDS, job="poll")["why"], size
+            assert node.documents() == []
+            node.stop()
+
+
+def test_mistakes_in_what_becomes_of_an_answer(tmp_path, receiver):
+    for keys, says in (("answer: { gateway: nope }", "there is no gateway `nope`"), ("answer: {}", "gateway"),
+                       ("answer: { gateway: in, name: \"${state}\" }", "state"), ("answer: { gateway: in }, ack: later", "remove one of them")):
+        (tmp_path / "w.yaml").write_text("location: { url: \"http://127.0.0.1:1\" }\n" + config(
+            receiver, f"poll: {{ kind: call, url: \"http://127.0.0.1:1/\", every: 1h, {keys} }}\n"))
+        got = run_program("check", tmp_path / "w.yaml")
+        assert got.returncode == 1 and says in got.stdout + got.stderr, (keys, got.stdout + got.stderr)
 
 
 # ---- redrive ---------------------------------------------------------------------------------------------

@@ -1,0 +1,28 @@
+/* depositing.h - a document of a run, handed in through a gateway as if it had come in there.
+ *
+ * Its key is the job with its nominal time, remembered as long as those of gateways that poll: an
+ * iteration that is run again makes no second one, unless it is told to when the bytes are others.
+ * The limits of the gateway on rates are for
+ * others; its `limits.size` holds.  A kind that calls this says `deposits` (core/job_type.h).
+ *
+ * Threads: that of the run.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/id.h"
+#include "base/str.h"
+#include "core/job_type.h"
+
+struct job_document {
+    struct str gateway;
+    struct str name; /* ${job}, ${run} and ${nominal} are filled in */
+    struct str ctype, bytes;
+    bool others; /* other bytes than those of an earlier run for the same time are another document
+                  */
+};
+
+/* *ret_repeated: an earlier run for the same time has handed it in.  ERR_PERMANENT, ERR_LIMIT: it
+ * will not be taken, however often it is tried. */
+bool job_deposit(const struct job_io *io, const struct job_document *d, struct id *ret_id,
+                 bool *ret_repeated, struct err *err);
