@@ -18,8 +18,6 @@ OFFLINE = {
 # Verbs that try a configuration without a node, on a store of their own that they throw away.
 TRYING = {"app/scratch": {"secret_put"}, "app/scratch_records": {"record_set_id", "records_import"}}
 TRYING_VERBS = {"app/cmd_try", "app/cmd_test"}
-# Tables of functions that only a node calls: how a job runs.  Verbs read no more than its options.
-IN_A_NODE = {"job/backup_job"}
 NODE = {"app/cmd_serve", "app/front", "app/confine_node", "app/reach"}
 
 
@@ -47,6 +45,11 @@ def is_database(symbol, defines):
     return defines.get(symbol, "").startswith("store/") or symbol.startswith(("sqlite3_", "PQ"))
 
 
+def is_kind_of_job(thing):
+    """Tables of functions that only a node calls; verbs read the options in them."""
+    return thing.startswith("job/") and thing.endswith("_job")
+
+
 def reached(start, defines, needs):
     """Every object that can be reached by calls, and the call by which it was reached first."""
     seen, todo = {start: None}, [start]
@@ -54,7 +57,7 @@ def reached(start, defines, needs):
         here = todo.pop()
         for symbol in sorted(needs[here]):
             there = defines.get(symbol)
-            if there is not None and there not in seen and there not in IN_A_NODE:
+            if there is not None and there not in seen and not is_kind_of_job(there):
                 seen[there] = (here, symbol)
                 todo.append(there)
     return seen
