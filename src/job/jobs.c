@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "base/wait.h"
 #include "core/config.h"
+#include "core/grammar.h"
 #include "engine/engine.h"
 #include "engine/road/road.h"
 #include "engine/threads/crew.h"
@@ -50,10 +51,8 @@ static void jobs_road_due(void *arg, int64_t queue)
 
 static bool jobs_find_queues(struct jobs *j, struct err *err)
 {
-    static const char *const areas[] = { "localhost", "internal", "dmz", "external" };
-
     return job_queue(j->store, STR(""), &j->queues[JOBS_ANY], err) &&
-           job_queue(j->store, str_of(areas[j->node->area]), &j->queues[JOBS_AREA], err);
+           job_queue(j->store, str_of(grammar_areas[j->node->area]), &j->queues[JOBS_AREA], err);
 }
 
 static void jobs_list_kinds(struct jobs *j)

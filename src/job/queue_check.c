@@ -274,21 +274,11 @@ static int64_t queue_check_patience_us(const struct queue_check *q, const struct
     return interval_us * LATE_INTERVALS > q->late_us ? interval_us * LATE_INTERVALS : q->late_us;
 }
 
-static enum config_area queue_check_area(struct str name)
-{
-    static const char *const areas[] = { "localhost", "internal", "dmz", "external" };
-
-    for (int i = 0; i < CONFIG_ANYWHERE; i++)
-        if (str_is(name, areas[i]))
-            return (enum config_area)i;
-    return CONFIG_ANYWHERE;
-}
-
 static void queue_check_say_waiting(struct queue_check *q, const struct job_waiting *w,
                                     unsigned served)
 {
     char since[CLOCK_TEXT], room[AREAS_TEXT], why[WHY_MOST];
-    const char *reason = areas_why(served, queue_check_area(w->area), room);
+    const char *reason = areas_why(served, areas_find(w->area), room);
 
     (void)snprintf(why, sizeof why, "due since %s, and no node takes it: %s",
                    clock_utc_text(w->due_us, since),

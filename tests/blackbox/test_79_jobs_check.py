@@ -89,6 +89,38 @@ def test_a_job_for_an_area_that_nobody_serves_is_told_once(make_node):
 
 
 @BOTH
+@pytest.mark.proves("SC8")
+def test_what_no_node_is_there_for_is_told_when_it_is_saved(make_node):
+    """The claim goes by the area, so a job is not run where its address means nothing: it waits, and that is said."""
+    node = start(make_node, "jobs:\n  near: { kind: note, every: 1s }\n")
+    text = ("systems: { hub: {} }\n"
+            "gateways:\n  in: { kind: http, auth: none, area: internal }\n"
+            "endpoints:\n  out: { kind: http, system: hub, url: \"http://127.0.0.1:1/\", area: external }\n"
+            "routes: [ { name: all, do: [ { deliver: out } ] } ]\n"
+            "jobs:\n  far: { kind: note, every: 100ms, area: dmz }\n  near: { kind: note, every: 100ms, area: internal }\n")
+    query = "query($t: String!) { configCheck(text: $t) { problems { line } warnings { line message hint } } }"
+    checked = node.graphql(query, t=text)["configCheck"]
+    assert checked["problems"] == []
+    assert [(w["line"], w["message"].split(":")[0]) for w in checked["warnings"]] == [(5, "endpoint `out`"), (8, "job `far`")]
+    assert all("there is none" in w["message"] and "area" in w["hint"] for w in checked["warnings"])
+    path = node.folder / "far.yaml"
+    path.write_text(text)
+    applied = node.cli("apply", path, "--yes")
+    assert applied.returncode == 0 and "only nodes of area dmz run it" in applied.stdout + applied.stderr, applied
+    seen = len(notes(node, "near"))
+    wait_until(lambda: len(notes(node, "near")) >= seen + 10, SECONDS)
+    assert not notes(node, "far")
+    if node.store is None:
+        return
+    other = make_node(config="", options="area: dmz")
+    other.start()
+    wait_until(lambda: notes(other, "far"), SECONDS)
+    assert not notes(node, "far")
+    assert [w["line"] for w in node.graphql(query, t=text)["configCheck"]["warnings"]] == [5]
+
+
+@BOTH
+@pytest.mark.proves("SC14")
 def test_a_job_that_finds_no_slot_is_told(make_node):
     with Service(lambda seen, n: (None, None)) as service:
         config = call(service, "every: 1h\ntimeout: 1h") + "  tick: { kind: note, every: 500ms }\n"
@@ -96,9 +128,13 @@ def test_a_job_that_finds_no_slot_is_told(make_node):
         service.wait_for(1)
         assert "slots" in node.wait_event("job.overdue", SECONDS, job="tick")["why"]
         await_alerts(node, "job_late", ["tick"])
+        waits = node.graphql("{ job(name: \"tick\") { state lag } }")["job"]
+        assert waits["state"] == "due" and waits["lag"] >= 3_000_000, waits
+        wait_until(lambda: node.graphql("{ job(name: \"tick\") { lag } }")["job"]["lag"] > waits["lag"], SECONDS)
         assert node.cli("jobs", "cancel", "work").returncode == 0
         wait_until(lambda: notes(node), SECONDS)
         await_alerts(node, "job_late", [])
+        assert node.metrics()["waybill_job_claim_lag_seconds_sum"] >= waits["lag"] / 1e6
 
 
 # ---- runs beside others ----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "engine/intake/listeners.h"
 #include "engine/intake/poller.h"
 #include "engine/intake/served.h"
+#include "engine/plan/areas.h"
 #include "engine/plan/folders.h"
 #include "engine/plan/outside.h"
 #include "engine/plan/plan.h"
@@ -488,6 +489,17 @@ static struct config *load_change(struct live *l, const struct live_change *chan
     return NULL;
 }
 
+/* What nobody runs now waits for a node of its area; one may come.  Whether it does is no reason
+ * to refuse anything, and neither is a store that does not say. */
+static void live_warn(struct live *l, const struct config *c, struct config_report *report)
+{
+    struct err err = { 0 };
+
+    if (!areas_warn(l->o.store, l->o.node->area, c, &report->warnings, &err))
+        problem_add(&report->warnings, (struct place){ .line = 1, .column = 1 }, NULL,
+                    "which areas have a node could not be read: %.150s", err.text);
+}
+
 bool live_propose(struct live *l, const struct live_change *change, struct config_report *report,
                   struct plan **ret, struct err *err)
 {
@@ -497,6 +509,7 @@ bool live_propose(struct live *l, const struct live_change *change, struct confi
     bool ok = c != NULL;
 
     if (ok) {
+        live_warn(l, c, report);
         (void)pthread_mutex_lock(&l->mutex);
         struct config *in_force = config_ref(l->config);
 
@@ -604,9 +617,11 @@ bool live_apply(struct live *l, const struct live_change *change, struct config_
         *err = (struct err){ 0 };
         ok = live_apply_once(l, change, c, report, a, ret_losses, ret_version, &again, err);
     } while (again && ++tries < TRIES);
-    config_unref(c);
-    if (ok)
+    if (ok) {
         removal_tell(ret_losses, &report->warnings);
+        live_warn(l, c, report);
+    }
+    config_unref(c);
     return ok;
 }
 
