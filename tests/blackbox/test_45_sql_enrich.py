@@ -11,6 +11,8 @@ import mariadb
 import postgres as pg_harness
 import pytest
 
+from wire import wait_until
+
 SECONDS = 90
 FAKE = pathlib.Path(__file__).parent.parent / "harness" / "odbc_fake.c"
 ASK = "select name, city, credit from customer where id = :customer"
@@ -251,9 +253,11 @@ def test_a_driver_that_misbehaves_costs_an_attempt(run, db, drivers):
     until(node, docs["hang"], "did not answer in time")
     until(node, docs["crash"], "the driver crashed")
     until(node, docs["short"], "did not answer in time")
-    lines = node.show(docs["short"], "timeline { duration message }")["timeline"]
-    waited = [line["duration"] for line in lines if "in time" in (line["message"] or "")]
-    assert waited and min(waited) < OVERRUN, lines
+
+    def waited():
+        lines = node.show(docs["short"], "timeline { duration message }")["timeline"]
+        return [line["duration"] for line in lines if "in time" in (line["message"] or "")]
+    wait_until(lambda: min(waited()) < OVERRUN, 60, "an attempt that is ended in time")  # on a busy machine not each is
     assert made_of(node, send(node, "near")) == b'{"customer":"7"}'
     assert not {look(node, doc)["state"] for doc in docs.values()} & {"dead", "delivered"}
     mend()

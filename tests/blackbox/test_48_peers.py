@@ -298,7 +298,7 @@ def test_a_document_of_64_mib(node, servers):
 
 def test_a_large_document_over_a_slow_line_is_not_cut(make_node, servers, tmp_path):
     """Above 1 MiB `timeout` counts silence, whatever the kind: it arrives, and once."""
-    rate, size = 2 * MIB, 24 * MIB
+    rate, size = MIB, 30 * MIB
     slow_ftp = ftp_peer.Peer(tmp_path / "slow", rate=rate)
     with contextlib.ExitStack() as stack:
         stack.callback(slow_ftp.close)
@@ -309,7 +309,7 @@ def test_a_large_document_over_a_slow_line_is_not_cut(make_node, servers, tmp_pa
             line.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)  # what waits in it is silence
             text = text.replace(f":{port}", f":{line.port}")
         text = text.replace(f":{servers.ftp.port}/", f":{slow_ftp.port}/")
-        node = make_node(config=text.replace("timeout: 60s", "timeout: 8s"))
+        node = make_node(config=text.replace("timeout: 60s", "timeout: 20s"))
         node.start()
         bodies = {kind: body_of(kind, f"slow-{kind}", size if kind != "smtp" else size * 2 // 3)  # it takes 32 MiB
                   for kind in (*ports, "ftp")}

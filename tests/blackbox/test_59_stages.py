@@ -190,7 +190,7 @@ class SlowReader:
         self.thread.start()
 
     def read(self):
-        while not self.leave.wait(0.2):
+        while not self.leave.wait(0.05):
             self.answer.read(1 << 14)
 
     def close(self):

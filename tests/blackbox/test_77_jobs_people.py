@@ -79,7 +79,7 @@ def test_jobs_are_listed_and_shown(node):
     assert ended["failures"] == 0 and ended["stateNumber"] >= 3
     (shown,) = objects(node.cli("jobs", "show", "tick", "--json"))
     numbers = [s["number"] for s in shown["states"]]
-    assert numbers == sorted(numbers, reverse=True) and numbers[0] == shown["stateNumber"]
+    assert numbers == sorted(numbers, reverse=True) and numbers[0] >= shown["stateNumber"]  # it may run between the two looks
     assert all(s["text"] == str(s["number"]) for s in shown["states"])  # a note counts
     assert node.cli("jobs", "show", "tick", "--state", numbers[0]).stdout == str(numbers[0])
     text = node.cli("jobs", "show", "yearly").stdout
@@ -165,6 +165,7 @@ def test_a_job_is_paused_run_and_resumed(node):
 @BOTH
 @pytest.mark.proves("SC6")
 def test_a_run_is_cancelled(node, slow):
+    slow.wait_for(1)
     await_job(node, "slow", lambda j: j["state"] == "running")
     wrong = node.cli("jobs", "run", "slow")
     assert wrong.returncode == NO and "runs already" in wrong.stderr and "cancel" in wrong.stderr

@@ -1,6 +1,5 @@
 """Jobs one way: runs that are left to a service, which acknowledges later, and jobs that one node hands over to others."""
 import contextlib
-import datetime
 import http.server
 import json
 import re
@@ -84,7 +83,12 @@ def ack(node, seen, said, token=None, raw=None, run=None):
     where = urllib.parse.urlsplit(seen["ack"])
     query = where.query if run is None else f"run={run}"
     headers = {"Waybill-Ack-Token": seen["token"] if token is None else token}
-    return node.request("POST", f"{where.path}?{query}", raw if raw is not None else json.dumps(said), headers)
+    until = time.monotonic() + SECONDS
+    while True:
+        got = node.request("POST", f"{where.path}?{query}", raw if raw is not None else json.dumps(said), headers)
+        if got.status != 503 or time.monotonic() > until:
+            return got
+        time.sleep(0.05)  # a node that has just begun does not know the jobs yet; workers try again, too
 
 
 def start(make_node, config, **settings):
@@ -217,9 +221,9 @@ def test_what_nobody_acknowledges_has_failed(make_node):
 @BOTH
 def test_a_beat_buys_time(make_node):
     with Service() as service:
-        node = start(make_node, later(service, "every: 1h\ntimeout: 3s"))
+        node = start(make_node, later(service, "every: 1h\ntimeout: 10s"))
         seen, = service.wait_for(1)
-        until = time.monotonic() + 7
+        until = time.monotonic() + 13
         while time.monotonic() < until:
             got = ack(node, seen, {"beat": True})
             assert got.status == 200 and "until" in got.json, got.json
@@ -267,7 +271,7 @@ def test_an_answer_that_is_no_202(make_node):
 def test_of_runs_beside_each_other_some_are_outside(make_node):
     with Service() as service:
         node = start(make_node, later(service, "every: 50ms\nparallel: 3"))
-        seen = service.wait_for(3)
+        seen = sorted(service.wait_for(3), key=lambda r: r["key"])  # they may arrive in another order
         time.sleep(1)
         assert len(service.requests) == 3 and len({r["key"] for r in seen}) == 3
         assert ack(node, seen[1], {"state": "second"}).json == {"outcome": "done"}
@@ -416,6 +420,8 @@ def test_the_workers_of_the_docs(make_node, tmp_path, language):
         front.targets = [urllib.parse.urlsplit(node.url).port]
         wait_until(lambda: runs(node) >= 4, SECONDS, node.tail())
         assert runs(node, "failed") == 0
+        assert node.cli("jobs", "pause", "import").returncode == 0  # no worker is left that tells nobody
+        wait_until(lambda: node.graphql('{ job(name: "import") { open { node } } }')["job"]["open"] == [], SECONDS)
         node.stop()
     with contextlib.closing(sqlite3.connect(next(node.data.glob("*.db")))) as store:
         state, message, count = store.execute("SELECT state, message, runs FROM job").fetchone()
@@ -464,7 +470,8 @@ class Farm:
         self.proxy.close()
 
     def nodes(self):
-        return [*self.workers, self.scheduler]
+        """To be stopped in this order: the scheduler does not hand over to nodes that are stopped."""
+        return [self.scheduler, *self.workers]
 
 
 def once_each(jobs):
@@ -492,22 +499,18 @@ def test_jobs_are_handed_over(make_node):
 
 @POSTGRES
 def test_all_are_handed_over_at_once(make_node):
-    """Each answer takes 300 ms; one after the other, 20 jobs would take six seconds."""
+    """While no answer goes on, one after the other there would never be more than one run."""
     with Farm(make_node, once_each(20)) as farm:
-        farm.proxy.delay = 0.3
+        gate = threading.Event()
+        farm.proxy.lose = lambda: not gate.wait(SECONDS)
         farm.scheduler.start()
-        wait_until(lambda: len(tell(farm.scheduler, "job.hand_over")) == 20, SECONDS)
-        assert len(notes(*farm.workers)) == 20
+        try:
+            wait_until(lambda: len(notes(*farm.workers)) >= len(tell(farm.scheduler, "job.hand_over")) + 5, SECONDS)
+        finally:
+            gate.set()
+        wait_until(lambda: len(notes(*farm.workers)) == 20, SECONDS)
         assert len({e["job"] for e in notes(*farm.workers)}) == 20
-        took = [e["took_ms"] for e in tell(farm.scheduler, "job.hand_over")]
-        assert min(took) >= 250
-        began = [e["time"] for e in notes(*farm.workers)]
         assert farm.proxy.connections > 5, "no request waits for the answer of another one"
-        assert seconds_between(min(began), max(began)) < 3, (min(began), max(began))
-
-
-def seconds_between(first, last):
-    return datetime.datetime.fromisoformat(last).timestamp() - datetime.datetime.fromisoformat(first).timestamp()
 
 
 @POSTGRES
@@ -533,8 +536,13 @@ def test_lost_answers_lose_no_job_and_double_none(make_node):
 def test_who_takes_it_too_late_does_nothing(make_node):
     """The first five requests arrive after the scheduler has given its claims back."""
     with Farm(make_node, once_each(5)) as farm:
-        held = iter([7.0] * 5)
-        farm.proxy.hold = lambda: next(held, 0)
+        first = iter(range(5))
+
+        def hold():
+            if next(first, None) is not None:
+                wait_until(lambda: len(notes(*farm.workers)) == 5, SECONDS)
+            return 0
+        farm.proxy.hold = hold
         farm.scheduler.start()
         wait_until(lambda: len(notes(*farm.workers)) == 5, SECONDS)
         assert len(tell(farm.scheduler, "job.keep")) > 0
@@ -566,7 +574,7 @@ def test_what_was_taken_goes_on_when_its_node_dies(make_node):
 def test_a_farm_that_is_full_or_away(make_node):
     with Farm(make_node, once_each(3), workers=1, worker="jobs: { slots: 0 }") as farm:
         farm.scheduler.start()
-        assert "503" in farm.scheduler.wait_event("job.keep", SECONDS)["why"]
+        wait_until(lambda: any("503" in e["why"] for e in tell(farm.scheduler, "job.keep")), SECONDS)
         worker, = farm.workers
         worker.stop()
         since = len(farm.scheduler.events)
@@ -588,7 +596,7 @@ def test_a_key_that_is_refused(make_node):
         scheduler.options = scheduler.options.replace(f"\"{farm.key}\"", "secret:farm")
         scheduler.write_config("jobs:\n" + "".join(f"  j{i}: {{ area: dmz, kind: note, every: 1h }}\n" for i in range(2)))
         scheduler.start()
-        assert "farm" in scheduler.wait_event("job.keep", SECONDS)["why"]  # there is no such secret yet
+        wait_until(lambda: any("farm" in e["why"] for e in tell(scheduler, "job.keep")), SECONDS)  # there is no such secret yet
         assert scheduler.cli("secret", "add", "farm", stdin=farm.key).returncode == 0
         wait_until(lambda: any("403" in e["why"] for e in tell(scheduler, "job.keep")), SECONDS * 2)
         made = worker.cli("key", "add", "--admin", "--title", "other", "--role", "worker", "--json")

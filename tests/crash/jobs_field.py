@@ -31,7 +31,8 @@ TAKE = f"""WITH few AS (SELECT id FROM task_lease WHERE kind = {KIND} LIMIT 50 F
     gone AS (DELETE FROM task_lease l USING few WHERE l.id = few.id RETURNING l.*)
     INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)
     SELECT queue, prio, rank, id, kind, attempts, rescues, crashes FROM gone RETURNING id"""
-DROP = f"DELETE FROM task_later WHERE kind = {KIND} AND id = (SELECT num FROM job WHERE name = '{{}}')"
+DROP = "; ".join(f"DELETE FROM task_{place} WHERE kind = {KIND} AND id = (SELECT num FROM job WHERE name = '{{0}}')"
+                 for place in ("later", "ready", "lease"))  # its minute may have come when the nodes stopped
 
 
 def names(count):
@@ -192,7 +193,7 @@ class Jobs:
             self.cluster.sql(DROP.format(job), self.database)
         else:
             with sqlite3.connect(node.data / "waybill.db") as database:
-                database.execute(DROP.format(job))
+                database.executescript(DROP.format(job))
         node.start(seconds=READY_SECONDS)
         wrong = self._ask_doctor()
         if not any(check["name"] == "jobs" for check in wrong):
