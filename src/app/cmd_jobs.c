@@ -270,7 +270,7 @@ static int cmd_jobs_run_backfill(const struct args *a)
 static const struct arg_option ls_options[] = {
     { .name = "all",
       .kind = ARG_FLAG,
-      .help = "also those that have left the configuration, and what the node does by itself" },
+      .help = "also those that left the configuration, and the node's own duties" },
     { .name = "state",
       .kind = ARG_LIST,
       .value = "STATE",

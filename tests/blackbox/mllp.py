@@ -87,8 +87,3 @@ def port_of(node, gateway="adt", since=0):
     return int(node.wait_event("gateway.listen", SECONDS, since=since, gateway=gateway)["address"].rpartition(":")[2])
 
 
-def free_port():
-    """A port that nobody listens on now."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]

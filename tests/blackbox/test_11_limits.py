@@ -2,13 +2,13 @@
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import threading
 import time
 
 import pytest
 
+from peers import free_port
 from running_node import BINARY, clean_environment
 from wire import Closed, Wire, at_once, chunk, head, wait_until
 
@@ -308,12 +308,6 @@ def test_a_start_on_a_full_disk(make_node, small_disk):
 
 
 # ---- a log that cannot be written ------------------------------------------------------------------
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -13,7 +13,8 @@ import hl7.client
 import pytest
 
 import npm_folder
-from mllp import SECONDS, Peer, frame, free_port, message, port_of
+from mllp import SECONDS, Peer, frame, message, port_of
+from peers import free_port
 from running_node import clean_environment
 from wire import wait_until
 

@@ -13,7 +13,8 @@ import hl7.mllp
 import pytest
 
 import npm_folder
-from mllp import SECONDS, frame, free_port, message
+from mllp import SECONDS, frame, message
+from peers import free_port
 from rig.receiver import Certificates
 from running_node import clean_environment
 from test_42_mllp_in import make_authority, make_signed

@@ -3,7 +3,8 @@ import concurrent.futures
 
 import pytest
 
-from mllp import SECONDS, Peer, frame, free_port, message
+from mllp import SECONDS, Peer, frame, message
+from peers import free_port
 from rig.receiver import Receiver as WebReceiver
 from running_node import Node
 from test_43_mllp_out import Receiver, ack

@@ -12,6 +12,7 @@ import urllib.parse
 
 import pytest
 
+from peers import free_port
 from proxy import Proxy
 from running_node import ROOT, clean_environment
 from wire import wait_until
@@ -378,8 +379,7 @@ class Script:
     """A program that listens on a port of its own."""
 
     def __init__(self, text, folder):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         file = folder / "worker.py"
         file.write_text(text.replace("8090", str(self.port)))
         self.process = subprocess.Popen(["/usr/bin/python3", str(file)], stderr=subprocess.DEVNULL)

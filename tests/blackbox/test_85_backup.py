@@ -335,7 +335,8 @@ def test_a_person_says_what_becomes_of_what_was_in_flight(node, make_node, recei
     if rule == "resend":
         for doc in waited:
             await_state(one, doc, "delivered")
-        assert show(one, tried)["state"] == "retrying"
+        # When its time comes is up to chance, within the hour.
+        assert show(one, tried)["state"] in ("retrying", "delivered")
         assert [d for d in arrived(receiver) if d in lane] == lane
     elif rule == "cancel":
         for doc in waited + [tried]:

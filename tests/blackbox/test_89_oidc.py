@@ -14,6 +14,7 @@ import urllib.parse
 import pytest
 
 import npm_folder
+from peers import free_port
 from test_88_login import Browser, error, sees
 
 CONFIG = """\
@@ -29,12 +30,6 @@ auth:
       ops: [operator]
       admins: [admin, auditor]
 """
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Op:

@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 import time
 
+from peers import free_port
+
 SECONDS = 60
 CONFIG = """\
 listen on 127.0.0.1 port {port} hostname mail.example.org
@@ -32,12 +34,6 @@ def missing():
     done = subprocess.run(["unshare", "-m", "--propagation", "private", "mount", "-t", "tmpfs", "tmpfs", "/run"],
                           capture_output=True, text=True, check=False)
     return f"no mount namespace: {done.stderr.strip()}" if done.returncode != 0 else None
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Server:

@@ -25,6 +25,10 @@ def free_ports(count):
     raise OSError("no port is free")
 
 
+def free_port():
+    return free_ports(1)[0]
+
+
 def end_with_parent():
     """In a child, before it becomes a server: it ends when the tests end, however they end."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

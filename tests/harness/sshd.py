@@ -16,8 +16,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from peers import free_port  # noqa: E402  pylint: disable=wrong-import-position
 
 SSHD = "/usr/sbin/sshd"
 SECONDS = 60
@@ -46,12 +50,6 @@ def missing():
         return "needs root, to change users"
     tried = subprocess.run(["unshare", "-m", "-p", "--fork", "true"], capture_output=True, check=False)
     return None if tried.returncode == 0 else "needs namespaces of mounts and processes"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def keygen(path, kind, *more, passphrase=""):

@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 import time
 
+from peers import free_port
+
 SECONDS = 60
 CONFIG = """\
 listen=YES
@@ -47,12 +49,6 @@ def missing():
     if os.geteuid() != 0:
         return "vsftpd needs root"
     return None
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Server:
