@@ -43,6 +43,7 @@ struct ending {
     bool unsure;    /* it may have been written already */
     bool cancelled; /* its claim was taken away by a person */
     bool outside;   /* somebody else may have ended it */
+    bool late;      /* its time must be over */
     bool has_ack;
     struct job_ack ack;
     struct book_job gone; /* the job, where no configuration has it */
@@ -279,6 +280,7 @@ static void ending_submit_beside(struct ending *e)
 {
     struct job_run_end end = { .end = &e->op,
                                .suspend_after = e->job->schedule.suspend,
+                               .late = e->late,
                                .ack = e->has_ack ? &e->ack : NULL };
     struct err err = { 0 };
 
@@ -365,6 +367,7 @@ void ending_begin(struct jobs *j, struct book *book, const struct book_job *job,
                           .beside = beside,
                           .cancelled = r->cancelled,
                           .outside = r->outside,
+                          .late = r->late,
                           .has_ack = r->ack != NULL,
                           .told = r->told,
                           .told_arg = r->told_arg,

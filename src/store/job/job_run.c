@@ -420,20 +420,20 @@ bool job_run_list(struct store *s, int64_t job, size_t most, struct job_run *ret
                          ROWS_INTO(ret, most, NULL, job_read_run), ret_count, err);
 }
 
-bool job_run_late(struct store *s, size_t most, struct job_run *ret, size_t *ret_count,
-                  struct err *err)
+bool job_run_late(struct store *s, int64_t patience_us, const struct job_run *above, size_t most,
+                  struct job_run *ret, size_t *ret_count, struct err *err)
 {
-    size_t late, left;
+    return store_collect(s, SQL_JOB_RUN_LATE,
+                         DB_ARGS(db_int(patience_us), db_int(above->until_us), db_int(above->job),
+                                 db_int(above->claim), db_int(most)),
+                         ROWS_INTO(ret, most, NULL, job_read_run), ret_count, err);
+}
 
-    if (!store_collect(s, SQL_JOB_RUN_LATE, DB_ARGS(db_int(most)),
-                       ROWS_INTO(ret, most, NULL, job_read_run), &late, err))
-        return false;
-    *ret_count = late;
-    if (late == most)
-        return true;
-    if (!store_collect(s, SQL_JOB_RUN_LEFT, DB_ARGS(db_int(most - late)),
-                       ROWS_INTO(ret + late, most - late, NULL, job_read_run), &left, err))
-        return false;
-    *ret_count = late + left;
-    return true;
+bool job_run_left(struct store *s, const struct job_run *above, size_t most, struct job_run *ret,
+                  size_t *ret_count, struct err *err)
+{
+    return store_collect(
+        s, SQL_JOB_RUN_LEFT,
+        DB_ARGS(db_int(above->node), db_int(above->job), db_int(above->claim), db_int(most)),
+        ROWS_INTO(ret, most, NULL, job_read_run), ret_count, err);
 }

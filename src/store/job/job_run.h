@@ -18,8 +18,9 @@
  * the end of a claim that was its time-out (job_end_op.awaited), and with its job.  The end of the
  * run takes the claim of its time-out away.
  *
- * A run whose node died, or whose time is over, is found by job_run_late(), by any node, which then
- * ends it.
+ * A run whose time is over is found by job_run_late(), one whose node died by job_run_left(), by
+ * any node, which then ends it.  So does one for which the token should wait, if the job has none
+ * (it is paused, or has left the configuration), or nobody claims it.
  *
  * Threads: any that may block.
  */
@@ -89,6 +90,10 @@ bool job_run_get(struct store *s, int64_t job, int64_t claim, struct job_run *re
 /* Runs of a job, oldest first. */
 bool job_run_list(struct store *s, int64_t job, size_t most, struct job_run *ret, size_t *ret_count,
                   struct err *err);
-/* Runs whose time is over, then runs of dead nodes. */
-bool job_run_late(struct store *s, size_t most, struct job_run *ret, size_t *ret_count,
-                  struct err *err);
+/* Pages of what is behind `above`, the last run of the page before; for the first page it is all
+ * zeros.  late: runs whose time is over; one for which the token waits only `patience_us` later,
+ * since whoever claims the token ends it.  left: runs of dead nodes whose time is not over. */
+bool job_run_late(struct store *s, int64_t patience_us, const struct job_run *above, size_t most,
+                  struct job_run *ret, size_t *ret_count, struct err *err);
+bool job_run_left(struct store *s, const struct job_run *above, size_t most, struct job_run *ret,
+                  size_t *ret_count, struct err *err);

@@ -302,17 +302,19 @@ SELECT count(*) FROM job_run WHERE job = $1;
 SELECT max(until_us) FROM job_run WHERE job = $1 AND waits = 1;
 
 -- name: job_run_late
--- in:  $1 limit int
+-- in:  $1 patience int, $2 until int, $3 job int, $4 claim int, $5 limit int
 -- out: @open_run@
--- Runs whose time is over.
-SELECT @open_run@ FROM job_run WHERE until_us < @NOW_US@ ORDER BY until_us LIMIT $1;
+-- Runs whose time is over, behind that one; one for which the token waits only after some patience.
+SELECT @open_run@ FROM job_run WHERE until_us < @NOW_US@ AND (waits = 0 OR until_us < @NOW_US@ - $1)
+    AND (until_us, job, claim) > ($2, $3, $4) ORDER BY until_us, job, claim LIMIT $5;
 
 -- name: job_run_left
--- in:  $1 limit int
+-- in:  $1 node int, $2 job int, $3 claim int, $4 limit int
 -- out: @open_run@
--- Runs of nodes that are dead or unknown, whose time is not over.
-SELECT @open_run@ FROM job_run r WHERE outside = 0 AND until_us >= @NOW_US@
-    AND (SELECT n.state FROM node n WHERE n.node_id = @KEY(r.node_id)@ AND n.state = 0) IS NULL LIMIT $1;
+-- Runs of nodes that are dead or unknown, whose time is not over, behind that one.
+SELECT @open_run@ FROM job_run r WHERE outside = 0 AND until_us >= @NOW_US@ AND (node_id, job, claim) > ($1, $2, $3)
+    AND (SELECT n.state FROM node n WHERE n.node_id = @KEY(r.node_id)@ AND n.state = 0) IS NULL
+ORDER BY node_id, job, claim LIMIT $4;
 
 -- name: job_run_alive
 -- in:  $1 node int

@@ -50,14 +50,22 @@ static bool beat_run(struct store *s, const struct job_claim *c, int64_t until_u
     return open;
 }
 
-static size_t late_runs(struct store *s, struct job_run *ret)
+/* Behind `above` those whose time is over, and with room for more those of dead nodes. */
+static size_t late_runs_behind(struct store *s, int64_t patience_us, struct job_run above,
+                               size_t most, struct job_run *ret)
 {
     struct err err = { 0 };
-    size_t n = 0;
+    size_t n = 0, left = 0;
 
-    if (!job_run_late(s, 10, ret, &n, &err))
+    if (!job_run_late(s, patience_us, &above, most, ret, &n, &err) ||
+        (n < most && !job_run_left(s, &above, most - n, ret + n, &left, &err)))
         printf("# late: %s\n", err.text);
-    return n;
+    return n + left;
+}
+
+static size_t late_runs(struct store *s, struct job_run *ret)
+{
+    return late_runs_behind(s, 0, (struct job_run){ 0 }, 2, ret);
 }
 
 /* proves: SC3 */
@@ -394,6 +402,70 @@ TEST(the_run_of_a_dead_node_is_found)
     e.outcome = JOB_FAILED;
     CHECK(end_run(s, &e, 0, true) && late_runs(s, run) == 0 && show(s, "a").past.failures == 1);
     CHECK(tokens(s) == 1 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* However many there are that nobody ends. */
+TEST(late_runs_come_in_pages)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t now = clock_wall_us();
+    struct job_run above = { 0 }, run[2];
+    struct job_claim c;
+
+    CHECK(one_job(s));
+    for (int i = 0; i < 3; i++) { /* two of them at the same time */
+        CHECK(take(s, 1, &c) == 1);
+        struct job_run_open o = opening(&c, 9, now - 1);
+
+        o.until_us = now - 5 + i / 2;
+        CHECK(open_run(s, &o) == JOB_OPENED);
+    }
+    for (int i = 0; i < 3; i++) {
+        CHECK(late_runs_behind(s, DAY_US, above, 1, run) == 1 && run[0].claim > above.claim);
+        above = run[0];
+    }
+    CHECK(above.claim == c.task.claim && late_runs_behind(s, 0, above, 1, run) == 0);
+    store_close(s); /* its process ends: those whose time is not over are left */
+    CHECK(ask(&h, "UPDATE job_run SET until_us = until_us + 86400000000 RETURNING job") > 0);
+    s = open_store(&h);
+    above = (struct job_run){ 0 };
+    for (int i = 0; i < 3; i++) {
+        CHECK(late_runs_behind(s, 0, above, 1, run) == 1 && run[0].claim > above.claim);
+        above = run[0];
+    }
+    CHECK(above.claim == c.task.claim && late_runs_behind(s, 0, above, 1, run) == 0);
+    store_close(s);
+}
+
+/* Its token, the time-out, was taken: nobody can claim it. */
+TEST(a_run_outside_of_a_job_without_a_token_ends_in_its_time)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c;
+    struct job_run run[2];
+
+    CHECK(one_job(s));
+    for (int gone = 0; gone < 2; gone++) {
+        CHECK((gone == 0 || (act(s, JOB_RESUME, clock_wall_us() - 1, 0) == JOB_OK)) &&
+              take(s, 1, &c) == 1);
+        struct job_run_open o = opening(&c, 1, clock_wall_us() + DAY_US);
+
+        o.outside = true;
+        CHECK(open_run(s, &o) == JOB_OPENED && o.waits);
+        CHECK(gone ? follow(s, 2, NULL, 0) : act(s, JOB_PAUSE, 0, 0) == JOB_OK);
+        CHECK(tokens(s) == 0 && late_runs(s, run) == 0 && beat_run(s, &c, clock_wall_us() - 1));
+        CHECK(late_runs_behind(s, DAY_US, (struct job_run){ 0 }, 2, run) == 0); /* patience */
+        CHECK(late_runs(s, run) == 1 && run[0].waits);
+        struct job_end_op e = end_of(&c, NULL, 5);
+
+        e.outcome = JOB_FAILED;
+        CHECK(end_run(s, &e, 0, true) && show(s, "a").open_runs == 0 && tokens(s) == 0);
+        CHECK(show(s, "a").outcome == JOB_FAILED && show(s, "a").runs == gone + 1);
+        CHECK(!beat_run(s, &c, 5) && !end_run(s, &e, 0, false) && wrongs(s) == 0);
+    }
     store_close(s);
 }
 
