@@ -30,6 +30,7 @@
 enum {
     CHECK_US = 10 * CLOCK_S, /* from one round to the next */
     CHECK_SOON_US = CLOCK_S, /* ... while an alert waits for another observation */
+    OWN_US = 2 * CLOCK_S,    /* from one look at the runs of this node to the next */
     SLACK_US = 20 * CLOCK_S, /* beyond the time-out and its grace: for the end of the run */
     LATE_US = 30 * CLOCK_S,  /* a job is not late before */
     LATE_INTERVALS = 3,      /* ... nor before it is due for so many */
@@ -179,6 +180,24 @@ static bool queue_check_claims(struct queue_check *q, struct err *err)
             !queue_check_release(q, &held[i], timeout_us, err))
             return false;
     }
+    return true;
+}
+
+/* ---- the runs of this node ---- */
+
+/* A person may have cancelled one on another node, or its claim was taken over: it is to stop, and
+ * its slot is wanted. */
+static bool queue_check_own(struct queue_check *q, struct err *err)
+{
+    struct task *claims;
+    size_t count = running_claims(q->jobs, &q->arena, &claims);
+    bool *hold = ARENA_ARRAY(&q->arena, bool, count + 1);
+
+    if (!job_claims_hold(q->jobs->store, claims, count, &q->arena, hold, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!hold[i])
+            running_lose(q->jobs, &claims[i]);
     return true;
 }
 
@@ -452,46 +471,57 @@ static bool queue_check_everything(struct queue_check *q, struct err *err)
            queue_check_past_times(q, err);
 }
 
-/* `whole`: all of it, else only what a hint was given for. */
-static void queue_check_round(struct queue_check *q, bool whole)
+/* What of it. */
+struct queue_check_what {
+    bool whole;
+    bool hinted; /* backfills */
+};
+
+static void queue_check_round(struct queue_check *q, const struct queue_check_what *what)
 {
     struct err err = { 0 };
 
-    if (whole)
+    if (what->whole)
         q->again_us = INT64_MAX;
     q->book = jobs_book(q->jobs);
-    bool ok = q->book == NULL ||
-              (whole ? queue_check_everything(q, &err) : queue_check_past_times(q, &err));
+    bool ok = queue_check_own(q, &err) &&
+              (q->book == NULL || (what->whole    ? queue_check_everything(q, &err)
+                                   : what->hinted ? queue_check_past_times(q, &err)
+                                                  : true));
 
     book_unref(q->book);
     q->book = NULL;
     arena_reset(&q->arena);
     if (!ok && !q->failing)
         log_event(LOG_WARN, "job.trouble", kv_z("what", "check the queue"), kv_z("why", err.text));
-    q->failing = !ok;
-    if (ok && whole) {
+    if (!ok || what->whole)
+        q->failing = !ok;
+    if (ok && what->whole) {
         atomic_store(&q->last_us, clock_wall_us());
         atomic_store(&q->last_mono_us, clock_mono_us());
     }
 }
 
 /* False: it ends. */
-static bool queue_check_wait(struct queue_check *q, bool *ret_whole)
+static bool queue_check_wait(struct queue_check *q, struct queue_check_what *ret)
 {
     const unsigned ours = 1u << ALERT_JOB_SUSPENDED | 1u << ALERT_JOB_LATE;
     bool soon = (alerts_wanted(engine_alerts(q->jobs->engine)) & ours) != 0;
     int64_t wait_us = soon && q->every_us > CHECK_SOON_US ? CHECK_SOON_US : q->every_us;
-    int64_t until_us = q->round_us + wait_us;
+    int64_t whole_us = q->round_us + wait_us, own_us = clock_mono_us() + OWN_US;
 
-    if (q->again_us < until_us)
-        until_us = q->again_us;
+    if (q->again_us < whole_us)
+        whole_us = q->again_us;
+    int64_t until_us = own_us < whole_us ? own_us : whole_us;
+
     (void)pthread_mutex_lock(&q->mutex);
     while (!q->stopping && !q->hinted && wait_until(&q->changed, &q->mutex, until_us)) {
     }
     bool go_on = !q->stopping;
 
+    ret->hinted = q->hinted;
     q->hinted = false;
-    *ret_whole = clock_mono_us() >= until_us;
+    ret->whole = clock_mono_us() >= whole_us;
 
     (void)pthread_mutex_unlock(&q->mutex);
     return go_on;
@@ -500,14 +530,13 @@ static bool queue_check_wait(struct queue_check *q, bool *ret_whole)
 static void *queue_check_main(void *arg)
 {
     struct queue_check *q = arg;
-
-    bool whole;
+    struct queue_check_what what;
 
     q->round_us = clock_mono_us();
-    while (queue_check_wait(q, &whole)) {
-        if (whole)
+    while (queue_check_wait(q, &what)) {
+        if (what.whole)
             q->round_us = clock_mono_us();
-        queue_check_round(q, whole);
+        queue_check_round(q, &what);
     }
     return NULL;
 }

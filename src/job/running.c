@@ -4,7 +4,8 @@
  * and goes on without that thread.  What the code may touch belongs to the run, which lives until
  * the code has returned; what ends the run is copied out of it (ending.c).
  *
- *     told to stop   at its timeout, by a cancel, or because the node stops: call_is_over()
+ *     told to stop   at its timeout, by a cancel, because its claim was taken away on another node
+ *                    (queue_check.c), or because the node stops: call_is_over()
  *     given up       JOBS_GRACE_US later: it has failed, `timeout`
  *
  * A run that is left to somebody outside (job_leave()) is opened in the store before anybody can
@@ -34,7 +35,7 @@
 #include "job/state.h"
 #include "store/job/job_run.h"
 
-enum run_stop { RUN_GOES, RUN_TIMED_OUT, RUN_CANCELLED, RUN_NODE_STOPS };
+enum run_stop { RUN_GOES, RUN_TIMED_OUT, RUN_CANCELLED, RUN_LOST, RUN_NODE_STOPS };
 
 struct run {
     struct crew_call call;
@@ -423,6 +424,28 @@ void running_release(struct jobs *j, int64_t claim)
     for (struct run *r = j->runs; r != NULL; r = r->next)
         if (r->claim.task.claim == claim)
             run_stop(r, RUN_CANCELLED);
+    (void)pthread_mutex_unlock(&j->mutex);
+}
+
+size_t running_claims(struct jobs *j, struct arena *a, struct task **ret)
+{
+    size_t n = 0;
+
+    (void)pthread_mutex_lock(&j->mutex);
+    *ret = ARENA_ARRAY(a, struct task, j->run_count + 1);
+    for (struct run *r = j->runs; r != NULL; r = r->next)
+        if (!r->outside && atomic_load(&r->why) == RUN_GOES)
+            (*ret)[n++] = r->claim.task;
+    (void)pthread_mutex_unlock(&j->mutex);
+    return n;
+}
+
+void running_lose(struct jobs *j, const struct task *t)
+{
+    (void)pthread_mutex_lock(&j->mutex);
+    for (struct run *r = j->runs; r != NULL; r = r->next)
+        if (r->claim.task.id == t->id && r->claim.task.claim == t->claim && !r->outside)
+            run_stop(r, RUN_LOST);
     (void)pthread_mutex_unlock(&j->mutex);
 }
 

@@ -108,6 +108,10 @@ int64_t running_look(struct jobs *j, int64_t mono_us);
 void running_cancel(struct jobs *j, struct str name);
 /* The run of this claim, if it is here: the claim was taken away. */
 void running_release(struct jobs *j, int64_t claim);
+/* The claims of those on slots, without those that were told to stop, or were left outside. */
+size_t running_claims(struct jobs *j, struct arena *a, struct task **ret);
+/* The run of this claim: the claim was taken away on another node. */
+void running_lose(struct jobs *j, const struct task *t);
 void running_stop(struct jobs *j); /* tells all */
 
 /* Fails a result whose state cannot be kept. */

@@ -138,6 +138,27 @@ def test_a_job_that_finds_no_slot_is_told(make_node):
         assert node.metrics()["waybill_job_claim_lag_seconds_sum"] >= waits["lag"] / 1e6
 
 
+# ---- the runs of a node -----------------------------------------------------------------------------------
+
+
+@POSTGRES
+@pytest.mark.proves("SC14")
+@pytest.mark.parametrize("keys", ["", "\nparallel: 2"], ids=["alone", "beside"])
+def test_a_cancel_on_another_node_stops_the_run(make_node, keys):
+    """Its slot is free again, long before its timeout."""
+    with Service(lambda seen, n: (None, None)) as service:
+        config = call(service, f"every: 1h\ntimeout: 1h{keys}") + "  tick: { kind: note, every: 100ms, area: dmz }\n"
+        runs = make_node(config=config, options="area: dmz\njobs: { slots: 1 }")
+        other = make_node(config=config, options="jobs: { slots: 0 }")
+        other.start()
+        runs.start()
+        service.wait_for(1)
+        seen = len(notes(runs))
+        assert other.cli("jobs", "cancel", "work").returncode == 0
+        wait_until(lambda: len(notes(runs)) > seen + 10, 2 * SECONDS)
+        assert len(service.requests) == 1 and other.cli("doctor").returncode == 0
+
+
 # ---- runs beside others ----------------------------------------------------------------------------------
 
 

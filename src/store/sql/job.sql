@@ -447,6 +447,21 @@ SELECT 1, name FROM job WHERE num = $1;
 -- batch
 SELECT u.at, j.name FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at) JOIN job j ON j.num = @KEY(u.num)@;
 
+-- name: job_claim_holds
+-- in:  $1 job int, $2 claim int
+-- batch
+-- out: which, claim
+-- On SQLite runs without the token only: the claims of tokens are in memory.
+SELECT 1, claim FROM job_run WHERE job = $1 AND claim = $2;
+
+-- name: job_claim_holds
+-- for: postgresql
+-- in:  $1 job int, $2 claim int
+-- batch
+SELECT u.at, u.claim FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS u(job, claim, at)
+WHERE EXISTS (SELECT 1 FROM task_lease l WHERE l.id = @KEY(u.job)@ AND l.claim = u.claim)
+    OR EXISTS (SELECT 1 FROM job_run r WHERE r.job = @KEY(u.job)@ AND r.claim = u.claim);
+
 -- name: job_stopped
 -- in:  $1 above int, $2 limit int
 -- out: @stopped@

@@ -1,6 +1,8 @@
 /* Jobs: runs without the token, beside others and by somebody outside. */
 #include "store/job/job_run.h"
 
+#include "store/job/job_late.h"
+
 #include "job_scene.h"
 
 static struct job_run_open opening(const struct job_claim *c, int64_t parallel, int64_t due_us)
@@ -466,6 +468,30 @@ TEST(a_run_outside_of_a_job_without_a_token_ends_in_its_time)
         CHECK(show(s, "a").outcome == JOB_FAILED && show(s, "a").runs == gone + 1);
         CHECK(!beat_run(s, &c, 5) && !end_run(s, &e, 0, false) && wrongs(s) == 0);
     }
+    store_close(s);
+}
+
+/* Of the token, and of a run without it. */
+TEST(a_node_learns_which_claims_still_hold)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() + DAY_US;
+    struct err err = { 0 };
+    struct job_claim c[2];
+
+    CHECK(one_job(s) && take(s, 1, &c[0]) == 1);
+    struct job_run_open o = opening(&c[0], 2, clock_wall_us() - 1);
+
+    CHECK(open_run(s, &o) == JOB_OPENED && take(s, 1, &c[1]) == 1);
+    struct task tasks[3] = { c[0].task, c[1].task, c[1].task };
+    bool hold[3];
+
+    tasks[2].claim += 1000;
+    CHECK(job_claims_hold(s, tasks, 3, &texts, hold, &err) && hold[0] && hold[1] && !hold[2]);
+    CHECK(act(s, JOB_CANCEL, due, 0) == JOB_OK);
+    CHECK(job_claims_hold(s, tasks, 2, &texts, hold, &err) && !hold[0] && !hold[1]);
+    CHECK(job_claims_hold(s, tasks, 0, &texts, hold, &err));
     store_close(s);
 }
 
