@@ -266,7 +266,8 @@ static void ending_plan(struct ending *e)
     o->digest = e->job->digest;
     o->queue = e->job->queue;
     o->again_us = o->ended_us + e->job->schedule.retry.first_us;
-    o->suspend = e->suspend || (!e->asked && e->planning.what == SCHEDULE_SUSPENDED);
+    o->suspend = e->suspend || (!e->asked && o->outcome != JOB_CANCELLED &&
+                                e->planning.what == SCHEDULE_SUSPENDED);
     if (o->suspend && !e->suspend)
         o->why = str_of(arena_printf(&e->arena, "%" PRId64 " runs in a row failed: %.*s",
                                      o->plan.past.failures, STR_ARG(o->message)));
@@ -336,7 +337,7 @@ static void ending_take_result(struct ending *e, const struct ending_result *r)
     struct job_end_op *o = &e->op;
     const char *message = r->message != NULL ? r->message : result != NULL ? result->message : "";
 
-    o->outcome = result != NULL && result->ok ? JOB_DONE : JOB_FAILED;
+    o->outcome = result != NULL && result->ok ? JOB_DONE : r->stopped ? JOB_CANCELLED : JOB_FAILED;
     o->message = ending_message(e, message);
     o->has_state = o->outcome == JOB_DONE && result->has_state;
     o->state = o->has_state ? arena_copy(&e->arena, buf_view(&result->state)) : STR("");

@@ -13,7 +13,8 @@
  * which is its token (scheduler.c).
  *
  * A run that the node itself has stopped, and that did not come to its end, is given back: it is
- * run again elsewhere, for the same time.
+ * run again elsewhere, for the same time.  One beside others has nothing to give back, because the
+ * schedule has moved on: it ends as cancelled, and does not count as a failure.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -224,18 +225,16 @@ static void run_leave(struct run *r)
     (void)pthread_mutex_unlock(&j->mutex);
 }
 
-static bool run_give_back(struct run *r, int64_t wait_us)
+static void run_give_back(struct run *r, int64_t wait_us)
 {
     enum job_end_result result = JOB_END_LOST;
     struct err err = { 0 };
 
-    if (r->beside)
-        return false;
     if (!job_give_back(r->jobs->store, &r->claim.task, jobs_now_us(r->jobs) + wait_us, NULL,
                        STR(""), &result, &err))
         log_event(LOG_WARN, "job.trouble", kv_z("what", "give a claim back"),
                   kv_str("job", r->job->name), kv_z("why", err.text));
-    return true; /* what could not be given back is taken over from this node */
+    /* what could not be given back is taken over from this node */
 }
 
 static void running_end(struct run *r, const struct job_result *result, const char *message,
@@ -243,27 +242,29 @@ static void running_end(struct run *r, const struct job_result *result, const ch
 {
     int why = atomic_load(&r->why);
 
-    ending_begin(r->jobs, r->book, r->job, &r->claim, r->beside, blocks,
-                 &(struct ending_result){ .result = result,
-                                          .message = message,
-                                          .steps = result != NULL ? buf_view(&r->steps) : STR(""),
-                                          .nominal_us = r->nominal_us,
-                                          .due_us = r->claim.task.rank,
-                                          .claimed_us = r->claimed_us,
-                                          .began_us = r->began_us,
-                                          .ended_us = jobs_now_us(r->jobs),
-                                          .cancelled = why == RUN_CANCELLED,
-                                          .outside = r->outside });
+    ending_begin(
+        r->jobs, r->book, r->job, &r->claim, r->beside, blocks,
+        &(struct ending_result){ .result = result,
+                                 .message = message,
+                                 .steps = result != NULL ? buf_view(&r->steps) : STR(""),
+                                 .nominal_us = r->nominal_us,
+                                 .due_us = r->claim.task.rank,
+                                 .claimed_us = r->claimed_us,
+                                 .began_us = r->began_us,
+                                 .ended_us = jobs_now_us(r->jobs),
+                                 .cancelled = why == RUN_CANCELLED,
+                                 .stopped = why == RUN_NODE_STOPS && r->beside && !r->outside,
+                                 .outside = r->outside });
 }
 
 /* It was not begun, or goes on outside. */
 static bool run_is_elsewhere(struct run *r)
 {
     if (r->unused)
-        return run_give_back(r, UNUSED_US);
+        run_give_back(r, UNUSED_US);
     if (r->lost)
         counts_lost();
-    return r->lost || (r->outside && r->result.left);
+    return r->unused || r->lost || (r->outside && r->result.left);
 }
 
 static void run_done(struct crew_call *call)
@@ -281,8 +282,12 @@ static void run_done(struct crew_call *call)
                        (long long)(r->job->timeout_us % CLOCK_S / CLOCK_MS),
                        r->result.message[0] != '\0' ? ": " : "", r->result.message);
         running_end(r, &r->result, message, true);
-    } else if (why != RUN_NODE_STOPS || r->result.ok || !run_give_back(r, 0)) {
+    } else if (why != RUN_NODE_STOPS || r->result.ok || r->outside) {
         running_end(r, &r->result, NULL, true);
+    } else if (r->beside) {
+        running_end(r, &r->result, "its node stopped", true);
+    } else {
+        run_give_back(r, 0);
     }
     run_leave(r);
     run_free(r);

@@ -125,6 +125,7 @@ struct ending_result {
     int64_t nominal_us, due_us, claimed_us, began_us, ended_us;
     bool cancelled;
     bool outside;              /* somebody outside may have ended it already */
+    bool stopped;              /* beside others: its node stops; it has not failed */
     bool late;                 /* it ends only if its time is over */
     const struct job_ack *ack; /* outside: it ends by this one */
     /* Once, from any thread: it was written, or it was over already.  NULL: nobody waits. */

@@ -202,6 +202,23 @@ def test_a_node_that_stops_gives_back_what_runs(make_node):
         assert not [e for e in node.events if e["event"] in ("job.fail", "job.lose")]
 
 
+@BOTH
+def test_a_node_that_stops_fails_no_run_beside_others(make_node):
+    """The schedule has moved on, so they are not run again; and they suspend nothing."""
+    hang = True
+
+    with Service(lambda seen, n: (None, None) if hang else (200, {})) as service:
+        node = start(make_node, call(service, "every: 50ms\nparallel: 4\ntimeout: 1h\nsuspend: 1\nlog: all"))
+        service.wait_for(4)
+        assert node.stop() == 0
+        hang = False
+        node.start()
+        service.wait_for(8)
+        assert node.graphql('{ job(name: "work") { state failures } }')["job"]["failures"] == 0
+        wait_until(lambda: node.cli("jobs", "log", "work").stdout.count("its node stopped") == 3, SECONDS)
+        assert not [e for e in node.events if e["event"] in ("job.fail", "job.lose", "job.suspend")]
+
+
 @pytest.mark.proves("SC4", "SC10")
 @BOTH
 def test_a_run_that_was_killed_runs_again_for_its_time(make_node):

@@ -303,8 +303,10 @@ static bool run_end_beside(struct writer *w, const struct job_run_end *e, const 
 {
     struct job_end_op *o = e->end;
     const struct job_record *r = &o->record;
-    int64_t failures = o->outcome == JOB_FAILED ? r->past.failures + 1 : 0, asked_us = r->asked_us;
-    bool suspend = o->suspend || (e->suspend_after > 0 && failures >= e->suspend_after);
+    bool failed = o->outcome == JOB_FAILED;
+    int64_t failures = o->outcome == JOB_DONE ? 0 : r->past.failures + failed;
+    int64_t asked_us = r->asked_us;
+    bool suspend = failed && (o->suspend || (e->suspend_after > 0 && failures >= e->suspend_after));
 
     o->result = JOB_END_WRITTEN;
     o->stale = o->has_state && o->state_number != r->state_number;

@@ -75,7 +75,8 @@ bool job_run_beat(struct store *s, int64_t job, int64_t claim, int64_t until_us,
 
 /* The end of the run o->task.id, o->task.claim; results as of job_end_verb (JOB_END_LOST: it is
  * over).  Plan, queue and digest count only if the token waits for it; otherwise the schedule has
- * moved on already, only failures in a row are counted, and the job is suspended after so many.
+ * moved on already, only failures in a row are counted, and the job is suspended after so many; a
+ * cancelled one changes nothing of that.
  * late: only if its time is over or its node died.  began_us and state_number come from its row. */
 struct job_run_end {
     struct job_end_op *end;

@@ -206,6 +206,32 @@ TEST(failures_beside_each_other_suspend)
     store_close(s);
 }
 
+/* Its node stops: neither a failure nor a success. */
+TEST(what_is_cancelled_beside_others_does_not_count)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c[3];
+
+    CHECK(one_job(s));
+    for (int i = 0; i < 3; i++) {
+        CHECK(take(s, 1, &c[i]) == 1);
+        struct job_run_open o = opening(&c[i], 9, clock_wall_us() - 1);
+
+        CHECK(open_run(s, &o) == JOB_OPENED);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct job_end_op e = end_of(&c[i], NULL, 5);
+
+        e.outcome = i == 0 ? JOB_FAILED : JOB_CANCELLED;
+        e.suspend = i == 2;
+        CHECK(end_run(s, &e, 2, false) && e.stop == JOB_GOES && show(s, "a").past.failures == 1);
+        CHECK(show(s, "a").outcome == e.outcome);
+    }
+    CHECK(tokens(s) == 1 && show(s, "a").open_runs == 0 && wrongs(s) == 0);
+    store_close(s);
+}
+
 /* Nobody holds a job that somebody outside has: its token is the time-out. */
 TEST(a_run_outside_is_acknowledged)
 {
