@@ -230,11 +230,13 @@ static void run_give_back(struct run *r, int64_t wait_us)
     enum job_end_result result = JOB_END_LOST;
     struct err err = { 0 };
 
-    if (!job_give_back(r->jobs->store, &r->claim.task, jobs_now_us(r->jobs) + wait_us, NULL,
-                       STR(""), &result, &err))
-        log_event(LOG_WARN, "job.trouble", kv_z("what", "give a claim back"),
-                  kv_str("job", r->job->name), kv_z("why", err.text));
-    /* what could not be given back is taken over from this node */
+    if (fault_error(JOB_BACK))
+        err_set(&err, ERR_TRANSIENT, 0, "a test says so");
+    else
+        (void)job_give_back(r->jobs->store, &r->claim.task, jobs_now_us(r->jobs) + wait_us, NULL,
+                            STR(""), &result, &err);
+    if (err.kind != ERR_NONE)
+        scheduler_back_later(r->jobs, &r->claim.task, "give a claim back", r->job->name, &err);
 }
 
 static void running_end(struct run *r, const struct job_result *result, const char *message,

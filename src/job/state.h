@@ -11,6 +11,7 @@
 #include "store/job/job_claim.h"
 #include "store/job/job_end.h"
 
+struct back;
 struct book;
 struct book_job;
 struct crew;
@@ -70,12 +71,12 @@ struct jobs {
     struct taken *taken;  /* claims of other nodes that are to be begun */
     struct ending *again; /* ends that are to be submitted once more */
     size_t ending_count;  /* all of them */
+    struct back *backs;   /* claims that are to be given back */
+    int64_t back_us;      /* when that is tried again; monotonic */
 
     /* The scheduler's own. */
     bool claim_failing;
-    struct back *backs; /* claims that are to be given back */
-    int64_t back_us;    /* when that is tried again; monotonic */
-    struct farm *farm;  /* that it hands over to; NULL: it runs them itself */
+    struct farm *farm; /* that it hands over to; NULL: it runs them itself */
     struct handover *handed;
 };
 
@@ -150,6 +151,10 @@ void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, b
 /* False: it was not ours any more.  What the store does not take now is given back later. */
 bool scheduler_give_back(struct jobs *j, const struct job_claim *c, int64_t due_us,
                          const struct planning *p);
+
+/* A claim is given back as soon as the store takes it; told as trouble.  From any thread. */
+void scheduler_back_later(struct jobs *j, const struct task *t, const char *what, struct str job,
+                          const struct err *why);
 
 /* handover.c; all but start and free on the scheduler */
 void handover_start(struct jobs *j); /* before the scheduler */
