@@ -244,7 +244,8 @@ static void scheduler_end_awaited(struct jobs *j, struct book *b, const struct b
                                           .due_us = run.began_us,
                                           .claimed_us = run.began_us,
                                           .began_us = run.began_us,
-                                          .ended_us = now_us });
+                                          .ended_us = now_us,
+                                          .outside = true });
 }
 
 void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, bool here)

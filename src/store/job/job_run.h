@@ -16,7 +16,7 @@
  *
  * The row decides who ends a run: whoever removes it.  It goes with its end, with a cancel, with
  * the end of a claim that was its time-out (job_end_op.awaited), and with its job.  The end of the
- * run takes the claim of its time-out away.
+ * run takes the claim of its time-out away, and so does a beat.
  *
  * A run whose time is over is found by job_run_late(), one whose node died by job_run_left(), by
  * any node, which then ends it.  So does one for which the token should wait, if the job has none

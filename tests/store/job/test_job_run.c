@@ -357,10 +357,10 @@ TEST(a_run_outside_that_is_not_acknowledged_ends_once)
     CHECK(take(s, 1, &timeout) == 1 && timeout.awaited == c.task.claim);
     struct job_end_op late = end_of(&c, "late", due), e = end_of(&timeout, NULL, due);
 
-    CHECK(!beat_run(s, &c, due));
     e.outcome = JOB_FAILED;
     e.awaited = timeout.awaited;
-    CHECK(end(s, &e) && show(s, "a").open_runs == 0 && show(s, "a").runs == 1);
+    CHECK(end(s, &e) && !beat_run(s, &c, due) && show(s, "a").open_runs == 0 &&
+          show(s, "a").runs == 1);
     CHECK(!end_run(s, &late, 0, false) && show(s, "a").state_number == 0);
     CHECK(tokens(s) == 1 && show(s, "a").due_us == due && wrongs(s) == 0);
 
@@ -405,6 +405,35 @@ TEST(a_run_outside_is_acknowledged_although_its_time_out_is_claimed)
     struct job_end_op next = end_of(&c, "further", clock_wall_us() + DAY_US);
 
     CHECK(end(s, &next) && show(s, "a").runs == 2 && tokens(s) == 1 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* As an acknowledgement in that moment would be taken. */
+TEST(a_beat_takes_the_time_out_from_the_node_that_has_claimed_it)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() + 2 * DAY_US;
+    struct job_claim c, timeout;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    struct job_run_open o = opening(&c, 1, due);
+
+    o.outside = true;
+    o.until_us = clock_wall_us() - 1;
+    CHECK(open_run(s, &o) == JOB_OPENED && take(s, 1, &timeout) == 1);
+    struct job_end_op late = end_of(&timeout, NULL, due), e = end_of(&c, "far", due);
+
+    late.outcome = JOB_FAILED;
+    late.awaited = timeout.awaited;
+    CHECK(beat_run(s, &c, due - 5) && show(s, "a").due_us == due - 5 && places(s).later == 1);
+    CHECK(!end(s, &late) && late.result == JOB_END_LOST && show(s, "a").runs == 0);
+    CHECK(tokens(s) == 1 && show(s, "a").open_runs == 1 && wrongs(s) == 0);
+
+    /* The time-out comes once more, and can be claimed. */
+    CHECK(wake(s, due) == 1 && take(s, 1, &timeout) == 1 && timeout.awaited == c.task.claim);
+    CHECK(beat_run(s, &c, due - 1) && end_run(s, &e, 0, false) && tokens(s) == 1);
+    CHECK(strcmp(state_of(&h), "far") == 0 && show(s, "a").open_runs == 0 && wrongs(s) == 0);
     store_close(s);
 }
 
