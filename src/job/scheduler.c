@@ -139,7 +139,7 @@ bool scheduler_give_back(struct jobs *j, const struct job_claim *c, int64_t due_
     return true;
 }
 
-static bool scheduler_has_kind(const struct jobs *j, struct str kind)
+bool scheduler_has_kind(const struct jobs *j, struct str kind)
 {
     const struct config_texts *kinds = &j->node->job_kinds;
 

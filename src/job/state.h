@@ -152,6 +152,7 @@ void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, b
 bool scheduler_give_back(struct jobs *j, const struct job_claim *c, int64_t due_us,
                          const struct planning *p);
 
+bool scheduler_has_kind(const struct jobs *j, struct str kind); /* this node runs it */
 /* A claim is given back as soon as the store takes it; told as trouble.  From any thread. */
 void scheduler_back_later(struct jobs *j, const struct task *t, const char *what, struct str job,
                           const struct err *why);
