@@ -374,6 +374,7 @@ void ending_begin(struct jobs *j, struct book *book, const struct book_job *job,
                           .told_arg = r->told_arg,
                           .op = { .task = c->task,
                                   .awaited = c->awaited,
+                                  .asked = c->record.asked_us != 0,
                                   .began_us = r->began_us,
                                   .ended_us = r->ended_us,
                                   .state_number = c->record.state_number } };
