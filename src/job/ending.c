@@ -43,6 +43,7 @@ struct ending {
     bool unsure;    /* it may have been written already */
     bool cancelled; /* its claim was taken away by a person */
     bool outside;   /* somebody else may have ended it */
+    bool late;      /* its time must be over */
     bool has_ack;
     struct job_ack ack;
     struct book_job gone; /* the job, where no configuration has it */
@@ -265,7 +266,8 @@ static void ending_plan(struct ending *e)
     o->digest = e->job->digest;
     o->queue = e->job->queue;
     o->again_us = o->ended_us + e->job->schedule.retry.first_us;
-    o->suspend = e->suspend || (!e->asked && e->planning.what == SCHEDULE_SUSPENDED);
+    o->suspend = e->suspend || (!e->asked && o->outcome != JOB_CANCELLED &&
+                                e->planning.what == SCHEDULE_SUSPENDED);
     if (o->suspend && !e->suspend)
         o->why = str_of(arena_printf(&e->arena, "%" PRId64 " runs in a row failed: %.*s",
                                      o->plan.past.failures, STR_ARG(o->message)));
@@ -279,6 +281,7 @@ static void ending_submit_beside(struct ending *e)
 {
     struct job_run_end end = { .end = &e->op,
                                .suspend_after = e->job->schedule.suspend,
+                               .late = e->late,
                                .ack = e->has_ack ? &e->ack : NULL };
     struct err err = { 0 };
 
@@ -334,7 +337,7 @@ static void ending_take_result(struct ending *e, const struct ending_result *r)
     struct job_end_op *o = &e->op;
     const char *message = r->message != NULL ? r->message : result != NULL ? result->message : "";
 
-    o->outcome = result != NULL && result->ok ? JOB_DONE : JOB_FAILED;
+    o->outcome = result != NULL && result->ok ? JOB_DONE : r->stopped ? JOB_CANCELLED : JOB_FAILED;
     o->message = ending_message(e, message);
     o->has_state = o->outcome == JOB_DONE && result->has_state;
     o->state = o->has_state ? arena_copy(&e->arena, buf_view(&result->state)) : STR("");
@@ -365,11 +368,13 @@ void ending_begin(struct jobs *j, struct book *book, const struct book_job *job,
                           .beside = beside,
                           .cancelled = r->cancelled,
                           .outside = r->outside,
+                          .late = r->late,
                           .has_ack = r->ack != NULL,
                           .told = r->told,
                           .told_arg = r->told_arg,
                           .op = { .task = c->task,
                                   .awaited = c->awaited,
+                                  .asked = c->record.asked_us != 0,
                                   .began_us = r->began_us,
                                   .ended_us = r->ended_us,
                                   .state_number = c->record.state_number } };

@@ -12,8 +12,9 @@
  *
  *     handed over    all at once, over the transfer thread; each occupies a slot until it is known
  *                    what became of it
- *     taken          a slot is reserved before the commit, so that no job waits behind others; the
- *                    scheduler plans and begins it as one that it has claimed itself
+ *     taken          a slot is reserved before the commit, so that no job waits behind others, and
+ *                    a kind that this node does not run is refused; the scheduler plans and
+ *                    begins it as one that it has claimed itself
  *
  * Threads: jobs_take() from any that may block; answers come on the transfer thread; all else on
  * the scheduler.
@@ -326,12 +327,32 @@ static void handover_free_taken(struct taken *t)
     free(t);
 }
 
-bool jobs_take(struct jobs *j, int64_t job, int64_t claim, enum jobs_taken *ret, struct err *err)
+/* Whether this node runs its kind.  A job that is not there is found to be so by the commit. */
+static bool handover_fits(struct jobs *j, int64_t job, bool *ret, struct err *err)
 {
-    bool ours = false;
+    AUTO(arena_done) struct arena arena = ARENA_INIT(TAKEN_ARENA);
+    struct job_record r;
+    size_t n = 0;
 
-    *ret = JOBS_TAKEN_BUSY;
-    if (!handover_reserve(j))
+    *ret = true;
+    if (j->node->job_kinds.count == 0)
+        return true;
+    if (!job_list(j->store, job - 1, 1, &arena, &r, &n, err))
+        return false;
+    *ret = n == 0 || r.num != job || scheduler_has_kind(j, r.kind);
+    return true;
+}
+
+/* A slot is reserved for it. */
+static bool handover_take(struct jobs *j, int64_t job, int64_t claim, enum jobs_taken *ret,
+                          struct err *err)
+{
+    bool fits, ours = false;
+
+    if (!handover_fits(j, job, &fits, err))
+        return false;
+    *ret = JOBS_TAKEN_KIND;
+    if (!fits)
         return true;
     struct taken *t = NEW(struct taken);
 
@@ -339,7 +360,6 @@ bool jobs_take(struct jobs *j, int64_t job, int64_t claim, enum jobs_taken *ret,
     bool ok = job_take_over(j->store, job, claim, 0, &t->arena, &t->claim, &ours, err);
 
     if (!ok || !ours) {
-        handover_release(j);
         handover_free_taken(t);
         if (ok)
             log_event(LOG_INFO, "job.late", kv_int("number", job), kv_int("claim", claim),
@@ -357,6 +377,18 @@ bool jobs_take(struct jobs *j, int64_t job, int64_t claim, enum jobs_taken *ret,
     (void)pthread_mutex_unlock(&j->mutex);
     *ret = JOBS_TAKEN;
     return true;
+}
+
+bool jobs_take(struct jobs *j, int64_t job, int64_t claim, enum jobs_taken *ret, struct err *err)
+{
+    *ret = JOBS_TAKEN_BUSY;
+    if (!handover_reserve(j))
+        return true;
+    bool ok = handover_take(j, job, claim, ret, err);
+
+    if (!ok || *ret != JOBS_TAKEN)
+        handover_release(j);
+    return ok;
 }
 
 static struct taken *handover_next_taken(struct jobs *j)

@@ -49,6 +49,7 @@ enum jobs_taken {
     JOBS_TAKEN,      /* this node has the claim now, and runs the job */
     JOBS_TAKEN_LATE, /* the claim does not hold any more: nothing is done */
     JOBS_TAKEN_BUSY, /* no slot is free, or this node runs no jobs now */
+    JOBS_TAKEN_KIND, /* this node does not run its kind (`node.jobs.kinds`): nothing is done */
     JOBS_TAKEN_WRONG /* no such claim can be */
 };
 

@@ -30,6 +30,7 @@
 enum {
     CHECK_US = 10 * CLOCK_S, /* from one round to the next */
     CHECK_SOON_US = CLOCK_S, /* ... while an alert waits for another observation */
+    OWN_US = 2 * CLOCK_S,    /* from one look at the runs of this node to the next */
     SLACK_US = 20 * CLOCK_S, /* beyond the time-out and its grace: for the end of the run */
     LATE_US = 30 * CLOCK_S,  /* a job is not late before */
     LATE_INTERVALS = 3,      /* ... nor before it is due for so many */
@@ -182,7 +183,25 @@ static bool queue_check_claims(struct queue_check *q, struct err *err)
     return true;
 }
 
-/* ---- runs beside others ---- */
+/* ---- the runs of this node ---- */
+
+/* A person may have cancelled one on another node, or its claim was taken over: it is to stop, and
+ * its slot is wanted. */
+static bool queue_check_own(struct queue_check *q, struct err *err)
+{
+    struct task *claims;
+    size_t count = running_claims(q->jobs, &q->arena, &claims);
+    bool *hold = ARENA_ARRAY(&q->arena, bool, count + 1);
+
+    if (!job_claims_hold(q->jobs->store, claims, count, &q->arena, hold, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!hold[i])
+            running_lose(q->jobs, &claims[i]);
+    return true;
+}
+
+/* ---- runs without the token ---- */
 
 static void queue_check_say_ended(struct queue_check *q, const struct book_job *job,
                                   const struct job_run *r, const struct job_end_op *o)
@@ -207,19 +226,11 @@ static void queue_check_say_ended(struct queue_check *q, const struct book_job *
                                                         .message = o->message });
 }
 
-static bool queue_check_end_run(struct queue_check *q, const struct job_run *r, struct err *err)
+/* The schedule has moved on.  `job`: of one that is gone only what its end needs. */
+static bool queue_check_end_beside(struct queue_check *q, const struct book_job *job,
+                                   const struct job_run *r, struct err *err)
 {
     int64_t now_us = jobs_now_us(q->jobs);
-    struct job_record record;
-    size_t n = 0;
-
-    if (!job_list(q->jobs->store, r->job - 1, 1, &q->arena, &record, &n, err))
-        return false;
-    const struct book_job *job =
-        n == 1 && record.num == r->job ? book_find(q->book, record.name) : NULL;
-
-    if (job == NULL)
-        return true; /* a node that has its settings ends it, or it goes with its job */
     struct job_end_op o = { .task = { .id = r->job, .claim = r->claim },
                             .digest = job->digest,
                             .queue = job->queue,
@@ -240,17 +251,79 @@ static bool queue_check_end_run(struct queue_check *q, const struct job_run *r, 
     return true;
 }
 
-/* One for which the token waits is ended by whoever claims the token. */
-static bool queue_check_runs(struct queue_check *q, struct err *err)
+/* The token should wait for it, but the job has none, or nobody has claimed it.  `job` NULL: it is
+ * gone. */
+static void queue_check_end_awaited(struct queue_check *q, const struct book_job *job,
+                                    const struct job_record *record, const struct job_run *r)
+{
+    struct job_claim c = {
+        .task = { .id = r->job, .claim = r->claim, .queue = record->queue, .kind = TASK_JOB },
+        .record = *record
+    };
+    struct job_result result = { .state = BUF_INIT(1) };
+
+    job_fail(&result, "timeout: nobody acknowledged it by %s",
+             clock_utc_text(r->until_us, (char[CLOCK_TEXT]){ 0 }));
+    ending_begin(q->jobs, job != NULL ? q->book : NULL, job, &c, true, true,
+                 &(struct ending_result){ .result = &result,
+                                          .steps = STR(""),
+                                          .nominal_us = r->nominal_us,
+                                          .due_us = r->began_us,
+                                          .claimed_us = r->began_us,
+                                          .began_us = r->began_us,
+                                          .ended_us = jobs_now_us(q->jobs),
+                                          .outside = true,
+                                          .late = true });
+}
+
+static bool queue_check_end_run(struct queue_check *q, const struct job_run *r, struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct job_record record;
+    size_t n = 0;
+
+    if (!job_list(q->jobs->store, r->job - 1, 1, &arena, &record, &n, err))
+        return false;
+    if (n == 0 || record.num != r->job)
+        return true; /* it goes with its job */
+    const struct book_job gone = { .name = record.name, .log = JOB_LOG_ERRORS };
+    const struct book_job *job = record.gone_us != 0 ? &gone : book_find(q->book, record.name);
+
+    if (job == NULL || (job != &gone && !digest_same(&job->digest, &record.digest)))
+        return true; /* this node does not have its settings: later, or another one ends it */
+    if (!r->waits)
+        return queue_check_end_beside(q, job, r, err);
+    queue_check_end_awaited(q, job != &gone ? job : NULL, &record, r);
+    return true;
+}
+
+static bool queue_check_stops(struct queue_check *q)
+{
+    (void)pthread_mutex_lock(&q->mutex);
+    bool stopping = q->stopping;
+
+    (void)pthread_mutex_unlock(&q->mutex);
+    return stopping;
+}
+
+/* All of them: those that this node cannot end stand in nobody's way. */
+static bool queue_check_runs(struct queue_check *q, bool late, struct err *err)
 {
     struct job_run *runs = ARENA_ARRAY(&q->arena, struct job_run, JOB_RUNS_MOST);
-    size_t n;
+    struct store *s = q->jobs->store;
+    struct job_run above = { 0 };
+    size_t n = JOB_RUNS_MOST;
 
-    if (!job_run_late(q->jobs->store, JOB_RUNS_MOST, runs, &n, err))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (!runs[i].waits && !queue_check_end_run(q, &runs[i], err))
+    while (n == JOB_RUNS_MOST && !queue_check_stops(q)) {
+        if (!(late ? job_run_late(s, q->slack_us, &above, JOB_RUNS_MOST, runs, &n, err)
+                   : job_run_left(s, &above, JOB_RUNS_MOST, runs, &n, err)))
             return false;
+        for (size_t i = 0; i < n; i++)
+            if (!queue_check_end_run(q, &runs[i], err))
+                return false;
+        if (n > 0)
+            above = runs[n - 1];
+    }
     return true;
 }
 
@@ -392,51 +465,63 @@ static bool queue_check_past_times(struct queue_check *q, struct err *err)
 
 static bool queue_check_everything(struct queue_check *q, struct err *err)
 {
-    return queue_check_stopped(q, err) && queue_check_claims(q, err) && queue_check_runs(q, err) &&
+    return queue_check_stopped(q, err) && queue_check_claims(q, err) &&
+           queue_check_runs(q, true, err) && queue_check_runs(q, false, err) &&
            queue_check_waiting(q, err) && queue_check_tokens(q, err) &&
            queue_check_past_times(q, err);
 }
 
-/* `whole`: all of it, else only what a hint was given for. */
-static void queue_check_round(struct queue_check *q, bool whole)
+/* What of it. */
+struct queue_check_what {
+    bool whole;
+    bool hinted; /* backfills */
+};
+
+static void queue_check_round(struct queue_check *q, const struct queue_check_what *what)
 {
     struct err err = { 0 };
 
-    if (whole)
+    if (what->whole)
         q->again_us = INT64_MAX;
     q->book = jobs_book(q->jobs);
-    bool ok = q->book == NULL ||
-              (whole ? queue_check_everything(q, &err) : queue_check_past_times(q, &err));
+    bool ok = queue_check_own(q, &err) &&
+              (q->book == NULL || (what->whole    ? queue_check_everything(q, &err)
+                                   : what->hinted ? queue_check_past_times(q, &err)
+                                                  : true));
 
     book_unref(q->book);
     q->book = NULL;
     arena_reset(&q->arena);
     if (!ok && !q->failing)
         log_event(LOG_WARN, "job.trouble", kv_z("what", "check the queue"), kv_z("why", err.text));
-    q->failing = !ok;
-    if (ok && whole) {
+    if (!ok || what->whole)
+        q->failing = !ok;
+    if (ok && what->whole) {
         atomic_store(&q->last_us, clock_wall_us());
         atomic_store(&q->last_mono_us, clock_mono_us());
     }
 }
 
 /* False: it ends. */
-static bool queue_check_wait(struct queue_check *q, bool *ret_whole)
+static bool queue_check_wait(struct queue_check *q, struct queue_check_what *ret)
 {
     const unsigned ours = 1u << ALERT_JOB_SUSPENDED | 1u << ALERT_JOB_LATE;
     bool soon = (alerts_wanted(engine_alerts(q->jobs->engine)) & ours) != 0;
     int64_t wait_us = soon && q->every_us > CHECK_SOON_US ? CHECK_SOON_US : q->every_us;
-    int64_t until_us = q->round_us + wait_us;
+    int64_t whole_us = q->round_us + wait_us, own_us = clock_mono_us() + OWN_US;
 
-    if (q->again_us < until_us)
-        until_us = q->again_us;
+    if (q->again_us < whole_us)
+        whole_us = q->again_us;
+    int64_t until_us = own_us < whole_us ? own_us : whole_us;
+
     (void)pthread_mutex_lock(&q->mutex);
     while (!q->stopping && !q->hinted && wait_until(&q->changed, &q->mutex, until_us)) {
     }
     bool go_on = !q->stopping;
 
+    ret->hinted = q->hinted;
     q->hinted = false;
-    *ret_whole = clock_mono_us() >= until_us;
+    ret->whole = clock_mono_us() >= whole_us;
 
     (void)pthread_mutex_unlock(&q->mutex);
     return go_on;
@@ -445,14 +530,13 @@ static bool queue_check_wait(struct queue_check *q, bool *ret_whole)
 static void *queue_check_main(void *arg)
 {
     struct queue_check *q = arg;
-
-    bool whole;
+    struct queue_check_what what;
 
     q->round_us = clock_mono_us();
-    while (queue_check_wait(q, &whole)) {
-        if (whole)
+    while (queue_check_wait(q, &what)) {
+        if (what.whole)
             q->round_us = clock_mono_us();
-        queue_check_round(q, whole);
+        queue_check_round(q, &what);
     }
     return NULL;
 }

@@ -4,7 +4,8 @@
  * and goes on without that thread.  What the code may touch belongs to the run, which lives until
  * the code has returned; what ends the run is copied out of it (ending.c).
  *
- *     told to stop   at its timeout, by a cancel, or because the node stops: call_is_over()
+ *     told to stop   at its timeout, by a cancel, because its claim was taken away on another node
+ *                    (queue_check.c), or because the node stops: call_is_over()
  *     given up       JOBS_GRACE_US later: it has failed, `timeout`
  *
  * A run that is left to somebody outside (job_leave()) is opened in the store before anybody can
@@ -12,7 +13,8 @@
  * which is its token (scheduler.c).
  *
  * A run that the node itself has stopped, and that did not come to its end, is given back: it is
- * run again elsewhere, for the same time.
+ * run again elsewhere, for the same time.  One beside others has nothing to give back, because the
+ * schedule has moved on: it ends as cancelled, and does not count as a failure.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +36,7 @@
 #include "job/state.h"
 #include "store/job/job_run.h"
 
-enum run_stop { RUN_GOES, RUN_TIMED_OUT, RUN_CANCELLED, RUN_NODE_STOPS };
+enum run_stop { RUN_GOES, RUN_TIMED_OUT, RUN_CANCELLED, RUN_LOST, RUN_NODE_STOPS };
 
 struct run {
     struct crew_call call;
@@ -223,18 +225,18 @@ static void run_leave(struct run *r)
     (void)pthread_mutex_unlock(&j->mutex);
 }
 
-static bool run_give_back(struct run *r, int64_t wait_us)
+static void run_give_back(struct run *r, int64_t wait_us)
 {
     enum job_end_result result = JOB_END_LOST;
     struct err err = { 0 };
 
-    if (r->beside)
-        return false;
-    if (!job_give_back(r->jobs->store, &r->claim.task, jobs_now_us(r->jobs) + wait_us, NULL,
-                       STR(""), &result, &err))
-        log_event(LOG_WARN, "job.trouble", kv_z("what", "give a claim back"),
-                  kv_str("job", r->job->name), kv_z("why", err.text));
-    return true; /* what could not be given back is taken over from this node */
+    if (fault_error(JOB_BACK))
+        err_set(&err, ERR_TRANSIENT, 0, "a test says so");
+    else
+        (void)job_give_back(r->jobs->store, &r->claim.task, jobs_now_us(r->jobs) + wait_us, NULL,
+                            STR(""), &result, &err);
+    if (err.kind != ERR_NONE)
+        scheduler_back_later(r->jobs, &r->claim.task, "give a claim back", r->job->name, &err);
 }
 
 static void running_end(struct run *r, const struct job_result *result, const char *message,
@@ -242,27 +244,29 @@ static void running_end(struct run *r, const struct job_result *result, const ch
 {
     int why = atomic_load(&r->why);
 
-    ending_begin(r->jobs, r->book, r->job, &r->claim, r->beside, blocks,
-                 &(struct ending_result){ .result = result,
-                                          .message = message,
-                                          .steps = result != NULL ? buf_view(&r->steps) : STR(""),
-                                          .nominal_us = r->nominal_us,
-                                          .due_us = r->claim.task.rank,
-                                          .claimed_us = r->claimed_us,
-                                          .began_us = r->began_us,
-                                          .ended_us = jobs_now_us(r->jobs),
-                                          .cancelled = why == RUN_CANCELLED,
-                                          .outside = r->outside });
+    ending_begin(
+        r->jobs, r->book, r->job, &r->claim, r->beside, blocks,
+        &(struct ending_result){ .result = result,
+                                 .message = message,
+                                 .steps = result != NULL ? buf_view(&r->steps) : STR(""),
+                                 .nominal_us = r->nominal_us,
+                                 .due_us = r->claim.task.rank,
+                                 .claimed_us = r->claimed_us,
+                                 .began_us = r->began_us,
+                                 .ended_us = jobs_now_us(r->jobs),
+                                 .cancelled = why == RUN_CANCELLED,
+                                 .stopped = why == RUN_NODE_STOPS && r->beside && !r->outside,
+                                 .outside = r->outside });
 }
 
 /* It was not begun, or goes on outside. */
 static bool run_is_elsewhere(struct run *r)
 {
     if (r->unused)
-        return run_give_back(r, UNUSED_US);
+        run_give_back(r, UNUSED_US);
     if (r->lost)
         counts_lost();
-    return r->lost || (r->outside && r->result.left);
+    return r->unused || r->lost || (r->outside && r->result.left);
 }
 
 static void run_done(struct crew_call *call)
@@ -280,8 +284,12 @@ static void run_done(struct crew_call *call)
                        (long long)(r->job->timeout_us % CLOCK_S / CLOCK_MS),
                        r->result.message[0] != '\0' ? ": " : "", r->result.message);
         running_end(r, &r->result, message, true);
-    } else if (why != RUN_NODE_STOPS || r->result.ok || !run_give_back(r, 0)) {
+    } else if (why != RUN_NODE_STOPS || r->result.ok || r->outside) {
         running_end(r, &r->result, NULL, true);
+    } else if (r->beside) {
+        running_end(r, &r->result, "its node stopped", true);
+    } else {
+        run_give_back(r, 0);
     }
     run_leave(r);
     run_free(r);
@@ -423,6 +431,28 @@ void running_release(struct jobs *j, int64_t claim)
     for (struct run *r = j->runs; r != NULL; r = r->next)
         if (r->claim.task.claim == claim)
             run_stop(r, RUN_CANCELLED);
+    (void)pthread_mutex_unlock(&j->mutex);
+}
+
+size_t running_claims(struct jobs *j, struct arena *a, struct task **ret)
+{
+    size_t n = 0;
+
+    (void)pthread_mutex_lock(&j->mutex);
+    *ret = ARENA_ARRAY(a, struct task, j->run_count + 1);
+    for (struct run *r = j->runs; r != NULL; r = r->next)
+        if (!r->outside && atomic_load(&r->why) == RUN_GOES)
+            (*ret)[n++] = r->claim.task;
+    (void)pthread_mutex_unlock(&j->mutex);
+    return n;
+}
+
+void running_lose(struct jobs *j, const struct task *t)
+{
+    (void)pthread_mutex_lock(&j->mutex);
+    for (struct run *r = j->runs; r != NULL; r = r->next)
+        if (r->claim.task.id == t->id && r->claim.task.claim == t->claim && !r->outside)
+            run_stop(r, RUN_LOST);
     (void)pthread_mutex_unlock(&j->mutex);
 }
 

@@ -40,42 +40,67 @@ enum {
 
 /* ---- what is not run now ---- */
 
-/* A claim that the store did not take back yet. */
+/* A claim that the store did not take back yet; in a list under jobs.mutex. */
 struct back {
     struct back *next;
     struct task task;
 };
 
-static void scheduler_back_later(struct jobs *j, const struct task *t, const char *what,
-                                 struct str job, const struct err *why)
+static void scheduler_push_back(struct jobs *j, struct back *b)
+{
+    (void)pthread_mutex_lock(&j->mutex);
+    b->next = j->backs;
+    j->backs = b;
+    j->back_us = clock_mono_us() + JOBS_AGAIN_US;
+    j->asked = true;
+    (void)pthread_cond_signal(&j->wake);
+    (void)pthread_mutex_unlock(&j->mutex);
+}
+
+/* One whose time has come, or NULL; *ret_us: when to ask again (monotonic). */
+static struct back *scheduler_pop_back(struct jobs *j, int64_t *ret_us)
+{
+    (void)pthread_mutex_lock(&j->mutex);
+    struct back *b = j->backs;
+
+    *ret_us = b != NULL ? j->back_us : INT64_MAX;
+    if (b != NULL && clock_mono_us() >= j->back_us)
+        j->backs = b->next;
+    else
+        b = NULL;
+    (void)pthread_mutex_unlock(&j->mutex);
+    return b;
+}
+
+void scheduler_back_later(struct jobs *j, const struct task *t, const char *what, struct str job,
+                          const struct err *why)
 {
     struct back *b = NEW(struct back);
 
     log_event(LOG_WARN, "job.trouble", kv_z("what", what), kv_str("job", job),
               kv_z("why", why->text));
-    *b = (struct back){ .next = j->backs, .task = *t };
-    j->backs = b;
-    j->back_us = clock_mono_us() + JOBS_AGAIN_US;
+    *b = (struct back){ .task = *t };
+    scheduler_push_back(j, b);
 }
 
 /* Gives back what the store did not take; returns when it is to be asked again (monotonic). */
 static int64_t scheduler_look_back(struct jobs *j)
 {
-    while (j->backs != NULL && clock_mono_us() >= j->back_us) {
-        struct back *b = j->backs;
+    int64_t next_us;
+
+    for (struct back *b; (b = scheduler_pop_back(j, &next_us)) != NULL;) {
         enum job_end_result result;
         int64_t due_us = jobs_now_us(j);
         struct err err = { 0 };
 
-        if (!job_give_back(j->store, &b->task, due_us, NULL, STR(""), &result, &err)) {
-            j->back_us = clock_mono_us() + JOBS_AGAIN_US;
-            break;
+        if (job_give_back(j->store, &b->task, due_us, NULL, STR(""), &result, &err)) {
+            jobs_token_put(j, b->task.queue, due_us);
+            free(b);
+        } else {
+            scheduler_push_back(j, b);
         }
-        jobs_token_put(j, b->task.queue, due_us);
-        j->backs = b->next;
-        free(b);
     }
-    return j->backs != NULL ? j->back_us : INT64_MAX;
+    return next_us;
 }
 
 static void scheduler_drop_back(struct jobs *j)
@@ -114,7 +139,7 @@ bool scheduler_give_back(struct jobs *j, const struct job_claim *c, int64_t due_
     return true;
 }
 
-static bool scheduler_has_kind(const struct jobs *j, struct str kind)
+bool scheduler_has_kind(const struct jobs *j, struct str kind)
 {
     const struct config_texts *kinds = &j->node->job_kinds;
 
@@ -219,7 +244,8 @@ static void scheduler_end_awaited(struct jobs *j, struct book *b, const struct b
                                           .due_us = run.began_us,
                                           .claimed_us = run.began_us,
                                           .began_us = run.began_us,
-                                          .ended_us = now_us });
+                                          .ended_us = now_us,
+                                          .outside = true });
 }
 
 void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, bool here)

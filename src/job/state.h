@@ -11,6 +11,7 @@
 #include "store/job/job_claim.h"
 #include "store/job/job_end.h"
 
+struct back;
 struct book;
 struct book_job;
 struct crew;
@@ -70,12 +71,12 @@ struct jobs {
     struct taken *taken;  /* claims of other nodes that are to be begun */
     struct ending *again; /* ends that are to be submitted once more */
     size_t ending_count;  /* all of them */
+    struct back *backs;   /* claims that are to be given back */
+    int64_t back_us;      /* when that is tried again; monotonic */
 
     /* The scheduler's own. */
     bool claim_failing;
-    struct back *backs; /* claims that are to be given back */
-    int64_t back_us;    /* when that is tried again; monotonic */
-    struct farm *farm;  /* that it hands over to; NULL: it runs them itself */
+    struct farm *farm; /* that it hands over to; NULL: it runs them itself */
     struct handover *handed;
 };
 
@@ -108,6 +109,10 @@ int64_t running_look(struct jobs *j, int64_t mono_us);
 void running_cancel(struct jobs *j, struct str name);
 /* The run of this claim, if it is here: the claim was taken away. */
 void running_release(struct jobs *j, int64_t claim);
+/* The claims of those on slots, without those that were told to stop, or were left outside. */
+size_t running_claims(struct jobs *j, struct arena *a, struct task **ret);
+/* The run of this claim: the claim was taken away on another node. */
+void running_lose(struct jobs *j, const struct task *t);
 void running_stop(struct jobs *j); /* tells all */
 
 /* Fails a result whose state cannot be kept. */
@@ -121,6 +126,8 @@ struct ending_result {
     int64_t nominal_us, due_us, claimed_us, began_us, ended_us;
     bool cancelled;
     bool outside;              /* somebody outside may have ended it already */
+    bool stopped;              /* beside others: its node stops; it has not failed */
+    bool late;                 /* it ends only if its time is over */
     const struct job_ack *ack; /* outside: it ends by this one */
     /* Once, from any thread: it was written, or it was over already.  NULL: nobody waits. */
     void (*told)(void *arg, bool written, bool stale);
@@ -144,6 +151,11 @@ void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, b
 /* False: it was not ours any more.  What the store does not take now is given back later. */
 bool scheduler_give_back(struct jobs *j, const struct job_claim *c, int64_t due_us,
                          const struct planning *p);
+
+bool scheduler_has_kind(const struct jobs *j, struct str kind); /* this node runs it */
+/* A claim is given back as soon as the store takes it; told as trouble.  From any thread. */
+void scheduler_back_later(struct jobs *j, const struct task *t, const char *what, struct str job,
+                          const struct err *why);
 
 /* handover.c; all but start and free on the scheduler */
 void handover_start(struct jobs *j); /* before the scheduler */

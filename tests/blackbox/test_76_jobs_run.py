@@ -204,6 +204,35 @@ def test_a_node_that_stops_gives_back_what_runs(make_node):
         assert not [e for e in node.events if e["event"] in ("job.fail", "job.lose")]
 
 
+@BOTH
+def test_a_node_that_stops_fails_no_run_beside_others(make_node):
+    """The schedule has moved on, so they are not run again; and they suspend nothing."""
+    hang = True
+
+    with Service(lambda seen, n: (None, None) if hang else (200, {})) as service:
+        node = start(make_node, call(service, "every: 50ms\nparallel: 4\ntimeout: 1h\nsuspend: 1\nlog: all"))
+        service.wait_for(4)
+        assert node.stop() == 0
+        hang = False
+        node.start()
+        service.wait_for(8)
+        assert node.graphql('{ job(name: "work") { state failures } }')["job"]["failures"] == 0
+        wait_until(lambda: node.cli("jobs", "log", "work").stdout.count("its node stopped") == 3, SECONDS)
+        assert not [e for e in node.events if e["event"] in ("job.fail", "job.lose", "job.suspend")]
+
+
+@BOTH
+def test_a_claim_that_the_store_does_not_take_back_is_given_back_later(make_node):
+    """The job is changed before its run is left to the service, so the run does not begin."""
+    with Service(lambda seen, n: (202, {})) as service:
+        config = "location: { url: \"http://here.example/\" }\n" + call(service, "every: 1h\ntimeout: 1h\nparallel: 2\nack: later")
+        node = start(make_node, config, environment={"WAYBILL_FAULT": "job.run:delay_ms:5000,job.back:error:1"})
+        wait_until(lambda: node.graphql('{ job(name: "work") { state } }')["job"]["state"] == "running", SECONDS)
+        assert node.cli("jobs", "pause", "work").returncode == 0 and node.cli("jobs", "resume", "work").returncode == 0
+        service.wait_for(1)
+        assert node.wait_event("job.trouble", SECONDS, what="give a claim back")["job"] == "work"
+
+
 @pytest.mark.proves("SC4", "SC10")
 @BOTH
 def test_a_run_that_was_killed_runs_again_for_its_time(make_node):

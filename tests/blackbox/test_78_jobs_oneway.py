@@ -588,6 +588,22 @@ def test_a_farm_that_is_full_or_away(make_node):
 
 
 @POSTGRES
+def test_a_farm_that_does_not_run_the_kind(make_node):
+    """It refuses: nothing is taken and given back in silence."""
+    with Farm(make_node, once_each(1), workers=1, worker="jobs: { kinds: [ call ] }") as farm:
+        farm.scheduler.start()
+        assert "503" in farm.scheduler.wait_event("job.keep", SECONDS)["why"]
+        worker, = farm.workers
+        worker.stop()
+        worker.options = ""
+        text = worker.config_file.read_text()
+        worker.write_config(text[text.index("jobs:\n"):])
+        worker.start()
+        farm.proxy.targets = [farm.port(worker)]
+        wait_until(lambda: len(notes(worker)) == 1, SECONDS)
+
+
+@POSTGRES
 @pytest.mark.proves("SC18")
 def test_a_key_that_is_refused(make_node):
     """With a key that has not the right nothing runs; the one that is put in its place is used without a restart."""

@@ -2,6 +2,7 @@
 import datetime
 import sqlite3
 import time
+import urllib.parse
 
 import pytest
 
@@ -137,6 +138,27 @@ def test_a_job_that_finds_no_slot_is_told(make_node):
         assert node.metrics()["waybill_job_claim_lag_seconds_sum"] >= waits["lag"] / 1e6
 
 
+# ---- the runs of a node -----------------------------------------------------------------------------------
+
+
+@POSTGRES
+@pytest.mark.proves("SC14")
+@pytest.mark.parametrize("keys", ["", "\nparallel: 2"], ids=["alone", "beside"])
+def test_a_cancel_on_another_node_stops_the_run(make_node, keys):
+    """Its slot is free again, long before its timeout."""
+    with Service(lambda seen, n: (None, None)) as service:
+        config = call(service, f"every: 1h\ntimeout: 1h{keys}") + "  tick: { kind: note, every: 100ms, area: dmz }\n"
+        runs = make_node(config=config, options="area: dmz\njobs: { slots: 1 }")
+        other = make_node(config=config, options="jobs: { slots: 0 }")
+        other.start()
+        runs.start()
+        service.wait_for(1)
+        seen = len(notes(runs))
+        assert other.cli("jobs", "cancel", "work").returncode == 0
+        wait_until(lambda: len(notes(runs)) > seen + 10, 2 * SECONDS)
+        assert len(service.requests) == 1 and other.cli("doctor").returncode == 0
+
+
 # ---- runs beside others ----------------------------------------------------------------------------------
 
 
@@ -160,6 +182,64 @@ def test_runs_beside_others_end_with_their_node(make_node):
         shown = heir.graphql('{ job(name: "work") { open { node } } }')["job"]
         assert len(shown["open"]) <= 3
         assert heir.cli("doctor").returncode == 0
+
+
+def test_runs_that_no_node_can_end_are_in_nobodys_way(make_node):
+    """More of them than the check looks at in one page; behind them is what a dead node has left."""
+    hang = True
+
+    with Service(lambda seen, n: (None, None) if hang else (200, {})) as service:
+        node = start(make_node, call(service, "every: 200ms\nparallel: 3\ntimeout: 1h"), environment=QUICK)
+        service.wait_for(3)
+        node.kill()
+        hang = False
+        with sqlite3.connect(node.data / "waybill.db") as db:
+            db.executemany("INSERT INTO job_run VALUES (?, 1, 1, 1, 1, 1, 0, 0, 0, x'')", [(10**9 + i,) for i in range(250)])
+        node.start()
+        wait_until(lambda: len([e for e in node.events if e["event"] == "job.fail" and "died" in e["why"]]) == 2, 2 * SECONDS)
+        service.wait_for(len(service.requests) + 5)
+
+
+def outside(service, keys):
+    return "location: { url: \"http://here.example/\" }\n" + call(service, f"ack: later\n{keys}")
+
+
+@BOTH
+@pytest.mark.proves("SC4", "SC6")
+@pytest.mark.parametrize("leaves", [False, True], ids=["paused", "gone"])
+def test_a_run_outside_ends_in_its_time_although_its_job_does_not_go(make_node, leaves):
+    with Service(lambda seen, n: (202, {})) as service:
+        node = start(make_node, outside(service, "every: 1h\ntimeout: 3s\nretry: { first: 1h, most: 1h, for: 2h }"), environment=QUICK)
+        seen, = service.wait_for(1)
+        if leaves:
+            (node.folder / "none.yaml").write_text("jobs: {}\n")
+            assert node.cli("apply", "--yes", node.folder / "none.yaml").returncode == 0
+        else:
+            assert node.cli("jobs", "pause", "work").returncode == 0
+        want = "gone" if leaves else "paused"
+        wait_until(lambda: state(node, "work") == want, SECONDS)
+        assert node.wait_event("job.fail", SECONDS, job="work")["why"].startswith("timeout: nobody acknowledged it")
+        where = urllib.parse.urlsplit(seen["headers"]["Waybill-Ack"])
+        late = node.request("POST", f"{where.path}?{where.query}", "{}", {"Waybill-Ack-Token": seen["headers"]["Waybill-Ack-Token"]})
+        assert late.status == 410
+        assert node.graphql('{ job(name: "work") { open { run } } }')["job"]["open"] == []
+        assert len(service.requests) == 1 and node.cli("doctor").returncode == 0
+
+
+@POSTGRES
+@pytest.mark.proves("SC4", "SC7")
+def test_a_run_outside_ends_in_its_time_although_nobody_serves_its_area(make_node):
+    """Whoever is there ends it; its next run waits for a node of the area."""
+    with Service(lambda seen, n: (202, {})) as service:
+        config = outside(service, "every: 1h\ntimeout: 8s\narea: dmz\nretry: { first: 1h, most: 1h, for: 2h }")
+        far, here = make_node(config=config, options="area: dmz", environment=QUICK), make_node(config=config, environment=QUICK)
+        here.start()
+        far.start()
+        service.wait_for(1)
+        far.kill()
+        why = here.wait_event("job.fail", 2 * SECONDS, job="work")["why"]
+        assert why.startswith("timeout: nobody acknowledged it"), why
+        assert here.graphql('{ job(name: "work") { state open { run } } }')["job"] == {"state": "scheduled", "open": []}
 
 
 # ---- pauses ----------------------------------------------------------------------------------------------

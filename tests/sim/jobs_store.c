@@ -263,13 +263,13 @@ static void apply_open(struct world *w, struct job_op *op)
     put_token(r, beside ? op->plan.next_us : op->until_us);
 }
 
-/* It goes on until then; one whose time-out somebody has claimed is over. */
+/* It goes on until then; a claim of its time-out is taken away. */
 static void apply_beat(struct world *w, struct job_op *op)
 {
     struct job_row *r = &w->jobs.rows[op->job];
     struct job_run *run = find_run(r, op->claim);
 
-    if (run == NULL || (run->waits && r->token == JOB_TOKEN_CLAIMED)) {
+    if (run == NULL) {
         op->answer = JOB_LOST;
         return;
     }

@@ -172,6 +172,10 @@ static void work_run_done(struct loop_msg *msg)
         http_visit_error(&w->visit, 503, "Retry-After: 1\r\n", "busy",
                          "No slot for jobs is free on this node.");
         break;
+    case JOBS_TAKEN_KIND:
+        http_visit_error(&w->visit, 503, "Retry-After: 1\r\n", "unavailable",
+                         "This node does not run jobs of this kind (`node.jobs.kinds`).");
+        break;
     case JOBS_TAKEN_WRONG:
         http_visit_error(&w->visit, 400, "", "bad_request",
                          "A JSON object is expected: {\"job\": N, \"claim\": N}.");

@@ -22,7 +22,7 @@
  *   (1) A job has at most one token.  It is at (queue, due_us) of its record: in task_later or in
  *       task_ready; a claimed one was there, and a rescue puts it back there.
  *   (2) Who changes the record and the token locks the record first (PostgreSQL), and puts a token
- *       only if it took one, or if the job had none.
+ *       only if it took one, or if the job had none.  (task_crashed() has the other order.)
  *   (3) A job without stop that is not gone has a token; so has one that a person asked to run.
  *       (One that is stopped may still have a token for a moment, when the claim of a dead node is
  *       rescued: whoever claims it removes it.)

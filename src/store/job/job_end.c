@@ -85,6 +85,13 @@ static void job_plan_again(struct job_end_op *o, enum job_end_result result)
     o->result = result;
 }
 
+/* Also if its job left the configuration meanwhile, and perhaps came back: then its record does not
+ * say so any more. */
+static bool job_was_asked(const struct job_end_op *o)
+{
+    return o->asked || o->record.asked_us != 0;
+}
+
 /* Of a job that is gone the settings do not matter, and of a run that was asked for the plan does
  * not. */
 bool job_end_fits(struct job_end_op *o)
@@ -93,7 +100,7 @@ bool job_end_fits(struct job_end_op *o)
 
     if (r->gone_us == 0 && !digest_same(&r->digest, &o->digest))
         job_plan_again(o, JOB_END_SETTINGS);
-    else if (r->asked_us == 0 && r->turn != o->plan.turn)
+    else if (!job_was_asked(o) && r->turn != o->plan.turn)
         job_plan_again(o, JOB_END_PLAN);
     else
         return true;
@@ -175,7 +182,7 @@ static void job_decide(struct job_end_op *o)
     const struct job_record *r = &o->record;
 
     o->result = JOB_END_WRITTEN;
-    o->written = r->asked_us != 0 ? job_plan_of(r) : o->plan;
+    o->written = job_was_asked(o) ? job_plan_of(r) : o->plan;
     o->stale = o->has_state && o->state_number != r->state_number;
     o->stop = r->stop;
     if (o->stop == JOB_GOES && o->suspend)

@@ -42,7 +42,8 @@ struct job_end_op {
     struct str state;     /* up to JOB_STATE_MOST */
     int64_t state_number; /* of the state that the run has read */
 
-    struct job_plan plan; /* unused for a run that was asked for: the schedule stays as it is */
+    bool asked;           /* the run began as one that was asked for */
+    struct job_plan plan; /* unused for such a run: the schedule stays as it is */
     int64_t again_us;     /* of a backfill, failed: its time is not tried again before */
     bool suspend;
     struct str why; /* it is suspended, or at its end */

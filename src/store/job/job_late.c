@@ -94,6 +94,43 @@ bool job_claims(struct store *s, int64_t least_us, size_t most, struct arena *a,
     return late_find_names(s, ret, n, a, err);
 }
 
+static bool late_found_claim(void *arg, int64_t slot, size_t at, struct db_rows *row,
+                             struct err *err)
+{
+    bool *hold = arg;
+
+    (void)slot;
+    (void)row;
+    (void)err;
+    hold[at] = true;
+    return true;
+}
+
+bool job_claims_hold(struct store *s, const struct task *claims, size_t count, struct arena *a,
+                     bool *ret_hold, struct err *err)
+{
+    AUTO(reader_back) struct reader r = { 0 };
+    struct db_value *keys = ARENA_ARRAY(a, struct db_value, count * 2 + 1);
+    bool *hold = ARENA_ARRAY(a, bool, count + 1);
+
+    for (size_t i = 0; i < count; i++) {
+        keys[i * 2] = db_int(claims[i].id);
+        keys[i * 2 + 1] = db_int(claims[i].claim);
+        hold[i] = false;
+        /* SQLite: a mark goes after the row that takes its place has come. */
+        ret_hold[i] = s->claims != NULL && claims_have(s->claims, &claims[i]);
+    }
+    if (count == 0)
+        return true;
+    r = reader_take(s, err);
+    if (r.db == NULL || !db_find(r.db, SQL_JOB_CLAIM_HOLDS, DB_NO_SLOT, 1, keys, 2, count,
+                                 late_found_claim, hold, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        ret_hold[i] = ret_hold[i] || hold[i];
+    return true;
+}
+
 /* ---- due ---- */
 
 static void late_read_waiting(struct db_rows *row, struct arena *a, void *to)

@@ -5,9 +5,11 @@
  *
  *   job_claims()      the runs that hold their token: claimed for longer than `timeout`, although
  *                     the node lives?  (Those of dead nodes are rescued, store/road/rescue.h.)
- *   job_unclaimed()   the tokens that are due: does nobody serve that area, are all slots taken?
- *   job_tokenless()   the jobs that should have a token and have none: will never run
- *   job_stopped()     the jobs that are suspended, and those whose pause has an end
+ *   job_claims_hold() the runs of this node: are they still its own?  A person may have cancelled
+ * one on another node, the queue check of another node released it. job_unclaimed()   the tokens
+ * that are due: does nobody serve that area, are all slots taken? job_tokenless()   the jobs that
+ * should have a token and have none: will never run job_stopped()     the jobs that are suspended,
+ * and those whose pause has an end
  *
  * Runs without the token that are late: job_run.h.
  *
@@ -16,6 +18,7 @@
 #pragma once
 
 #include "store/job/job.h"
+#include "store/road/task.h"
 
 enum { JOB_LATE_MOST = 1000 }; /* in one answer */
 
@@ -29,6 +32,10 @@ struct job_held {
 /* Claims that are over since `least_us`, the longest over first. */
 bool job_claims(struct store *s, int64_t least_us, size_t most, struct arena *a,
                 struct job_held *ret, size_t *ret_count, struct err *err);
+
+/* Whether each claim still holds: that of its token, or as a run without it. */
+bool job_claims_hold(struct store *s, const struct task *claims, size_t count, struct arena *a,
+                     bool *ret_hold, struct err *err);
 
 struct job_waiting {
     int64_t job, due_us;

@@ -156,7 +156,8 @@ struct run_beat_op {
     int64_t job, claim, until_us;
     bool open;
     struct job_place place;
-    bool moved; /* the token */
+    bool moved;  /* the token */
+    bool seized; /* a node has claimed its time-out */
 };
 
 static bool run_read(struct writer *w, int64_t job, int64_t claim, struct job_run *ret,
@@ -166,7 +167,8 @@ static bool run_read(struct writer *w, int64_t job, int64_t claim, struct job_ru
                     job_read_run, w->arena, ret, ret_found, err);
 }
 
-/* The time-out waits longer; one that has come already stays. */
+/* The time-out waits longer, also one that a node has in hand already: as with the end of the run,
+ * it is not too late yet. */
 static bool run_move_timeout(struct writer *w, struct run_beat_op *b, const struct job_record *r,
                              struct err *err)
 {
@@ -175,11 +177,9 @@ static bool run_move_timeout(struct writer *w, struct run_beat_op *b, const stru
     int64_t now_us;
 
     if (!db_one_int(w->db, SQL_RATE_NOW, DB_NO_ARGS, 0, &now_us, err) ||
-        !job_token_take(w, &b->place, &token, err))
+        !job_token_seize(w, &b->place, &token, err))
         return false;
-    b->open = token != JOB_TOKEN_HELD;
-    if (!b->open)
-        return true;
+    b->seized = token == JOB_TOKEN_HELD;
     b->place.due_us = b->until_us;
     b->moved = job_may_run(r);
     return run_put_token(w, r, &b->place, &plan, now_us, err);
@@ -192,7 +192,7 @@ static bool run_beat_run(struct writer *w, struct store_op **ops, size_t count, 
     struct job_run run;
 
     require(count == 1);
-    b->open = b->moved = false;
+    b->open = b->moved = b->seized = false;
     if (!job_lock_num(w, b->job, &r, err) || !run_read(w, b->job, b->claim, &run, &b->open, err))
         return false;
     if (r.num == 0 || !b->open) {
@@ -201,9 +201,8 @@ static bool run_beat_run(struct writer *w, struct store_op **ops, size_t count, 
     }
     b->place = (struct job_place){ r.num, r.queue, r.due_us };
     return (!run.waits || run_move_timeout(w, b, &r, err)) &&
-           (!b->open ||
-            db_run(w->db, SQL_JOB_RUN_EXTEND,
-                   DB_ARGS(db_int(b->job), db_int(b->claim), db_int(b->until_us)), NULL, err));
+           db_run(w->db, SQL_JOB_RUN_EXTEND,
+                  DB_ARGS(db_int(b->job), db_int(b->claim), db_int(b->until_us)), NULL, err);
 }
 
 static void run_beat_committed(struct writer *w, struct store_op **ops, size_t count)
@@ -211,6 +210,8 @@ static void run_beat_committed(struct writer *w, struct store_op **ops, size_t c
     const struct run_beat_op *b = container_of(ops[0], struct run_beat_op, op);
 
     (void)count;
+    if (w->store->claims != NULL && b->seized)
+        claims_end(w->store->claims, b->job);
     if (w->store->claims != NULL && b->moved)
         claims_put_at(w->store->claims, b->place.queue,
                       (struct claim_place){ PRIO_NORMAL, b->place.due_us, b->place.num });
@@ -303,8 +304,10 @@ static bool run_end_beside(struct writer *w, const struct job_run_end *e, const 
 {
     struct job_end_op *o = e->end;
     const struct job_record *r = &o->record;
-    int64_t failures = o->outcome == JOB_FAILED ? r->past.failures + 1 : 0, asked_us = r->asked_us;
-    bool suspend = o->suspend || (e->suspend_after > 0 && failures >= e->suspend_after);
+    bool failed = o->outcome == JOB_FAILED;
+    int64_t failures = o->outcome == JOB_DONE ? 0 : r->past.failures + failed;
+    int64_t asked_us = r->asked_us;
+    bool suspend = failed && (o->suspend || (e->suspend_after > 0 && failures >= e->suspend_after));
 
     o->result = JOB_END_WRITTEN;
     o->stale = o->has_state && o->state_number != r->state_number;
@@ -420,20 +423,20 @@ bool job_run_list(struct store *s, int64_t job, size_t most, struct job_run *ret
                          ROWS_INTO(ret, most, NULL, job_read_run), ret_count, err);
 }
 
-bool job_run_late(struct store *s, size_t most, struct job_run *ret, size_t *ret_count,
-                  struct err *err)
+bool job_run_late(struct store *s, int64_t patience_us, const struct job_run *above, size_t most,
+                  struct job_run *ret, size_t *ret_count, struct err *err)
 {
-    size_t late, left;
+    return store_collect(s, SQL_JOB_RUN_LATE,
+                         DB_ARGS(db_int(patience_us), db_int(above->until_us), db_int(above->job),
+                                 db_int(above->claim), db_int(most)),
+                         ROWS_INTO(ret, most, NULL, job_read_run), ret_count, err);
+}
 
-    if (!store_collect(s, SQL_JOB_RUN_LATE, DB_ARGS(db_int(most)),
-                       ROWS_INTO(ret, most, NULL, job_read_run), &late, err))
-        return false;
-    *ret_count = late;
-    if (late == most)
-        return true;
-    if (!store_collect(s, SQL_JOB_RUN_LEFT, DB_ARGS(db_int(most - late)),
-                       ROWS_INTO(ret + late, most - late, NULL, job_read_run), &left, err))
-        return false;
-    *ret_count = late + left;
-    return true;
+bool job_run_left(struct store *s, const struct job_run *above, size_t most, struct job_run *ret,
+                  size_t *ret_count, struct err *err)
+{
+    return store_collect(
+        s, SQL_JOB_RUN_LEFT,
+        DB_ARGS(db_int(above->node), db_int(above->job), db_int(above->claim), db_int(most)),
+        ROWS_INTO(ret, most, NULL, job_read_run), ret_count, err);
 }

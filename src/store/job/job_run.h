@@ -16,10 +16,11 @@
  *
  * The row decides who ends a run: whoever removes it.  It goes with its end, with a cancel, with
  * the end of a claim that was its time-out (job_end_op.awaited), and with its job.  The end of the
- * run takes the claim of its time-out away.
+ * run takes the claim of its time-out away, and so does a beat.
  *
- * A run whose node died, or whose time is over, is found by job_run_late(), by any node, which then
- * ends it.
+ * A run whose time is over is found by job_run_late(), one whose node died by job_run_left(), by
+ * any node, which then ends it.  So does one for which the token should wait, if the job has none
+ * (it is paused, or has left the configuration), or nobody claims it.
  *
  * Threads: any that may block.
  */
@@ -74,7 +75,8 @@ bool job_run_beat(struct store *s, int64_t job, int64_t claim, int64_t until_us,
 
 /* The end of the run o->task.id, o->task.claim; results as of job_end_verb (JOB_END_LOST: it is
  * over).  Plan, queue and digest count only if the token waits for it; otherwise the schedule has
- * moved on already, only failures in a row are counted, and the job is suspended after so many.
+ * moved on already, only failures in a row are counted, and the job is suspended after so many; a
+ * cancelled one changes nothing of that.
  * late: only if its time is over or its node died.  began_us and state_number come from its row. */
 struct job_run_end {
     struct job_end_op *end;
@@ -89,6 +91,10 @@ bool job_run_get(struct store *s, int64_t job, int64_t claim, struct job_run *re
 /* Runs of a job, oldest first. */
 bool job_run_list(struct store *s, int64_t job, size_t most, struct job_run *ret, size_t *ret_count,
                   struct err *err);
-/* Runs whose time is over, then runs of dead nodes. */
-bool job_run_late(struct store *s, size_t most, struct job_run *ret, size_t *ret_count,
-                  struct err *err);
+/* Pages of what is behind `above`, the last run of the page before; for the first page it is all
+ * zeros.  late: runs whose time is over; one for which the token waits only `patience_us` later,
+ * since whoever claims the token ends it.  left: runs of dead nodes whose time is not over. */
+bool job_run_late(struct store *s, int64_t patience_us, const struct job_run *above, size_t most,
+                  struct job_run *ret, size_t *ret_count, struct err *err);
+bool job_run_left(struct store *s, const struct job_run *above, size_t most, struct job_run *ret,
+                  size_t *ret_count, struct err *err);

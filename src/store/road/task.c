@@ -383,6 +383,10 @@ struct crashed_op {
     bool poison;
 };
 
+/* The token of a job is taken here before its record is locked, against the order of job.h: only
+ * the row says whether there is anything to count.  Whoever holds the record and wants that row may
+ * be waiting for us then; PostgreSQL ends one of the two, which the writer tries again (DB_AGAIN).
+ */
 static bool crashed_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct crashed_op *o = container_of(ops[0], struct crashed_op, op);

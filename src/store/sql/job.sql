@@ -302,17 +302,19 @@ SELECT count(*) FROM job_run WHERE job = $1;
 SELECT max(until_us) FROM job_run WHERE job = $1 AND waits = 1;
 
 -- name: job_run_late
--- in:  $1 limit int
+-- in:  $1 patience int, $2 until int, $3 job int, $4 claim int, $5 limit int
 -- out: @open_run@
--- Runs whose time is over.
-SELECT @open_run@ FROM job_run WHERE until_us < @NOW_US@ ORDER BY until_us LIMIT $1;
+-- Runs whose time is over, behind that one; one for which the token waits only after some patience.
+SELECT @open_run@ FROM job_run WHERE until_us < @NOW_US@ AND (waits = 0 OR until_us < @NOW_US@ - $1)
+    AND (until_us, job, claim) > ($2, $3, $4) ORDER BY until_us, job, claim LIMIT $5;
 
 -- name: job_run_left
--- in:  $1 limit int
+-- in:  $1 node int, $2 job int, $3 claim int, $4 limit int
 -- out: @open_run@
--- Runs of nodes that are dead or unknown, whose time is not over.
-SELECT @open_run@ FROM job_run r WHERE outside = 0 AND until_us >= @NOW_US@
-    AND (SELECT n.state FROM node n WHERE n.node_id = @KEY(r.node_id)@ AND n.state = 0) IS NULL LIMIT $1;
+-- Runs of nodes that are dead or unknown, whose time is not over, behind that one.
+SELECT @open_run@ FROM job_run r WHERE outside = 0 AND until_us >= @NOW_US@ AND (node_id, job, claim) > ($1, $2, $3)
+    AND (SELECT n.state FROM node n WHERE n.node_id = @KEY(r.node_id)@ AND n.state = 0) IS NULL
+ORDER BY node_id, job, claim LIMIT $4;
 
 -- name: job_run_alive
 -- in:  $1 node int
@@ -444,6 +446,21 @@ SELECT 1, name FROM job WHERE num = $1;
 -- in:  $1 num int
 -- batch
 SELECT u.at, j.name FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at) JOIN job j ON j.num = @KEY(u.num)@;
+
+-- name: job_claim_holds
+-- in:  $1 job int, $2 claim int
+-- batch
+-- out: which, claim
+-- On SQLite runs without the token only: the claims of tokens are in memory.
+SELECT 1, claim FROM job_run WHERE job = $1 AND claim = $2;
+
+-- name: job_claim_holds
+-- for: postgresql
+-- in:  $1 job int, $2 claim int
+-- batch
+SELECT u.at, u.claim FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS u(job, claim, at)
+WHERE EXISTS (SELECT 1 FROM task_lease l WHERE l.id = @KEY(u.job)@ AND l.claim = u.claim)
+    OR EXISTS (SELECT 1 FROM job_run r WHERE r.job = @KEY(u.job)@ AND r.claim = u.claim);
 
 -- name: job_stopped
 -- in:  $1 above int, $2 limit int

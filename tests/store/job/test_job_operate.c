@@ -314,4 +314,28 @@ TEST(a_restored_store_runs_no_job)
     store_close(s);
 }
 
+/* Neither the time at which it was asked for nor its end are of the schedule. */
+TEST(a_run_that_was_asked_for_ends_as_such_although_its_job_leaves_and_comes_back)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() + DAY_US;
+    struct job_wanted j = wanted("a", "1", due);
+    struct job_claim c;
+
+    CHECK(s != NULL && follow(s, 1, &j, 1));
+    for (int back = 0; back < 2; back++) {
+        CHECK(act(s, JOB_RUN, 0, 0) == JOB_OK && take(s, 1, &c) == 1 && c.record.asked_us != 0);
+        CHECK(follow(s, 2 + 3 * back, NULL, 0) && (back == 0 || follow(s, 6, &j, 1)));
+        struct job_end_op e = end_of(&c, NULL, due + 99);
+
+        e.asked = true;
+        CHECK(end(s, &e) && show(s, "a").past.served == 0 && show(s, "a").past.settled_us == 0);
+        CHECK(show(s, "a").next.due_us == due && show(s, "a").runs == back + 1);
+        CHECK(back == 1 || (tokens(s) == 0 && follow(s, 3, &j, 1)));
+        CHECK(tokens(s) == 1 && show(s, "a").due_us == due && wrongs(s) == 0);
+    }
+    store_close(s);
+}
+
 STORE_TEST_MAIN

@@ -1,6 +1,8 @@
 /* Jobs: runs without the token, beside others and by somebody outside. */
 #include "store/job/job_run.h"
 
+#include "store/job/job_late.h"
+
 #include "job_scene.h"
 
 static struct job_run_open opening(const struct job_claim *c, int64_t parallel, int64_t due_us)
@@ -50,14 +52,22 @@ static bool beat_run(struct store *s, const struct job_claim *c, int64_t until_u
     return open;
 }
 
-static size_t late_runs(struct store *s, struct job_run *ret)
+/* Behind `above` those whose time is over, and with room for more those of dead nodes. */
+static size_t late_runs_behind(struct store *s, int64_t patience_us, struct job_run above,
+                               size_t most, struct job_run *ret)
 {
     struct err err = { 0 };
-    size_t n = 0;
+    size_t n = 0, left = 0;
 
-    if (!job_run_late(s, 10, ret, &n, &err))
+    if (!job_run_late(s, patience_us, &above, most, ret, &n, &err) ||
+        (n < most && !job_run_left(s, &above, most - n, ret + n, &left, &err)))
         printf("# late: %s\n", err.text);
-    return n;
+    return n + left;
+}
+
+static size_t late_runs(struct store *s, struct job_run *ret)
+{
+    return late_runs_behind(s, 0, (struct job_run){ 0 }, 2, ret);
 }
 
 /* proves: SC3 */
@@ -196,6 +206,32 @@ TEST(failures_beside_each_other_suspend)
     store_close(s);
 }
 
+/* Its node stops: neither a failure nor a success. */
+TEST(what_is_cancelled_beside_others_does_not_count)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c[3];
+
+    CHECK(one_job(s));
+    for (int i = 0; i < 3; i++) {
+        CHECK(take(s, 1, &c[i]) == 1);
+        struct job_run_open o = opening(&c[i], 9, clock_wall_us() - 1);
+
+        CHECK(open_run(s, &o) == JOB_OPENED);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct job_end_op e = end_of(&c[i], NULL, 5);
+
+        e.outcome = i == 0 ? JOB_FAILED : JOB_CANCELLED;
+        e.suspend = i == 2;
+        CHECK(end_run(s, &e, 2, false) && e.stop == JOB_GOES && show(s, "a").past.failures == 1);
+        CHECK(show(s, "a").outcome == e.outcome);
+    }
+    CHECK(tokens(s) == 1 && show(s, "a").open_runs == 0 && wrongs(s) == 0);
+    store_close(s);
+}
+
 /* Nobody holds a job that somebody outside has: its token is the time-out. */
 TEST(a_run_outside_is_acknowledged)
 {
@@ -321,10 +357,10 @@ TEST(a_run_outside_that_is_not_acknowledged_ends_once)
     CHECK(take(s, 1, &timeout) == 1 && timeout.awaited == c.task.claim);
     struct job_end_op late = end_of(&c, "late", due), e = end_of(&timeout, NULL, due);
 
-    CHECK(!beat_run(s, &c, due));
     e.outcome = JOB_FAILED;
     e.awaited = timeout.awaited;
-    CHECK(end(s, &e) && show(s, "a").open_runs == 0 && show(s, "a").runs == 1);
+    CHECK(end(s, &e) && !beat_run(s, &c, due) && show(s, "a").open_runs == 0 &&
+          show(s, "a").runs == 1);
     CHECK(!end_run(s, &late, 0, false) && show(s, "a").state_number == 0);
     CHECK(tokens(s) == 1 && show(s, "a").due_us == due && wrongs(s) == 0);
 
@@ -372,6 +408,35 @@ TEST(a_run_outside_is_acknowledged_although_its_time_out_is_claimed)
     store_close(s);
 }
 
+/* As an acknowledgement in that moment would be taken. */
+TEST(a_beat_takes_the_time_out_from_the_node_that_has_claimed_it)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() + 2 * DAY_US;
+    struct job_claim c, timeout;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    struct job_run_open o = opening(&c, 1, due);
+
+    o.outside = true;
+    o.until_us = clock_wall_us() - 1;
+    CHECK(open_run(s, &o) == JOB_OPENED && take(s, 1, &timeout) == 1);
+    struct job_end_op late = end_of(&timeout, NULL, due), e = end_of(&c, "far", due);
+
+    late.outcome = JOB_FAILED;
+    late.awaited = timeout.awaited;
+    CHECK(beat_run(s, &c, due - 5) && show(s, "a").due_us == due - 5 && places(s).later == 1);
+    CHECK(!end(s, &late) && late.result == JOB_END_LOST && show(s, "a").runs == 0);
+    CHECK(tokens(s) == 1 && show(s, "a").open_runs == 1 && wrongs(s) == 0);
+
+    /* The time-out comes once more, and can be claimed. */
+    CHECK(wake(s, due) == 1 && take(s, 1, &timeout) == 1 && timeout.awaited == c.task.claim);
+    CHECK(beat_run(s, &c, due - 1) && end_run(s, &e, 0, false) && tokens(s) == 1);
+    CHECK(strcmp(state_of(&h), "far") == 0 && show(s, "a").open_runs == 0 && wrongs(s) == 0);
+    store_close(s);
+}
+
 /* proves: SC4 */
 TEST(the_run_of_a_dead_node_is_found)
 {
@@ -394,6 +459,94 @@ TEST(the_run_of_a_dead_node_is_found)
     e.outcome = JOB_FAILED;
     CHECK(end_run(s, &e, 0, true) && late_runs(s, run) == 0 && show(s, "a").past.failures == 1);
     CHECK(tokens(s) == 1 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* However many there are that nobody ends. */
+TEST(late_runs_come_in_pages)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t now = clock_wall_us();
+    struct job_run above = { 0 }, run[2];
+    struct job_claim c;
+
+    CHECK(one_job(s));
+    for (int i = 0; i < 3; i++) { /* two of them at the same time */
+        CHECK(take(s, 1, &c) == 1);
+        struct job_run_open o = opening(&c, 9, now - 1);
+
+        o.until_us = now - 5 + i / 2;
+        CHECK(open_run(s, &o) == JOB_OPENED);
+    }
+    for (int i = 0; i < 3; i++) {
+        CHECK(late_runs_behind(s, DAY_US, above, 1, run) == 1 && run[0].claim > above.claim);
+        above = run[0];
+    }
+    CHECK(above.claim == c.task.claim && late_runs_behind(s, 0, above, 1, run) == 0);
+    store_close(s); /* its process ends: those whose time is not over are left */
+    CHECK(ask(&h, "UPDATE job_run SET until_us = until_us + 86400000000 RETURNING job") > 0);
+    s = open_store(&h);
+    above = (struct job_run){ 0 };
+    for (int i = 0; i < 3; i++) {
+        CHECK(late_runs_behind(s, 0, above, 1, run) == 1 && run[0].claim > above.claim);
+        above = run[0];
+    }
+    CHECK(above.claim == c.task.claim && late_runs_behind(s, 0, above, 1, run) == 0);
+    store_close(s);
+}
+
+/* Its token, the time-out, was taken: nobody can claim it. */
+TEST(a_run_outside_of_a_job_without_a_token_ends_in_its_time)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c;
+    struct job_run run[2];
+
+    CHECK(one_job(s));
+    for (int gone = 0; gone < 2; gone++) {
+        CHECK((gone == 0 || (act(s, JOB_RESUME, clock_wall_us() - 1, 0) == JOB_OK)) &&
+              take(s, 1, &c) == 1);
+        struct job_run_open o = opening(&c, 1, clock_wall_us() + DAY_US);
+
+        o.outside = true;
+        CHECK(open_run(s, &o) == JOB_OPENED && o.waits);
+        CHECK(gone ? follow(s, 2, NULL, 0) : act(s, JOB_PAUSE, 0, 0) == JOB_OK);
+        CHECK(tokens(s) == 0 && late_runs(s, run) == 0 && beat_run(s, &c, clock_wall_us() - 1));
+        CHECK(late_runs_behind(s, DAY_US, (struct job_run){ 0 }, 2, run) == 0); /* patience */
+        CHECK(late_runs(s, run) == 1 && run[0].waits);
+        struct job_end_op e = end_of(&c, NULL, 5);
+
+        e.outcome = JOB_FAILED;
+        CHECK(end_run(s, &e, 0, true) && show(s, "a").open_runs == 0 && tokens(s) == 0);
+        CHECK(show(s, "a").outcome == JOB_FAILED && show(s, "a").runs == gone + 1);
+        CHECK(!beat_run(s, &c, 5) && !end_run(s, &e, 0, false) && wrongs(s) == 0);
+    }
+    store_close(s);
+}
+
+/* Of the token, and of a run without it. */
+TEST(a_node_learns_which_claims_still_hold)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() + DAY_US;
+    struct err err = { 0 };
+    struct job_claim c[2];
+
+    CHECK(one_job(s) && take(s, 1, &c[0]) == 1);
+    struct job_run_open o = opening(&c[0], 2, clock_wall_us() - 1);
+
+    CHECK(open_run(s, &o) == JOB_OPENED && take(s, 1, &c[1]) == 1);
+    struct task tasks[3] = { c[0].task, c[1].task, c[1].task };
+    bool hold[3];
+
+    tasks[2].claim += 1000;
+    CHECK(job_claims_hold(s, tasks, 3, &texts, hold, &err) && hold[0] && hold[1] && !hold[2]);
+    CHECK(act(s, JOB_CANCEL, due, 0) == JOB_OK);
+    CHECK(job_claims_hold(s, tasks, 2, &texts, hold, &err) && !hold[0] && !hold[1]);
+    CHECK(job_claims_hold(s, tasks, 0, &texts, hold, &err));
     store_close(s);
 }
 
