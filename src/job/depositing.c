@@ -9,6 +9,7 @@
 #include "engine/intake/intake.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/run/birth.h"
 #include "job/ports.h"
 #include "job/words.h"
 #include "store/store.h"
@@ -25,22 +26,24 @@ static bool depositing_hold(void *arg, struct err *err)
 }
 
 /* False: the version in force does not have the gateway. */
-static bool depositing_way(const struct job_io *io, struct str gateway, const struct plan *p,
-                           struct depositor *ret)
+static bool depositing_find(const struct job_io *io, const struct job_document *doc,
+                            const struct plan *p, struct depositor *ret)
 {
     static struct metric accepted, repeated; /* runs are counted by kind (counts.c) */
-    const struct config_gateway *g = config_gateway_find(p->config, gateway);
+    const struct config_gateway *g = config_gateway_find(p->config, doc->gateway);
+    struct road *road = engine_road(io->ports->engine);
+    bool waits = doc->given && road_is_busy(road); /* in the store */
 
     *ret = (struct depositor){ .store = io->ports->store,
-                               .road = engine_road(io->ports->engine),
+                               .road = waits ? NULL : road,
                                .config = p->version,
                                .accepted = &accepted,
                                .repeated = &repeated,
                                .call = io->call,
-                               .closed = depositing_closed,
+                               .closed = doc->given ? NULL : depositing_closed,
                                .hold = depositing_hold,
                                .arg = io->ports->engine };
-    if (g == NULL || !name_find(io->ports->store, NAME_GATEWAY, gateway, &ret->word))
+    if (g == NULL || !name_find(io->ports->store, NAME_GATEWAY, doc->gateway, &ret->word))
         return false;
     ret->gateway = g->name;
     ret->size_most = (int64_t)g->size_bytes;
@@ -62,6 +65,13 @@ static struct str depositing_key(const struct job_io *io, const struct job_docum
                                digest));
 }
 
+static bool depositing_name(const struct job_io *io, const struct job_document *doc,
+                            struct str *ret, struct err *err)
+{
+    return words_fill(io, doc->name, io->arena, ret) ||
+           err_set(err, ERR_PERMANENT, 0, "its name is larger than %d bytes", WORDS_MOST);
+}
+
 static bool depositing_put(const struct job_io *io, struct depositor *o,
                            const struct job_document *doc, struct id *ret_id, bool *ret_repeated,
                            struct err *err)
@@ -69,9 +79,8 @@ static bool depositing_put(const struct job_io *io, struct depositor *o,
     struct str name, key = depositing_key(io, doc);
     struct deposit *d = NULL;
 
-    if (!words_fill(io, doc->name, io->arena, &name))
-        return err_set(err, ERR_LIMIT, 0, "its name is larger than %d bytes", WORDS_MOST);
-    if (!deposit_port.open(o, name, doc->ctype.ptr != NULL ? doc->ctype : STR(""), &d, err))
+    if (!depositing_name(io, doc, &name, err) ||
+        !deposit_port.open(o, name, doc->ctype.ptr != NULL ? doc->ctype : STR(""), &d, err))
         return false;
     if (!deposit_port.put(d, doc->bytes, err)) {
         deposit_port.abandon(d);
@@ -80,16 +89,42 @@ static bool depositing_put(const struct job_io *io, struct depositor *o,
     return deposit_port.commit(d, key, ret_id, ret_repeated, err);
 }
 
+/* NULL with *err; the plan is to be released. */
+static struct plan *depositing_way(const struct job_io *io, const struct job_document *d,
+                                   struct depositor *ret, struct err *err)
+{
+    struct plan *p = road_plan(engine_road(io->ports->engine));
+
+    if (p != NULL && depositing_find(io, d, p, ret))
+        return p;
+    if (p != NULL)
+        plan_unref(p);
+    (void)err_set(err, ERR_TRANSIENT, 0, "there is no gateway %.*s now", STR_ARG(d->gateway));
+    return NULL;
+}
+
+bool job_may_deposit(const struct job_io *io, const struct job_document *d, struct err *err)
+{
+    struct depositor o;
+    struct plan *p = depositing_way(io, d, &o, err);
+    struct deposit *opened = NULL;
+    struct str name;
+    bool ok = p != NULL && depositing_name(io, d, &name, err) &&
+              deposit_port.open(&o, name, STR(""), &opened, err);
+
+    if (ok)
+        deposit_port.abandon(opened);
+    if (p != NULL)
+        plan_unref(p);
+    return ok;
+}
+
 bool job_deposit(const struct job_io *io, const struct job_document *d, struct id *ret_id,
                  bool *ret_repeated, struct err *err)
 {
-    struct plan *p = road_plan(engine_road(io->ports->engine));
     struct depositor o;
-    bool ok =
-        p != NULL &&
-        (depositing_way(io, d->gateway, p, &o) ||
-         err_set(err, ERR_TRANSIENT, 0, "there is no gateway %.*s now", STR_ARG(d->gateway))) &&
-        depositing_put(io, &o, d, ret_id, ret_repeated, err);
+    struct plan *p = depositing_way(io, d, &o, err);
+    bool ok = p != NULL && depositing_put(io, &o, d, ret_id, ret_repeated, err);
 
     if (p != NULL)
         plan_unref(p);

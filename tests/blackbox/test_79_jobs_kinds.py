@@ -149,6 +149,58 @@ def test_a_call_that_is_repeated_makes_a_second_document_of_another_answer_only(
         assert {json.loads(r["body"])["n"] for r in receiver.requests("/in")} == ({1} if same else {1, 2})
 
 
+def given_once(said):
+    """A service that gives its document to whoever asks first."""
+    def answers(_, n):
+        if n == 1:
+            said()
+        return 200, {"type": "order"} if n == 1 else b""
+    return answers
+
+
+RETRIED = "every: 1h, retry: { first: 200ms, most: 200ms, for: 1h }"
+
+
+@BOTH
+def test_nothing_is_asked_for_while_the_intake_would_refuse_it(make_node, receiver, tmp_path):
+    with Service(given_once(lambda: None)) as service:
+        node = start(make_node, config(receiver, ""))
+        assert node.cli("node", "pause", "--intake").returncode == 0
+        apply(node, tmp_path, asks(receiver, service, RETRIED))
+        assert "intake is paused" in node.wait_event("job.fail", SECONDS, job="poll")["why"]
+        await_true(node, lambda: failed(node, "call") >= 2, "it is repeated")
+        assert service.requests == []
+        assert node.cli("node", "resume", "--intake").returncode == 0
+        await_done(node, "call")
+        assert len(node.documents()) == 1 and len(service.requests) == 1
+
+
+@BOTH
+def test_an_answer_that_is_here_is_taken_although_the_intake_was_paused(make_node, receiver, tmp_path):
+    def pause():
+        paused.append(node.cli("node", "pause", "--intake").returncode)
+
+    paused = []
+    with Service(given_once(pause)) as service:
+        node = start(make_node, config(receiver, ""))
+        apply(node, tmp_path, asks(receiver, service, RETRIED))
+        await_done(node, "call")
+        assert paused == [0] and len(node.documents()) == 1 and len(service.requests) == 1
+
+
+@BOTH
+def test_an_answer_that_comes_behind_a_cancel_is_taken(make_node, receiver, tmp_path):
+    def cancel():
+        assert node.graphql('mutation { jobCancel(name: "poll", reason: "enough") { name } }')
+        time.sleep(0.5)  # a run that would not wait for the answer has ended
+
+    with Service(given_once(cancel)) as service:
+        node = start(make_node, config(receiver, ""))
+        apply(node, tmp_path, asks(receiver, service))
+        await_true(node, lambda: len(node.documents()) == 1, "the document")
+        assert len(service.requests) == 1
+
+
 def test_an_answer_that_no_document_can_be_is_told(make_node, receiver):
     """Larger than the gateway takes, and larger than an answer may be."""
     for size, says in ((65537, "larger than limits.size"), ((4 << 20) + 1, "4194304")):
