@@ -4,7 +4,7 @@
  *               body: '{"from": "${state}", "for": "${nominal}"}' }
  *
  * Headers and body may have ${job}, ${run}, ${nominal} and ${state} in them.  The Idempotency-Key
- * is the job with its nominal time: the same in each repetition.
+ * is job_key(): the job with its nominal time, the same in each repetition.
  *
  * What the service answers as a JSON object may say more than its status (service_answer.h), unless
  * `answer` makes it a document.
@@ -271,12 +271,8 @@ static bool call_fill_headers(struct call_request *q, const struct job_io *io, s
 {
     struct http_out_request *r = &q->request;
     const struct call_job *c = q->job;
-    char nominal[CLOCK_TEXT];
-
     r->fields[r->field_count++] =
-        (struct http_out_field){ STR("Idempotency-Key"),
-                                 str_of(arena_printf(&q->arena, "%.*s %s", STR_ARG(io->job),
-                                                     clock_utc_text(io->nominal_us, nominal))) };
+        (struct http_out_field){ STR("Idempotency-Key"), arena_copy(&q->arena, job_key(io)) };
     if (!c->typed && q->sending.bytes.len > 0)
         r->fields[r->field_count++] =
             (struct http_out_field){ STR("Content-Type"), STR("application/json") };

@@ -52,7 +52,7 @@ static bool depositing_find(const struct job_io *io, const struct job_document *
 
 static struct str depositing_key(const struct job_io *io, const struct job_document *doc)
 {
-    char nominal[CLOCK_TEXT], hex[SHA256_TEXT];
+    char hex[SHA256_TEXT];
     const char *digest = "";
     struct sha256 whole;
 
@@ -60,9 +60,8 @@ static struct str depositing_key(const struct job_io *io, const struct job_docum
         whole = digest_of(doc->bytes);
         digest = digest_text(&whole, hex);
     }
-    return str_of(arena_printf(io->arena, "job %.*s %s%s%s", STR_ARG(io->job),
-                               clock_utc_text(io->nominal_us, nominal), doc->others ? " " : "",
-                               digest));
+    return str_of(arena_printf(io->arena, "job %.*s%s%s", STR_ARG(job_key(io)),
+                               doc->others ? " " : "", digest));
 }
 
 static bool depositing_name(const struct job_io *io, const struct job_document *doc,

@@ -489,6 +489,55 @@ def test_a_backfill_survives_a_crash_and_is_cancelled(make_node):
     assert node.cli("doctor").returncode == 0
 
 
+def backfill(node, job, moment):
+    """Serves one past time, to its end."""
+    got = node.cli("jobs", "backfill", job, "--from", moment, "--to", moment)
+    assert got.returncode == 0, got.stderr
+    await_true(node, lambda: backfill_of(node, job) is None, "it is over")
+
+
+def backfill_of(node, job):
+    return node.graphql("query($n: String!) { job(name: $n) { backfill { left } } }", n=job)["job"]["backfill"]
+
+
+@BOTH
+def test_a_time_that_was_served_before_is_served_again(make_node, receiver, tmp_path):
+    """The document is sent once more, and a service gets another key, although both know the time."""
+    moment = "2026-03-01T00:00Z"
+
+    def text(word):
+        return config(receiver, f"""\
+ask: {{ kind: send, gateway: in, at: "0 0 * * *", text: '{{"type": "order", "word": "{word}"}}' }}
+work: {{ kind: call, url: "{service.url}", at: "0 0 * * *", body: '{{}}' }}
+""")
+
+    with Service(lambda seen, n: (200, {})) as service:
+        node = start(make_node, text("old"))
+        for word in ("old", "old", "new"):
+            apply(node, tmp_path, text(word))
+            backfill(node, "ask", moment)
+            backfill(node, "work", moment)
+        assert failed(node, "send") == 0 and failed(node, "call") == 0
+        await_true(node, lambda: len(receiver.requests("/in")) >= 3, "three documents")
+        assert sorted(json.loads(r["body"])["word"] for r in receiver.requests("/in")) == ["new", "old", "old"]
+        keys = [r["key"] for r in service.requests]
+        assert len(set(keys)) == 3 and all(re.fullmatch(r"work 2026-03-01T00:00:00\S*Z backfill \d+", k) for k in keys), keys
+
+
+@BOTH
+def test_a_backfill_that_is_repeated_sends_no_second_document(make_node, receiver):
+    """The process dies when the document is stored, and the run has not ended."""
+    text = config(receiver, "ask: { kind: send, gateway: in, at: \"0 0 1 1 *\", text: '{\"type\": \"order\"}' }\n")
+    node = make_node(config=text, environment={"WAYBILL_FAULT": "job.ran:kill"})
+    node.start()
+    node.cli("jobs", "backfill", "ask", "--from", "2026-01-01T00:00Z", "--to", "2026-01-01T00:00Z")
+    node.ended()
+    node.environment = {}
+    node.start()
+    await_done(node, "send")
+    assert len(node.documents()) == 1
+
+
 def test_a_backfill_that_makes_no_sense_is_refused(make_node):
     node = start(make_node, "jobs:\n  tick: { kind: note, at: \"0 * * * *\" }\n  other: { kind: note, every: 1h }\n"
                             "  fast: { kind: note, at: \"* * * * *\" }\n")

@@ -15,6 +15,7 @@ static void backfill_read(struct db_rows *row, struct arena *a, void *to)
 {
     *(struct job_backfill *)to =
         (struct job_backfill){ .job = db_get_int(row, JOB_BACKFILL_PAGE_NUM),
+                               .number = db_get_int(row, JOB_BACKFILL_PAGE_NUMBER),
                                .left = db_get_int(row, JOB_BACKFILL_PAGE_LEFT_OVER),
                                .next_us = db_get_int(row, JOB_BACKFILL_PAGE_NEXT_US),
                                .last_us = db_get_int(row, JOB_BACKFILL_PAGE_LAST_US),
@@ -69,14 +70,18 @@ bool job_backfill_first(struct writer *w, int64_t job, int64_t now_us, int64_t *
 bool job_backfill_put(struct writer *w, int64_t job, const int64_t *times, size_t count,
                       struct err *err)
 {
-    struct rows put = rows_of(w, SQL_JOB_BACKFILL_PUT, 2, count);
+    struct rows put = rows_of(w, SQL_JOB_BACKFILL_PUT, 3, count);
+    int64_t number;
 
     require(count <= BACKFILL_MOST);
+    if (!writer_number(w, &number, err))
+        return false;
     for (size_t i = 0; i < count; i++) {
         struct db_value *v = row_of(&put);
 
         v[0] = db_int(job);
         v[1] = db_int(times[i]);
+        v[2] = db_int(number);
     }
     return write_rows(w, &put, err);
 }

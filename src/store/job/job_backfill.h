@@ -11,6 +11,9 @@
  * backfill is over (job_backfill_drop()), so that what follows is not served before it.  A cancel
  * ends it, too.  While the job is paused or suspended nothing of it begins.
  *
+ * Each backfill has a number of its own, that its claims have, too (job_claim.h): with it work that
+ * is done once for each time can be done once more, and once only.
+ *
  * Threads: any that may block; changes run in the writer.
  */
 #pragma once
@@ -22,6 +25,7 @@ enum { BACKFILL_MOST = 10000, BACKFILL_TRIES = 5, BACKFILL_JOBS_MOST = 200 };
 /* What is left of a backfill. */
 struct job_backfill {
     int64_t job;
+    int64_t number;           /* of this backfill: no other one has it */
     int64_t left;             /* times; 0: there is none */
     int64_t next_us, last_us; /* the first and the last of them */
     int64_t tries, after_us;  /* of the first */
