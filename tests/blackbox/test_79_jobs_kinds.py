@@ -538,6 +538,34 @@ def test_a_backfill_that_is_repeated_sends_no_second_document(make_node, receive
     assert len(node.documents()) == 1
 
 
+@BOTH
+def test_a_backfill_waits_for_the_version_that_is_coming_into_force(make_node, tmp_path):
+    """So many jobs come with it that the node is still at it when the backfill is asked for."""
+    def text(at, others):
+        return "jobs:\n" + f"  tick: {{ kind: note, at: \"{at}\" }}\n" + "".join(
+            f"  far{n}: {{ kind: note, at: \"0 0 1 1 *\", title: \"{at}\" }}\n" for n in range(others))
+
+    def asked():
+        got = node.request("POST", "/graphql", json.dumps({"query": 'mutation { jobBackfill(name: "tick", '
+                           'from: "2026-03-01T00:30:00Z", to: "2026-03-02T00:30:00Z") { name } }'}),
+                           {"Content-Type": "application/json", "Authorization": f"Bearer {node.token}"}).json
+        assert not got.get("errors") or "try again" in got["errors"][0]["message"], got
+        return not got.get("errors")
+
+    def ask(count):
+        since = len(node.events)
+        await_true(node, asked, "it waits for some seconds only")
+        assert node.wait_event("job.backfill", SECONDS, since=since, job="tick")["count"] == count
+        await_true(node, lambda: backfill_of(node, "tick") is None, "it is over")
+
+    node = start(make_node, "jobs: {}\n")
+    apply(node, tmp_path, text("0 * * * *", 3000))
+    ask(24)
+    apply(node, tmp_path, text("0 6 * * *", 3000))
+    ask(1)
+    assert sum(e["nominal"].startswith("2026-03-0") for e in notes(node, "tick")) == 25
+
+
 def test_a_backfill_that_makes_no_sense_is_refused(make_node):
     node = start(make_node, "jobs:\n  tick: { kind: note, at: \"0 * * * *\" }\n  other: { kind: note, every: 1h }\n"
                             "  fast: { kind: note, at: \"* * * * *\" }\n")

@@ -63,6 +63,7 @@ TEST(past_times_are_served_in_order_and_the_schedule_stays)
     CHECK(follow(s, 1, jobs, 1) && left_of(s).left == 0);
     CHECK(act(s, JOB_NEXT, 0, 0) == JOB_NOT_RUNNING);
     CHECK(backfill(s, times, 3) == JOB_OK && backfill(s, times, 1) == JOB_HAS_BACKFILL);
+    CHECK(backfill(s, times, 0) == JOB_OLD_PLAN);
     CHECK(left_of(s).left == 3 && left_of(s).next_us == 100 && left_of(s).last_us == 300);
     for (int i = 0; i < 3; i++) {
         CHECK(act(s, JOB_NEXT, 0, 0) == JOB_OK && act(s, JOB_NEXT, 0, 0) == JOB_NOT_RUNNING);
