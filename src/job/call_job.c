@@ -374,10 +374,10 @@ static void call_read_answer(const struct http_out_answer *a, struct job_result 
 
 /* Until it is taken, or never will be, or the time of the run is over. */
 static bool call_hand_in(const struct job_io *io, const struct job_document *d,
-                         struct call_patience *p, struct id *ret_id, bool *ret_repeated,
+                         struct call_patience *p, struct id *ret_id, enum job_deposited *ret,
                          struct err *err)
 {
-    while (!job_deposit(io, d, ret_id, ret_repeated, err)) {
+    while (!job_deposit(io, d, ret_id, ret, err)) {
         if (err->kind == ERR_PERMANENT || !call_may_go_on(p, io))
             return false;
         *err = (struct err){ 0 };
@@ -390,9 +390,8 @@ static void call_deposit(const struct call_job *c, const struct http_out_answer 
                          const struct job_io *io, struct call_patience *p, struct job_result *ret)
 {
     struct job_document d = call_document(c);
+    enum job_deposited how;
     struct err err = { 0 };
-    char text[ID_TEXT];
-    bool repeated = false;
     struct id id;
 
     ret->moved = a->body.len > 0;
@@ -404,13 +403,12 @@ static void call_deposit(const struct call_job *c, const struct http_out_answer 
     d.given = true;
     if (d.ctype.ptr == NULL)
         d.ctype = a->ctype;
-    if (!call_hand_in(io, &d, p, &id, &repeated, &err)) {
+    if (!call_hand_in(io, &d, p, &id, &how, &err)) {
         job_fail(ret, "gateway %.*s: %s", STR_ARG(c->gateway), err.text);
         ret->final = err.kind == ERR_PERMANENT;
         return;
     }
-    (void)snprintf(ret->message, sizeof ret->message, "document %s%s", id_text(&id, text),
-                   repeated ? ", which an earlier run for this time has sent" : "");
+    job_say_deposited(ret, &id, how);
 }
 
 static void call_job_judge(const struct call_job *c, const struct http_out_answer *a,

@@ -1,6 +1,7 @@
 #include "job/depositing.h"
 
-#include "base/clock.h"
+#include <stdio.h>
+
 #include "base/digest.h"
 #include "base/metrics.h"
 #include "core/config.h"
@@ -119,13 +120,31 @@ bool job_may_deposit(const struct job_io *io, const struct job_document *d, stru
 }
 
 bool job_deposit(const struct job_io *io, const struct job_document *d, struct id *ret_id,
-                 bool *ret_repeated, struct err *err)
+                 enum job_deposited *ret, struct err *err)
 {
     struct depositor o;
     struct plan *p = depositing_way(io, d, &o, err);
-    bool ok = p != NULL && depositing_put(io, &o, d, ret_id, ret_repeated, err);
+    bool repeated = false, ok = p != NULL && depositing_put(io, &o, d, ret_id, &repeated, err);
 
     if (p != NULL)
         plan_unref(p);
-    return ok;
+    *ret = repeated ? JOB_DEPOSITED_BEFORE : JOB_DEPOSITED;
+    if (ok || err->kind != ERR_PERMANENT || err->sys != DEPOSIT_DIFFERS)
+        return ok;
+    *err = (struct err){ 0 };
+    *ret = JOB_DEPOSITED_OTHER;
+    return true;
+}
+
+void job_say_deposited(struct job_result *to, const struct id *id, enum job_deposited how)
+{
+    static const char *const words[] = {
+        [JOB_DEPOSITED] = "",
+        [JOB_DEPOSITED_BEFORE] = ", which an earlier run for this time has sent",
+        [JOB_DEPOSITED_OTHER] = ", which an earlier run for this time has sent, with other bytes "
+                                "than those of this one"
+    };
+    char text[ID_TEXT];
+
+    (void)snprintf(to->message, sizeof to->message, "document %s%s", id_text(id, text), words[how]);
 }

@@ -31,7 +31,16 @@ struct job_document {
 /* Whether a document of this gateway and name would be taken now. */
 bool job_may_deposit(const struct job_io *io, const struct job_document *d, struct err *err);
 
-/* *ret_repeated: an earlier run for the same time has handed it in.  ERR_PERMANENT: it will not be
- * taken, however often it is tried; after any other error it may be. */
+enum job_deposited {
+    JOB_DEPOSITED,
+    JOB_DEPOSITED_BEFORE, /* an earlier run for the same time has handed it in */
+    JOB_DEPOSITED_OTHER   /* an earlier run for the same time has handed in other bytes: no second
+                           * document is made */
+};
+
+/* ERR_PERMANENT: it will not be taken, however often it is tried; after any other error it may be.
+ */
 bool job_deposit(const struct job_io *io, const struct job_document *d, struct id *ret_id,
-                 bool *ret_repeated, struct err *err);
+                 enum job_deposited *ret, struct err *err);
+/* The message of the run. */
+void job_say_deposited(struct job_result *to, const struct id *id, enum job_deposited how);

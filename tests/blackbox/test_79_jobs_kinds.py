@@ -95,6 +95,20 @@ def test_a_run_that_is_repeated_sends_no_second_document(make_node, receiver):
 
 
 @BOTH
+def test_a_run_that_is_repeated_is_done_although_its_text_is_another_one(make_node, receiver):
+    """Each run has another ${run}; the document of the one that died was sent."""
+    text = config(receiver, "ask: { kind: send, gateway: in, every: 1h, text: '{\"type\": \"order\", \"run\": \"${run}\"}' }\n")
+    node = make_node(config=text, environment={"WAYBILL_FAULT": "job.ran:kill"})
+    node.launch()
+    node.ended()
+    node.environment = {}
+    node.start()
+    await_done(node, "send")
+    assert len(node.documents()) == 1 and failed(node, "send") == 0
+    assert "with other bytes" in result(node, "ask")["last"]["message"]
+
+
+@BOTH
 def test_what_a_gateway_does_not_take_fails(make_node, receiver):
     node = start(make_node, config(receiver, f"""\
 big: {{ kind: send, gateway: in, every: 1h, text: "{'x' * 65537}" }}
