@@ -299,7 +299,7 @@ static bool call_fill_request(struct call_request *q, const struct job_io *io, s
     q->sending.facts = &q->facts;
     q->sending.bytes = STR("");
     if (c->body.len > 0 && !words_fill(io, c->body, &q->arena, &q->sending.bytes))
-        return err_set(err, ERR_LIMIT, 0, "the body is larger than %d bytes", WORDS_MOST);
+        return err_set(err, ERR_PERMANENT, 0, "the body is larger than %d bytes", WORDS_MOST);
     q->sending.size = (int64_t)q->sending.bytes.len;
     if (!call_fill_headers(q, io, err))
         return false;

@@ -71,7 +71,7 @@ static bool send_job_send(const struct send_job *j, const struct job_io *io, str
 
     d.ctype = j->ctype;
     if (j->text.ptr != NULL && !words_fill(io, j->text, io->arena, &d.bytes))
-        return err_set(err, ERR_LIMIT, 0, "the text is larger than %d bytes", WORDS_MOST);
+        return err_set(err, ERR_PERMANENT, 0, "the text is larger than %d bytes", WORDS_MOST);
     return job_deposit(io, &d, ret_id, ret, err);
 }
 

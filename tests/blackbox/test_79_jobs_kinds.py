@@ -515,6 +515,24 @@ def backfill_of(node, job):
 
 
 @BOTH
+def test_a_backfill_whose_run_would_fail_again_ends_at_once(make_node):
+    """Five repetitions would take hours."""
+    with Service(lambda seen, n: (400, {})) as service:
+        node = start(make_node, f"jobs:\n  work: {{ kind: call, url: \"{service.url}\", at: \"0 0 * * *\", body: '{{}}', retry: {{ first: 1h }} }}\n")
+        got = node.cli("jobs", "backfill", "work", "--from", "2026-03-01", "--to", "2026-03-04")
+        assert got.returncode == 0, got.stderr
+        assert "failed and is not repeated" in node.wait_event("job.backfill_end", SECONDS, job="work")["why"]
+        await_true(node, lambda: backfill_of(node, "work") is None, "it is over")
+        assert len(service.requests) == 1
+
+
+def test_a_text_that_is_too_large_is_not_tried_again(make_node, receiver):
+    node = start(make_node, config(receiver, "big: { kind: send, gateway: in, every: 1h, text: \"" + "${nominal}" * 60000 + "\" }\n"))
+    failed_once = node.wait_event("job.fail", SECONDS, job="big")
+    assert "text is larger" in failed_once["why"] and not failed_once["again"], failed_once
+
+
+@BOTH
 def test_a_time_that_was_served_before_is_served_again(make_node, receiver, tmp_path):
     """The document is sent once more, and a service gets another key, although both know the time."""
     moment = "2026-03-01T00:00Z"

@@ -102,7 +102,9 @@ bool job_backfill_ended(struct writer *w, const struct job_end_op *o, struct err
         return db_run(w->db, SQL_JOB_BACKFILL_DONE, DB_ARGS(db_int(job), db_int(nominal_us)), NULL,
                       err);
     return db_run(w->db, SQL_JOB_BACKFILL_FAILED,
-                  DB_ARGS(db_int(job), db_int(nominal_us), db_int(o->again_us)), NULL, err);
+                  DB_ARGS(db_int(job), db_int(nominal_us), db_int(o->again_us),
+                          db_int(o->final ? BACKFILL_TRIES : 1)),
+                  NULL, err);
 }
 
 /* ---- give up ---- */

@@ -7,9 +7,10 @@
  * removes the row, in its commit, or notes that it has failed.  So a crash loses no time and serves
  * none twice.
  *
- * A time whose run fails is tried again after a while, BACKFILL_TRIES times in all: then the
- * backfill is over (job_backfill_drop()), so that what follows is not served before it.  A cancel
- * ends it, too.  While the job is paused or suspended nothing of it begins.
+ * A time whose run fails is tried again after a while, BACKFILL_TRIES times in all, and not at all
+ * if the run says that it would fail again: then the backfill is over (job_backfill_drop()), so
+ * that what follows is not served before it.  A cancel ends it, too.  While the job is paused or
+ * suspended nothing of it begins.
  *
  * Each backfill has a number of its own, that its claims have, too (job_claim.h): with it work that
  * is done once for each time can be done once more, and once only.

@@ -411,8 +411,8 @@ DELETE FROM job_backfill WHERE job = $1;
 DELETE FROM job_backfill WHERE job = $1 AND nominal_us = $2;
 
 -- name: job_backfill_failed
--- in:  $1 job int, $2 nominal int, $3 after int
-UPDATE job_backfill SET tries = tries + 1, after_us = $3 WHERE job = $1 AND nominal_us = $2;
+-- in:  $1 job int, $2 nominal int, $3 after int, $4 tries int
+UPDATE job_backfill SET tries = tries + $4, after_us = $3 WHERE job = $1 AND nominal_us = $2;
 
 -- name: job_drop_backfill
 -- in:  $1 num int

@@ -128,6 +128,24 @@ TEST(what_fails_is_tried_again_later_and_given_up)
     store_close(s);
 }
 
+TEST(what_would_fail_again_is_not_tried_again)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t times[] = { 100 };
+    struct job_wanted jobs[] = { wanted("a", "1", clock_wall_us() + DAY_US) };
+    struct job_claim c;
+
+    CHECK(follow(s, 1, jobs, 1) && backfill(s, times, 1) == JOB_OK);
+    CHECK(act(s, JOB_NEXT, 0, 0) == JOB_OK && take(s, 1, &c) == 1);
+    struct job_end_op o = end_of(&c, NULL, clock_wall_us());
+
+    o.outcome = JOB_FAILED;
+    o.final = true;
+    CHECK(end(s, &o) && left_of(s).left == 1 && left_of(s).tries == BACKFILL_TRIES);
+    store_close(s);
+}
+
 TEST(the_schedule_has_the_first_right_and_a_pause_keeps_what_is_left)
 {
     struct home h = fresh_home();
