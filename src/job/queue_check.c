@@ -339,7 +339,7 @@ static bool queue_check_give_up(struct queue_check *q, const struct job_backfill
     char why[WHY_MOST], at[CLOCK_TEXT];
     int64_t left;
 
-    if (!job_backfill_drop(q->jobs->store, b->job, &left, err))
+    if (!job_backfill_drop(q->jobs->store, b->job, b->number, &left, err))
         return false;
     if (left == 0)
         return true; /* another node did */

@@ -111,25 +111,30 @@ bool job_backfill_ended(struct writer *w, const struct job_end_op *o, struct err
 
 struct backfill_drop_op {
     struct store_op op;
-    int64_t job, left;
+    int64_t job, number, left;
 };
 
 static bool backfill_drop_run(struct writer *w, struct store_op **ops, size_t count,
                               struct err *err)
 {
     struct backfill_drop_op *o = container_of(ops[0], struct backfill_drop_op, op);
+    struct job_record r;
 
     require(count == 1);
-    return job_backfill_remove(w, o->job, &o->left, err);
+    o->left = 0;
+    return job_lock_num(w, o->job, &r, err) &&
+           db_run(w->db, SQL_JOB_BACKFILL_GIVE_UP, DB_ARGS(db_int(o->job), db_int(o->number)),
+                  &o->left, err);
 }
 
 static const struct store_verb backfill_drop_verb = { .name = "end backfill of job",
                                                       .run = backfill_drop_run,
                                                       .notes = true };
 
-bool job_backfill_drop(struct store *s, int64_t job, int64_t *ret_left, struct err *err)
+bool job_backfill_drop(struct store *s, int64_t job, int64_t number, int64_t *ret_left,
+                       struct err *err)
 {
-    struct backfill_drop_op o = { .job = job };
+    struct backfill_drop_op o = { .job = job, .number = number };
 
     if (!writers_call(s->writers, &backfill_drop_verb, &o.op, err))
         return false;

@@ -39,8 +39,10 @@ bool job_backfill_get(struct store *s, int64_t job, struct arena *a, struct job_
 /* By number of the job above `above`. */
 bool job_backfill_list(struct store *s, int64_t above, size_t most, struct arena *a,
                        struct job_backfill *ret, size_t *ret_count, struct err *err);
-/* What is left is given up; *ret_left: how many times. */
-bool job_backfill_drop(struct store *s, int64_t job, int64_t *ret_left, struct err *err);
+/* What is left of the backfill with this number is given up; *ret_left: how many times.  Another
+ * one, that somebody has asked for meanwhile, stays. */
+bool job_backfill_drop(struct store *s, int64_t job, int64_t number, int64_t *ret_left,
+                       struct err *err);
 
 /* ---- inside the store ---- */
 

@@ -406,6 +406,10 @@ INSERT INTO job_backfill(job, nominal_us, number) VALUES ($1, $2, $3);
 -- in:  $1 job int
 DELETE FROM job_backfill WHERE job = $1;
 
+-- name: job_backfill_give_up
+-- in:  $1 job int, $2 number int
+DELETE FROM job_backfill WHERE job = $1 AND number = $2;
+
 -- name: job_backfill_done
 -- in:  $1 job int, $2 nominal int
 DELETE FROM job_backfill WHERE job = $1 AND nominal_us = $2;
