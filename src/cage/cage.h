@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "core/call.h"
 #include "core/service.h"
 #include "core/settings.h"
 
@@ -73,6 +74,9 @@ struct cage_job {
     struct service_failure failure;
     int64_t *ret_memory; /* not NULL: the most that its process has had so far, if it is known */
     int64_t waited_us;   /* of the first one: until its process was ready */
+    /* Of the first one: when it is over the process is killed, and those that have no result are
+     * CAGE_NOT_RUN.  NULL: only cage_stop() ends them. */
+    const struct call *call;
 };
 
 enum { CAGE_JOBS_MOST = 32 };

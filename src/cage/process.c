@@ -448,7 +448,7 @@ static enum process_end converse(struct process *p, struct talk *t,
 
         if (wait_us == 0)
             return END_TIME;
-        if (atomic_load(stopped))
+        if (atomic_load(stopped) || call_is_over(t->jobs[0].call))
             return END_STOPPED;
         if (wait_us > STOP_LOOK_US)
             wait_us = STOP_LOOK_US;

@@ -55,6 +55,7 @@ enum process_state {
     PROCESS_STALE /* it ended before the first document: run the jobs again, in another one */
 };
 
-/* When *stopped becomes true, the jobs that have no result are not run. */
+/* When *stopped becomes true, or the call of the first job is over, the jobs that have no result
+ * are not run. */
 enum process_state process_run(struct process *p, struct cage_job *jobs, size_t count,
                                const struct cage_limits *limits, const _Atomic bool *stopped);

@@ -5,6 +5,17 @@
 
 #include "base/clock.h"
 
+struct str job_key(const struct job_io *io)
+{
+    char nominal[CLOCK_TEXT];
+    const char *key = arena_printf(io->arena, "%.*s %s", STR_ARG(io->job),
+                                   clock_utc_text(io->nominal_us, nominal));
+
+    return str_of(io->backfill == 0
+                      ? key
+                      : arena_printf(io->arena, "%s backfill %lld", key, (long long)io->backfill));
+}
+
 void job_step(struct job_io *io, const char *what, int64_t took_us)
 {
     if (io->steps->len < JOB_STEP_BYTES)

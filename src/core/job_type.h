@@ -49,6 +49,8 @@ struct job_io {
     struct str job;     /* its name */
     struct str run;     /* the id of this run: another one for each repetition */
     int64_t nominal_us; /* the time of the schedule that it is for: the same in each repetition */
+    int64_t backfill; /* somebody wants this past time to be served, perhaps once more: a number of
+                       * that wish, the same in each repetition; 0: a run of its own time */
     int64_t timeout_us; /* after so long it is told to stop, and a moment later given up */
     struct str state;   /* what the last iteration has left; empty: nothing yet */
     const struct job_ports *ports; /* parts of the engine (job/ports.h) */
@@ -58,6 +60,10 @@ struct job_io {
     bool (*leave)(void *arg, struct str *ret_address, struct str *ret_secret);
     void *leave_arg;
 };
+
+/* What is done once for this: the name of the job with its nominal time, and with the number of the
+ * backfill.  The same in each repetition.  It is in io->arena. */
+struct str job_key(const struct job_io *io);
 
 /* Notes a step of the run, with how long it took, for its log. */
 void job_step(struct job_io *io, const char *what, int64_t took_us);

@@ -2,7 +2,8 @@
  * (store/job/job_backfill.h).
  *
  * The times are those that the schedule in force names, without holidays and closed windows;
- * whether they were served before does not matter: whoever asks knows.
+ * whether they were served before does not matter: whoever asks knows.  A version that is just
+ * coming into force is waited for: the times are those of the settings that the record has.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -61,19 +62,45 @@ static bool backfill_compute(const struct book_job *job, int64_t from_us, int64_
                    "--at`");
 }
 
+/* *ret_fits false: this node does not have the settings of the record now.  What is not there, or
+ * is in no version any more, is for the store to say: it has no times. */
+static bool backfill_plan(struct jobs *j, struct str name, int64_t from_us, int64_t to_us,
+                          struct backfill_times *ret, bool *ret_fits, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct job_record r;
+    bool found;
+
+    *ret_fits = true;
+    if (!job_find(j->store, name, &a, &r, &found, err))
+        return false;
+    if (!found || r.gone_us != 0)
+        return true;
+    struct book *b = jobs_book(j);
+    const struct book_job *job = book_find(b, name);
+
+    *ret_fits = job != NULL && digest_same(&job->digest, &r.digest);
+    bool ok = !*ret_fits || (backfill_check(job, from_us, to_us, jobs_now_us(j), err) &&
+                             backfill_compute(job, from_us, to_us, ret, err));
+
+    book_unref(b);
+    return ok;
+}
+
 bool jobs_backfill(struct jobs *j, struct str name, int64_t from_us, int64_t to_us,
                    enum job_answer *ret, size_t *ret_count, struct err *err)
 {
     AUTO(backfill_times_done) struct backfill_times t = { 0 };
-    struct book *b = jobs_book(j);
-    const struct book_job *job = book_find(b, name);
-    /* One that no version has is for the store to say. */
-    bool ok = job == NULL || (backfill_check(job, from_us, to_us, jobs_now_us(j), err) &&
-                              backfill_compute(job, from_us, to_us, &t, err));
+    bool settled = jobs_settle(j), fits = false;
 
-    book_unref(b);
-    if (!ok)
-        return false;
+    for (int i = 0; i < JOBS_ORDER_TRIES && settled && !fits; i++) {
+        if (i > 0)
+            clock_sleep_us(JOBS_ORDER_WAIT_US);
+        if (!backfill_plan(j, name, from_us, to_us, &t, &fits, err))
+            return false;
+    }
+    if (!fits)
+        return jobs_say_unsettled(err);
     struct job_order order = {
         .act = JOB_BACKFILL, .name = name, .times = t.times, .time_count = t.count
     };

@@ -4,7 +4,7 @@
  *               body: '{"from": "${state}", "for": "${nominal}"}' }
  *
  * Headers and body may have ${job}, ${run}, ${nominal} and ${state} in them.  The Idempotency-Key
- * is the job with its nominal time: the same in each repetition.
+ * is job_key(): the job with its nominal time, the same in each repetition.
  *
  * What the service answers as a JSON object may say more than its status (service_answer.h), unless
  * `answer` makes it a document.
@@ -22,6 +22,10 @@
  *
  * A request cannot be called back.  Who is told to stop leaves it to its end, with all that it
  * needs: the options, too, which may be those of a version that is gone by then.
+ *
+ * With `answer` the service may give its bytes away only once.  So nothing is sent while the intake
+ * would refuse them; bytes that are here are handed in until that succeeds or the run is over, and
+ * a run that is told to stop waits a moment longer for them (CALL_KEEP_US).
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -52,6 +56,9 @@ enum {
 };
 
 #define CALL_TAKE_US (30 * CLOCK_S) /* a service that acknowledges later says so within */
+/* A run that was told to stop waits so long for bytes that are given away once, and tries to hand
+ * them in: below its grace (JOBS_GRACE_US). */
+#define CALL_KEEP_US (4 * CLOCK_S)
 
 struct call_header {
     struct str name, value;
@@ -198,6 +205,14 @@ static bool call_leaves(const void *self)
     return ((const struct call_job *)self)->later;
 }
 
+/* Without its bytes. */
+static struct job_document call_document(const struct call_job *c)
+{
+    return (struct job_document){
+        .gateway = c->gateway, .name = c->name, .ctype = c->ctype, .others = true
+    };
+}
+
 /* ---- one request ---- */
 
 struct call_request {
@@ -256,12 +271,8 @@ static bool call_fill_headers(struct call_request *q, const struct job_io *io, s
 {
     struct http_out_request *r = &q->request;
     const struct call_job *c = q->job;
-    char nominal[CLOCK_TEXT];
-
     r->fields[r->field_count++] =
-        (struct http_out_field){ STR("Idempotency-Key"),
-                                 str_of(arena_printf(&q->arena, "%.*s %s", STR_ARG(io->job),
-                                                     clock_utc_text(io->nominal_us, nominal))) };
+        (struct http_out_field){ STR("Idempotency-Key"), arena_copy(&q->arena, job_key(io)) };
     if (!c->typed && q->sending.bytes.len > 0)
         r->fields[r->field_count++] =
             (struct http_out_field){ STR("Content-Type"), STR("application/json") };
@@ -288,7 +299,7 @@ static bool call_fill_request(struct call_request *q, const struct job_io *io, s
     q->sending.facts = &q->facts;
     q->sending.bytes = STR("");
     if (c->body.len > 0 && !words_fill(io, c->body, &q->arena, &q->sending.bytes))
-        return err_set(err, ERR_LIMIT, 0, "the body is larger than %d bytes", WORDS_MOST);
+        return err_set(err, ERR_PERMANENT, 0, "the body is larger than %d bytes", WORDS_MOST);
     q->sending.size = (int64_t)q->sending.bytes.len;
     if (!call_fill_headers(q, io, err))
         return false;
@@ -316,11 +327,26 @@ static struct call_request *call_request_new(struct call_job *c)
     return q;
 }
 
+/* How long a run goes on that was told to stop. */
+struct call_patience {
+    int64_t keep_us;
+    int64_t until_us; /* 0: it was not told yet */
+};
+
+static bool call_may_go_on(struct call_patience *p, const struct job_io *io)
+{
+    if (!call_is_over(io->call))
+        return true;
+    if (p->until_us == 0)
+        p->until_us = clock_mono_us() + p->keep_us;
+    return clock_mono_us() < p->until_us && !call_is_given_up(io->call);
+}
+
 /* False: it was told to stop before an answer came. */
-static bool call_wait(struct call_request *q, const struct job_io *io)
+static bool call_wait(struct call_request *q, const struct job_io *io, struct call_patience *p)
 {
     (void)pthread_mutex_lock(&q->mutex);
-    while (!q->done && !call_is_over(io->call))
+    while (!q->done && call_may_go_on(p, io))
         (void)wait_until(&q->answered, &q->mutex, clock_mono_us() + CALL_LOOK_US);
     bool done = q->done;
 
@@ -346,15 +372,26 @@ static void call_read_answer(const struct http_out_answer *a, struct job_result 
         service_answer_take(answer, ret);
 }
 
-static void call_deposit(const struct call_job *c, const struct http_out_answer *a,
-                         const struct job_io *io, struct job_result *ret)
+/* Until it is taken, or never will be, or the time of the run is over. */
+static bool call_hand_in(const struct job_io *io, const struct job_document *d,
+                         struct call_patience *p, struct id *ret_id, enum job_deposited *ret,
+                         struct err *err)
 {
-    struct job_document d = {
-        .gateway = c->gateway, .name = c->name, .ctype = c->ctype, .bytes = a->body, .others = true
-    };
+    while (!job_deposit(io, d, ret_id, ret, err)) {
+        if (err->kind == ERR_PERMANENT || !call_may_go_on(p, io))
+            return false;
+        *err = (struct err){ 0 };
+        clock_sleep_us(CALL_LOOK_US);
+    }
+    return true;
+}
+
+static void call_deposit(const struct call_job *c, const struct http_out_answer *a,
+                         const struct job_io *io, struct call_patience *p, struct job_result *ret)
+{
+    struct job_document d = call_document(c);
+    enum job_deposited how;
     struct err err = { 0 };
-    char text[ID_TEXT];
-    bool repeated = false;
     struct id id;
 
     ret->moved = a->body.len > 0;
@@ -362,19 +399,20 @@ static void call_deposit(const struct call_job *c, const struct http_out_answer 
         (void)snprintf(ret->message, sizeof ret->message, "the answer has no bytes");
         return;
     }
+    d.bytes = a->body;
+    d.given = true;
     if (d.ctype.ptr == NULL)
         d.ctype = a->ctype;
-    if (!job_deposit(io, &d, &id, &repeated, &err)) {
+    if (!call_hand_in(io, &d, p, &id, &how, &err)) {
         job_fail(ret, "gateway %.*s: %s", STR_ARG(c->gateway), err.text);
         ret->final = err.kind == ERR_PERMANENT;
         return;
     }
-    (void)snprintf(ret->message, sizeof ret->message, "document %s%s", id_text(&id, text),
-                   repeated ? ", which an earlier run for this time has sent" : "");
+    job_say_deposited(ret, &id, how);
 }
 
 static void call_job_judge(const struct call_job *c, const struct http_out_answer *a,
-                           const struct job_io *io, struct job_result *ret)
+                           const struct job_io *io, struct call_patience *p, struct job_result *ret)
 {
     struct verdict v;
 
@@ -392,7 +430,7 @@ static void call_job_judge(const struct call_job *c, const struct http_out_answe
     if (c->gateway.len == 0)
         call_read_answer(a, ret);
     else if (ret->ok)
-        call_deposit(c, a, io, ret);
+        call_deposit(c, a, io, p, ret);
 }
 
 /* The service may be at work without having said so. */
@@ -422,6 +460,7 @@ static bool call_leave(struct call_request *q, struct job_io *io, struct job_res
 /* Sends it and waits for the answer. */
 static void call_send(struct call_request *q, struct job_io *io, struct job_result *ret)
 {
+    struct call_patience patience = { .keep_us = q->job->gateway.len > 0 ? CALL_KEEP_US : 0 };
     int64_t began_us = clock_mono_us();
 
     atomic_fetch_add(&q->refs, 1);
@@ -430,7 +469,7 @@ static void call_send(struct call_request *q, struct job_io *io, struct job_resu
         call_request_unref(q);
         return;
     }
-    if (!call_wait(q, io)) {
+    if (!call_wait(q, io, &patience)) {
         ret->left = q->job->later;
         job_fail(ret, "it was told to stop before the service answered");
         return;
@@ -438,7 +477,15 @@ static void call_send(struct call_request *q, struct job_io *io, struct job_resu
     job_step(io, "called", clock_mono_us() - began_us);
     ret->left = call_is_left(q->job, &q->answer);
     if (!ret->left)
-        call_job_judge(q->job, &q->answer, io, ret);
+        call_job_judge(q->job, &q->answer, io, &patience, ret);
+}
+
+/* What the service would give away must find its place. */
+static bool call_may_ask(const struct call_job *c, const struct job_io *io, struct err *err)
+{
+    struct job_document d = call_document(c);
+
+    return c->gateway.len == 0 || job_may_deposit(io, &d, err);
 }
 
 static void call_job_run(void *self, struct job_io *io, struct job_result *ret)
@@ -449,6 +496,9 @@ static void call_job_run(void *self, struct job_io *io, struct job_result *ret)
     if (!call_fill_request(q, io, &err)) {
         ret->final = true;
         job_fail(ret, "%s", err.text);
+    } else if (!call_may_ask(q->job, io, &err)) {
+        ret->final = err.kind == ERR_PERMANENT;
+        job_fail(ret, "nothing was asked: gateway %.*s: %s", STR_ARG(q->job->gateway), err.text);
     } else if (call_leave(q, io, ret)) {
         call_send(q, io, ret);
     }

@@ -343,12 +343,13 @@ static void ending_take_result(struct ending *e, const struct ending_result *r)
     o->state = o->has_state ? arena_copy(&e->arena, buf_view(&result->state)) : STR("");
     e->suspend =
         o->outcome == JOB_FAILED && result != NULL && (result->credential || result->damaged);
+    o->final = result != NULL && result->final && !e->suspend;
     e->run = (struct planning_run){ .nominal_us = r->nominal_us,
                                     .began_us = r->began_us,
                                     .ended_us = r->ended_us,
                                     .planned_us = r->claimed_us,
                                     .outcome = ending_outcome(result),
-                                    .final = e->suspend || (result != NULL && result->final) };
+                                    .final = e->suspend || o->final };
 }
 
 void ending_begin(struct jobs *j, struct book *book, const struct book_job *job,

@@ -67,6 +67,7 @@ static void following_use(struct jobs *j, struct book *b)
     struct book *old = j->book;
 
     j->book = b;
+    j->follows = false;
     j->trouble[0] = '\0';
     j->due |= (1u << JOBS_QUEUES) - 1;
     (void)pthread_cond_broadcast(&j->rested);
@@ -84,6 +85,7 @@ static void following_later(struct jobs *j, struct config *c, int64_t version,
     (void)pthread_mutex_lock(&j->mutex);
     bool first = j->trouble[0] == '\0', other = j->config != NULL;
 
+    j->follows = false;
     if (!other) {
         j->config = c;
         j->version = version;
@@ -110,6 +112,7 @@ void following_look(struct jobs *j)
 
     if (c != NULL)
         j->config = NULL;
+    j->follows = c != NULL;
     (void)pthread_mutex_unlock(&j->mutex);
     if (c == NULL)
         return;

@@ -20,8 +20,6 @@
 #include "store/store.h"
 
 enum {
-    ORDER_TRIES = 100,
-    ORDER_WAIT_US = 50 * CLOCK_MS,
     STOP_US = 5 * CLOCK_S,  /* for runs when the node stops */
     WRITE_US = 5 * CLOCK_S, /* for their ends after that */
 };
@@ -186,16 +184,24 @@ int64_t jobs_checked_us(struct jobs *j)
 
 /* ---- orders ---- */
 
-/* Waits until the version in force is followed; gives up after a moment. */
-static void jobs_settle(struct jobs *j)
+bool jobs_settle(struct jobs *j)
 {
-    int64_t until_us = clock_mono_us() + ORDER_TRIES * ORDER_WAIT_US;
+    int64_t until_us = clock_mono_us() + JOBS_ORDER_TRIES * JOBS_ORDER_WAIT_US;
+    bool settled;
 
     (void)pthread_mutex_lock(&j->mutex);
-    while ((j->config != NULL || j->book == NULL) && !j->stopping &&
+    while (!(settled = j->config == NULL && !j->follows && j->book != NULL) && !j->stopping &&
            wait_until(&j->rested, &j->mutex, until_us)) {
     }
     (void)pthread_mutex_unlock(&j->mutex);
+    return settled;
+}
+
+bool jobs_say_unsettled(struct err *err)
+{
+    return err_set(err, ERR_TRANSIENT, 0,
+                   "this node does not have the settings of the job now: another version is just "
+                   "coming into force; try again");
 }
 
 /* *ret_fits false: this node does not have the settings of the record now. */
@@ -244,8 +250,8 @@ bool jobs_order(struct jobs *j, struct job_order *order, enum job_answer *ret, s
 {
     bool plans = order->act == JOB_RESUME || order->act == JOB_CANCEL, fits = true;
 
-    jobs_settle(j);
-    for (int i = 0; i < ORDER_TRIES; i++) {
+    (void)jobs_settle(j);
+    for (int i = 0; i < JOBS_ORDER_TRIES; i++) {
         struct planning plan = { 0 };
         struct arena arena = ARENA_INIT(1 << 20);
         bool ok = !plans || jobs_plan_order(j, order, &arena, &plan, &fits, err);
@@ -261,11 +267,9 @@ bool jobs_order(struct jobs *j, struct job_order *order, enum job_answer *ret, s
             }
             return true;
         }
-        clock_sleep_us(ORDER_WAIT_US);
+        clock_sleep_us(JOBS_ORDER_WAIT_US);
     }
-    return err_set(err, ERR_TRANSIENT, 0,
-                   "this node does not have the settings of the job now: another version is just "
-                   "coming into force; try again");
+    return jobs_say_unsettled(err);
 }
 
 /* ---- what is known ---- */

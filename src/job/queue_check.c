@@ -412,14 +412,14 @@ static bool queue_check_give_up(struct queue_check *q, const struct job_backfill
     char why[WHY_MOST], at[CLOCK_TEXT];
     int64_t left;
 
-    if (!job_backfill_drop(q->jobs->store, b->job, &left, err))
+    if (!job_backfill_drop(q->jobs->store, b->job, b->number, &left, err))
         return false;
     if (left == 0)
         return true; /* another node did */
     (void)snprintf(why, sizeof why,
-                   "its backfill ends: the run for %s failed %d times; %" PRId64
-                   " times are not served",
-                   clock_utc_text(b->next_us, at), BACKFILL_TRIES, left);
+                   "its backfill ends: the run for %s failed and is not repeated any more; "
+                   "%" PRId64 " times are not served",
+                   clock_utc_text(b->next_us, at), left);
     log_event(LOG_ERROR, "job.backfill_end", kv_str("job", b->name), kv_z("why", why),
               kv_z("from", at), kv_int("left", left),
               kv_z("hint", "Solve the problem, then ask for the rest: `waybill jobs backfill`."));

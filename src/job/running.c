@@ -364,6 +364,7 @@ bool running_begin(struct jobs *j, struct book *book, const struct book_job *job
                          .job = job->name,
                          .run = str_of(arena_printf(&r->arena, "%lld", (long long)c->task.claim)),
                          .nominal_us = nominal_us,
+                         .backfill = c->backfill,
                          .timeout_us = job->timeout_us,
                          .state = r->claim.state,
                          .ports = &j->ports,

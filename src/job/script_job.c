@@ -8,7 +8,8 @@
  * or error and retry.  It reaches what a step `lua` reaches (docs/scripts.md); now() is the nominal
  * time, and log() writes a step of the run.  So the same state gives the same result.
  *
- * The program runs as the service `lua` (cage/cage.h): its document is the run, as JSON.
+ * The program runs as the service `lua` (cage/cage.h): its document is the run, as JSON.  Its
+ * process is killed when the run is told to stop.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -153,7 +154,7 @@ static void script_job_run(void *self, struct job_io *io, struct job_result *ret
         return;
     }
     service_memory_init(&m, &document, buf_view(&in), SCRIPT_OUT_MOST, io->arena);
-    struct cage_job run = { .io = &m.io };
+    struct cage_job run = { .io = &m.io, .call = io->call };
     int64_t began_us = clock_mono_us();
 
     cage_run(j->cage, &run, 1);
@@ -165,9 +166,11 @@ static void script_job_run(void *self, struct job_io *io, struct job_result *ret
         return;
     }
     job_fail(ret, "%s",
-             run.result == CAGE_NOT_RUN ? "its process ended before its turn"
-                                        : run.failure.message);
-    ret->final = run.result == CAGE_FAILED; /* the same state gives the same failure */
+             run.result != CAGE_NOT_RUN ? run.failure.message
+             : call_is_over(io->call)   ? "it was told to stop"
+                                        : "its process ended before its turn");
+    /* The same state gives the same failure; but time and memory depend on the machine, too. */
+    ret->final = run.result == CAGE_FAILED && run.failure.code != DEAD_BUDGET;
 }
 
 const struct job_type job_script = {

@@ -5,9 +5,10 @@
  * It goes the way of a document that the gateway has taken in: the gateway's `extract` reads whose
  * it is, a route takes it.  It has no header fields.  `text` and `name` may have ${job}, ${run} and
  * ${nominal} in them; a file is sent as it is.
+ *
+ * One document for each time: a run that is repeated is done when an earlier one has sent it, also
+ * where its bytes would be others now, by ${run} or by a new version.
  */
-#include <stdio.h>
-
 #include "base/id.h"
 #include "core/job_type.h"
 #include "core/problem.h"
@@ -64,33 +65,31 @@ static void send_job_unmake(void *self)
 /* ---- running ---- */
 
 static bool send_job_send(const struct send_job *j, const struct job_io *io, struct id *ret_id,
-                          bool *ret_repeated, struct err *err)
+                          enum job_deposited *ret, struct err *err)
 {
     struct job_document d = { .gateway = j->gateway, .name = j->name, .bytes = j->file };
 
     d.ctype = j->ctype;
     if (j->text.ptr != NULL && !words_fill(io, j->text, io->arena, &d.bytes))
-        return err_set(err, ERR_LIMIT, 0, "the text is larger than %d bytes", WORDS_MOST);
-    return job_deposit(io, &d, ret_id, ret_repeated, err);
+        return err_set(err, ERR_PERMANENT, 0, "the text is larger than %d bytes", WORDS_MOST);
+    return job_deposit(io, &d, ret_id, ret, err);
 }
 
 static void send_job_run(void *self, struct job_io *io, struct job_result *ret)
 {
     const struct send_job *j = self;
     struct err err = { 0 };
-    char text[ID_TEXT];
-    bool repeated = false;
+    enum job_deposited how;
     struct id id;
 
-    if (!send_job_send(j, io, &id, &repeated, &err)) {
+    if (!send_job_send(j, io, &id, &how, &err)) {
         job_fail(ret, "gateway %.*s: %s", STR_ARG(j->gateway), err.text);
         ret->final = err.kind == ERR_PERMANENT;
         return;
     }
     ret->moved = true;
     job_done(ret);
-    (void)snprintf(ret->message, sizeof ret->message, "document %s%s", id_text(&id, text),
-                   repeated ? ", which an earlier run for this time has sent" : "");
+    job_say_deposited(ret, &id, how);
 }
 
 const struct job_type job_send = {

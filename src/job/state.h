@@ -28,7 +28,9 @@ struct ending;
 enum {
     JOBS_GRACE_US = 5 * 1000000, /* a run that was told to stop is given up after that */
     JOBS_AGAIN_US = 200 * 1000,  /* what failed is repeated after that */
-    JOBS_ENDING_MOST = 512       /* ends on their way to the store; more claim nothing */
+    JOBS_ORDER_TRIES = 100,      /* to have the settings that a record has */
+    JOBS_ORDER_WAIT_US = 50 * 1000,
+    JOBS_ENDING_MOST = 512 /* ends on their way to the store; more claim nothing */
 };
 
 /* The queues that this node claims from, as bits of jobs.due. */
@@ -61,6 +63,7 @@ struct jobs {
     unsigned due;          /* bits of 1 << JOBS_ANY ...: the queue may have tokens */
     struct book *book;     /* in force; NULL: none yet */
     struct config *config; /* of a version that is to be followed; NULL: none */
+    bool follows;          /* one is being followed */
     int64_t version;
     int64_t follow_us; /* not before; monotonic */
     char trouble[300]; /* why it is not followed; empty: all is well */
@@ -84,6 +87,9 @@ struct book *jobs_book(struct jobs *j);    /* a reference, or NULL */
 int64_t jobs_now_us(const struct jobs *j); /* the clock of the store */
 /* A plan was written: logs the times that it leaves out, and the end of the schedule. */
 void jobs_say_plan(struct str job, const struct planning *p);
+/* Waits until the version in force is followed; false: not within a moment. */
+bool jobs_settle(struct jobs *j);
+bool jobs_say_unsettled(struct err *err); /* returns false */
 /* The queue has tokens that are due: the scheduler looks. */
 void jobs_due(struct jobs *j, int64_t queue);
 /* A token was put at due_us: the nodes learn of it in time. */

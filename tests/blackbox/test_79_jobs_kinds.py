@@ -97,6 +97,20 @@ def test_a_run_that_is_repeated_sends_no_second_document(make_node, receiver):
 
 
 @BOTH
+def test_a_run_that_is_repeated_is_done_although_its_text_is_another_one(make_node, receiver):
+    """Each run has another ${run}; the document of the one that died was sent."""
+    text = config(receiver, "ask: { kind: send, gateway: in, every: 1h, text: '{\"type\": \"order\", \"run\": \"${run}\"}' }\n")
+    node = make_node(config=text, environment={"WAYBILL_FAULT": "job.ran:kill"})
+    node.launch()
+    node.ended()
+    node.environment = {}
+    node.start()
+    await_done(node, "send")
+    assert len(node.documents()) == 1 and failed(node, "send") == 0
+    assert "with other bytes" in result(node, "ask")["last"]["message"]
+
+
+@BOTH
 def test_what_a_gateway_does_not_take_fails(make_node, receiver):
     node = start(make_node, config(receiver, f"""\
 big: {{ kind: send, gateway: in, every: 1h, text: "{'x' * 65537}" }}
@@ -149,6 +163,58 @@ def test_a_call_that_is_repeated_makes_a_second_document_of_another_answer_only(
         for one in ids:
             node.await_state(one, "delivered", look=lambda n, d: n.show(d, "state"))
         assert {json.loads(r["body"])["n"] for r in receiver.requests("/in")} == ({1} if same else {1, 2})
+
+
+def given_once(said):
+    """A service that gives its document to whoever asks first."""
+    def answers(_, n):
+        if n == 1:
+            said()
+        return 200, {"type": "order"} if n == 1 else b""
+    return answers
+
+
+RETRIED = "every: 1h, retry: { first: 200ms, most: 200ms, for: 1h }"
+
+
+@BOTH
+def test_nothing_is_asked_for_while_the_intake_would_refuse_it(make_node, receiver, tmp_path):
+    with Service(given_once(lambda: None)) as service:
+        node = start(make_node, config(receiver, ""))
+        assert node.cli("node", "pause", "--intake").returncode == 0
+        apply(node, tmp_path, asks(receiver, service, RETRIED))
+        assert "intake is paused" in node.wait_event("job.fail", SECONDS, job="poll")["why"]
+        await_true(node, lambda: failed(node, "call") >= 2, "it is repeated")
+        assert service.requests == []
+        assert node.cli("node", "resume", "--intake").returncode == 0
+        await_done(node, "call")
+        assert len(node.documents()) == 1 and len(service.requests) == 1
+
+
+@BOTH
+def test_an_answer_that_is_here_is_taken_although_the_intake_was_paused(make_node, receiver, tmp_path):
+    def pause():
+        paused.append(node.cli("node", "pause", "--intake").returncode)
+
+    paused = []
+    with Service(given_once(pause)) as service:
+        node = start(make_node, config(receiver, ""))
+        apply(node, tmp_path, asks(receiver, service, RETRIED))
+        await_done(node, "call")
+        assert paused == [0] and len(node.documents()) == 1 and len(service.requests) == 1
+
+
+@BOTH
+def test_an_answer_that_comes_behind_a_cancel_is_taken(make_node, receiver, tmp_path):
+    def cancel():
+        assert node.graphql('mutation { jobCancel(name: "poll", reason: "enough") { name } }')
+        time.sleep(0.5)  # a run that would not wait for the answer has ended
+
+    with Service(given_once(cancel)) as service:
+        node = start(make_node, config(receiver, ""))
+        apply(node, tmp_path, asks(receiver, service))
+        await_true(node, lambda: len(node.documents()) == 1, "the document")
+        assert len(service.requests) == 1
 
 
 def test_an_answer_that_no_document_can_be_is_told(make_node, receiver):
@@ -238,7 +304,7 @@ def test_a_job_checks_the_store(make_node, receiver):
 
 
 def result(node, name):
-    return node.graphql("query($n: String!) { job(name: $n) { state last { outcome message } states { text } } }", n=name)["job"]
+    return node.graphql("query($n: String!) { job(name: $n) { state last { outcome message } states { text } } }", n=name)["job"] or {"states": [], "last": None}
 
 
 @BOTH
@@ -275,7 +341,25 @@ jobs:
   slow:   { kind: script, every: 1h, script: "while true do end", limits: { time: 100ms } }
 """)
     for name, says in (("broken", "line 1"), ("raises", "no luck"), ("says", "not today"), ("odd", "no table"), ("slow", "longer than 100 ms")):
-        assert says in node.wait_event("job.fail", SECONDS, job=name)["why"], name
+        failed_so = node.wait_event("job.fail", SECONDS, job=name)
+        assert says in failed_so["why"], failed_so
+        if name in ("raises", "slow"):
+            assert failed_so["again"] == (name == "slow"), failed_so  # a busy machine is slow, too
+
+
+@BOTH
+def test_a_program_is_stopped_with_its_run(make_node):
+    """Its limits would let it go on for ten minutes."""
+    node = start(make_node, """\
+jobs:
+  long: { kind: script, every: 1h, timeout: 1s, script: "while true do end", limits: { time: 60s } }
+  none: { kind: script, every: 1h, timeout: 1h, script: "while true do end", limits: { time: 60s } }
+""")
+    assert "it was stopped" in node.wait_event("job.fail", SECONDS, job="long")["why"]
+    await_true(node, lambda: node.metrics().get("waybill_cage_processes", 0) == 1, "one of them is left")
+    assert node.cli("jobs", "cancel", "none").returncode == 0
+    await_true(node, lambda: node.metrics().get("waybill_cage_processes", 0) == 0, "none is left")
+    assert not [e for e in node.events if e.get("event") == "job.hang"]
 
 
 # ---- backup ----------------------------------------------------------------------------------------------
@@ -439,6 +523,101 @@ def test_a_backfill_survives_a_crash_and_is_cancelled(make_node):
     assert node.cli("jobs", "cancel", "tick").returncode == 0
     assert node.graphql('{ job(name: "tick") { backfill { left } } }')["job"]["backfill"] is None
     assert node.cli("doctor").returncode == 0
+
+
+def backfill(node, job, moment):
+    """Serves one past time, to its end."""
+    got = node.cli("jobs", "backfill", job, "--from", moment, "--to", moment)
+    assert got.returncode == 0, got.stderr
+    await_true(node, lambda: backfill_of(node, job) is None, "it is over")
+
+
+def backfill_of(node, job):
+    return node.graphql("query($n: String!) { job(name: $n) { backfill { left } } }", n=job)["job"]["backfill"]
+
+
+@BOTH
+def test_a_backfill_whose_run_would_fail_again_ends_at_once(make_node):
+    """Five repetitions would take hours."""
+    with Service(lambda seen, n: (400, {})) as service:
+        node = start(make_node, f"jobs:\n  work: {{ kind: call, url: \"{service.url}\", at: \"0 0 * * *\", body: '{{}}', retry: {{ first: 1h }} }}\n")
+        got = node.cli("jobs", "backfill", "work", "--from", "2026-03-01", "--to", "2026-03-04")
+        assert got.returncode == 0, got.stderr
+        assert "failed and is not repeated" in node.wait_event("job.backfill_end", SECONDS, job="work")["why"]
+        await_true(node, lambda: backfill_of(node, "work") is None, "it is over")
+        assert len(service.requests) == 1
+
+
+def test_a_text_that_is_too_large_is_not_tried_again(make_node, receiver):
+    node = start(make_node, config(receiver, "big: { kind: send, gateway: in, every: 1h, text: \"" + "${nominal}" * 60000 + "\" }\n"))
+    failed_once = node.wait_event("job.fail", SECONDS, job="big")
+    assert "text is larger" in failed_once["why"] and not failed_once["again"], failed_once
+
+
+@BOTH
+def test_a_time_that_was_served_before_is_served_again(make_node, receiver, tmp_path):
+    """The document is sent once more, and a service gets another key, although both know the time."""
+    moment = "2026-03-01T00:00Z"
+
+    def text(word):
+        return config(receiver, f"""\
+ask: {{ kind: send, gateway: in, at: "0 0 * * *", text: '{{"type": "order", "word": "{word}"}}' }}
+work: {{ kind: call, url: "{service.url}", at: "0 0 * * *", body: '{{}}' }}
+""")
+
+    with Service(lambda seen, n: (200, {})) as service:
+        node = start(make_node, text("old"))
+        for word in ("old", "old", "new"):
+            apply(node, tmp_path, text(word))
+            backfill(node, "ask", moment)
+            backfill(node, "work", moment)
+        assert failed(node, "send") == 0 and failed(node, "call") == 0
+        await_true(node, lambda: len(receiver.requests("/in")) >= 3, "three documents")
+        assert sorted(json.loads(r["body"])["word"] for r in receiver.requests("/in")) == ["new", "old", "old"]
+        keys = [r["key"] for r in service.requests]
+        assert len(set(keys)) == 3 and all(re.fullmatch(r"work 2026-03-01T00:00:00\S*Z backfill \d+", k) for k in keys), keys
+
+
+@BOTH
+def test_a_backfill_that_is_repeated_sends_no_second_document(make_node, receiver):
+    """The process dies when the document is stored, and the run has not ended."""
+    text = config(receiver, "ask: { kind: send, gateway: in, at: \"0 0 1 1 *\", text: '{\"type\": \"order\"}' }\n")
+    node = make_node(config=text, environment={"WAYBILL_FAULT": "job.ran:kill"})
+    node.start()
+    node.cli("jobs", "backfill", "ask", "--from", "2026-01-01T00:00Z", "--to", "2026-01-01T00:00Z")
+    node.ended()
+    node.environment = {}
+    node.start()
+    await_done(node, "send")
+    assert len(node.documents()) == 1
+
+
+@BOTH
+def test_a_backfill_waits_for_the_version_that_is_coming_into_force(make_node, tmp_path):
+    """So many jobs come with it that the node is still at it when the backfill is asked for."""
+    def text(at, others):
+        return "jobs:\n" + f"  tick: {{ kind: note, at: \"{at}\" }}\n" + "".join(
+            f"  far{n}: {{ kind: note, at: \"0 0 1 1 *\", title: \"{at}\" }}\n" for n in range(others))
+
+    def asked():
+        got = node.request("POST", "/graphql", json.dumps({"query": 'mutation { jobBackfill(name: "tick", '
+                           'from: "2026-03-01T00:30:00Z", to: "2026-03-02T00:30:00Z") { name } }'}),
+                           {"Content-Type": "application/json", "Authorization": f"Bearer {node.token}"}).json
+        assert not got.get("errors") or "try again" in got["errors"][0]["message"], got
+        return not got.get("errors")
+
+    def ask(count):
+        since = len(node.events)
+        await_true(node, asked, "it waits for some seconds only")
+        assert node.wait_event("job.backfill", SECONDS, since=since, job="tick")["count"] == count
+        await_true(node, lambda: backfill_of(node, "tick") is None, "it is over")
+
+    node = start(make_node, "jobs: {}\n")
+    apply(node, tmp_path, text("0 * * * *", 3000))
+    ask(24)
+    apply(node, tmp_path, text("0 6 * * *", 3000))
+    ask(1)
+    assert sum(e["nominal"].startswith("2026-03-0") for e in notes(node, "tick")) == 25
 
 
 def test_a_backfill_that_makes_no_sense_is_refused(make_node):

@@ -18,7 +18,7 @@
 #include "store/road/accept.h"
 #include "store/store.h"
 
-_Static_assert(DEPOSIT_WAIT == EAGAIN, "a number of the system");
+_Static_assert(DEPOSIT_WAIT == EAGAIN && DEPOSIT_DIFFERS == EEXIST, "numbers of the system");
 
 _Static_assert((int)DEPOSIT_STATE_MOST == (int)GATEWAY_STATE_MOST &&
                    (int)DEPOSIT_COMMIT_MOST == (int)GATEWAY_DOCS_MOST &&
@@ -270,12 +270,12 @@ static void deposit_answer(struct deposit_commit *c)
     const struct accept_op *o = &d->accept;
 
     c->ok = o->op.ok && o->result != ACCEPT_KEY_DIFFERS;
+    c->id = o->id;
     if (c->ok) {
         deposit_note_stored(d);
-        c->id = o->id;
         c->repeated = o->result == ACCEPT_REPEATED;
     } else if (o->op.ok) {
-        (void)err_set(&c->err, ERR_PERMANENT, 0, "its key was used for other bytes");
+        (void)err_set(&c->err, ERR_PERMANENT, DEPOSIT_DIFFERS, "its key was used for other bytes");
     } else {
         c->err = o->op.err;
     }
@@ -325,12 +325,11 @@ static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *r
     struct deposit_commit c = { .deposit = d, .key = key };
 
     commit_all(&c, 1);
-    if (c.ok) {
-        *ret_id = c.id;
+    *ret_id = c.id;
+    if (c.ok)
         *ret_repeated = c.repeated;
-    } else {
+    else
         *err = c.err;
-    }
     return c.ok;
 }
 

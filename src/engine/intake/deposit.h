@@ -25,8 +25,12 @@ struct store;
 
 #define DEPOSIT_KEY_PERIOD_US (INT64_C(7) * 86400 * 1000000)
 
-/* err.sys of an open that was refused only for now; not a failure. */
-enum { DEPOSIT_WAIT = 11 /* EAGAIN */ };
+enum {
+    /* err.sys of an open that was refused only for now; not a failure. */
+    DEPOSIT_WAIT = 11, /* EAGAIN */
+    /* err.sys of a commit under a key that has a document with other bytes, whose id it gives. */
+    DEPOSIT_DIFFERS = 17 /* EEXIST */
+};
 
 /* One gateway. */
 struct depositor {

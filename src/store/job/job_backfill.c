@@ -15,6 +15,7 @@ static void backfill_read(struct db_rows *row, struct arena *a, void *to)
 {
     *(struct job_backfill *)to =
         (struct job_backfill){ .job = db_get_int(row, JOB_BACKFILL_PAGE_NUM),
+                               .number = db_get_int(row, JOB_BACKFILL_PAGE_NUMBER),
                                .left = db_get_int(row, JOB_BACKFILL_PAGE_LEFT_OVER),
                                .next_us = db_get_int(row, JOB_BACKFILL_PAGE_NEXT_US),
                                .last_us = db_get_int(row, JOB_BACKFILL_PAGE_LAST_US),
@@ -69,14 +70,18 @@ bool job_backfill_first(struct writer *w, int64_t job, int64_t now_us, int64_t *
 bool job_backfill_put(struct writer *w, int64_t job, const int64_t *times, size_t count,
                       struct err *err)
 {
-    struct rows put = rows_of(w, SQL_JOB_BACKFILL_PUT, 2, count);
+    struct rows put = rows_of(w, SQL_JOB_BACKFILL_PUT, 3, count);
+    int64_t number;
 
     require(count <= BACKFILL_MOST);
+    if (!writer_number(w, &number, err))
+        return false;
     for (size_t i = 0; i < count; i++) {
         struct db_value *v = row_of(&put);
 
         v[0] = db_int(job);
         v[1] = db_int(times[i]);
+        v[2] = db_int(number);
     }
     return write_rows(w, &put, err);
 }
@@ -97,32 +102,39 @@ bool job_backfill_ended(struct writer *w, const struct job_end_op *o, struct err
         return db_run(w->db, SQL_JOB_BACKFILL_DONE, DB_ARGS(db_int(job), db_int(nominal_us)), NULL,
                       err);
     return db_run(w->db, SQL_JOB_BACKFILL_FAILED,
-                  DB_ARGS(db_int(job), db_int(nominal_us), db_int(o->again_us)), NULL, err);
+                  DB_ARGS(db_int(job), db_int(nominal_us), db_int(o->again_us),
+                          db_int(o->final ? BACKFILL_TRIES : 1)),
+                  NULL, err);
 }
 
 /* ---- give up ---- */
 
 struct backfill_drop_op {
     struct store_op op;
-    int64_t job, left;
+    int64_t job, number, left;
 };
 
 static bool backfill_drop_run(struct writer *w, struct store_op **ops, size_t count,
                               struct err *err)
 {
     struct backfill_drop_op *o = container_of(ops[0], struct backfill_drop_op, op);
+    struct job_record r;
 
     require(count == 1);
-    return job_backfill_remove(w, o->job, &o->left, err);
+    o->left = 0;
+    return job_lock_num(w, o->job, &r, err) &&
+           db_run(w->db, SQL_JOB_BACKFILL_GIVE_UP, DB_ARGS(db_int(o->job), db_int(o->number)),
+                  &o->left, err);
 }
 
 static const struct store_verb backfill_drop_verb = { .name = "end backfill of job",
                                                       .run = backfill_drop_run,
                                                       .notes = true };
 
-bool job_backfill_drop(struct store *s, int64_t job, int64_t *ret_left, struct err *err)
+bool job_backfill_drop(struct store *s, int64_t job, int64_t number, int64_t *ret_left,
+                       struct err *err)
 {
-    struct backfill_drop_op o = { .job = job };
+    struct backfill_drop_op o = { .job = job, .number = number };
 
     if (!writers_call(s->writers, &backfill_drop_verb, &o.op, err))
         return false;

@@ -7,9 +7,13 @@
  * removes the row, in its commit, or notes that it has failed.  So a crash loses no time and serves
  * none twice.
  *
- * A time whose run fails is tried again after a while, BACKFILL_TRIES times in all: then the
- * backfill is over (job_backfill_drop()), so that what follows is not served before it.  A cancel
- * ends it, too.  While the job is paused or suspended nothing of it begins.
+ * A time whose run fails is tried again after a while, BACKFILL_TRIES times in all, and not at all
+ * if the run says that it would fail again: then the backfill is over (job_backfill_drop()), so
+ * that what follows is not served before it.  A cancel ends it, too.  While the job is paused or
+ * suspended nothing of it begins.
+ *
+ * Each backfill has a number of its own, that its claims have, too (job_claim.h): with it work that
+ * is done once for each time can be done once more, and once only.
  *
  * Threads: any that may block; changes run in the writer.
  */
@@ -22,6 +26,7 @@ enum { BACKFILL_MOST = 10000, BACKFILL_TRIES = 5, BACKFILL_JOBS_MOST = 200 };
 /* What is left of a backfill. */
 struct job_backfill {
     int64_t job;
+    int64_t number;           /* of this backfill: no other one has it */
     int64_t left;             /* times; 0: there is none */
     int64_t next_us, last_us; /* the first and the last of them */
     int64_t tries, after_us;  /* of the first */
@@ -34,8 +39,10 @@ bool job_backfill_get(struct store *s, int64_t job, struct arena *a, struct job_
 /* By number of the job above `above`. */
 bool job_backfill_list(struct store *s, int64_t above, size_t most, struct arena *a,
                        struct job_backfill *ret, size_t *ret_count, struct err *err);
-/* What is left is given up; *ret_left: how many times. */
-bool job_backfill_drop(struct store *s, int64_t job, int64_t *ret_left, struct err *err);
+/* What is left of the backfill with this number is given up; *ret_left: how many times.  Another
+ * one, that somebody has asked for meanwhile, stays. */
+bool job_backfill_drop(struct store *s, int64_t job, int64_t number, int64_t *ret_left,
+                       struct err *err);
 
 /* ---- inside the store ---- */
 

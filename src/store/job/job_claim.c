@@ -50,6 +50,7 @@ static void job_read_claimed(struct db_rows *row, struct arena *a, void *to)
     c->state = row_text(row, JOB_CLAIMED_STATE - 1, a);
     c->record.open_runs = db_get_int(row, JOB_CLAIMED_OPEN_RUNS - 1);
     c->awaited = db_get_int(row, JOB_CLAIMED_AWAITED - 1);
+    c->backfill = db_get_int(row, JOB_CLAIMED_BACKFILL - 1);
 }
 
 static bool job_found_claimed(void *arg, int64_t slot, size_t at, struct db_rows *row,

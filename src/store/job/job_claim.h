@@ -24,6 +24,7 @@ struct job_claim {
     struct job_record record;
     struct str state; /* number record.state_number */
     int64_t awaited;  /* this token is the time-out of a run by somebody outside; 0: of none */
+    int64_t backfill; /* the number of the backfill that this is a time of; 0: of none */
 };
 
 /* record.open_runs is set: with as many as the job may have there is no room for another one.

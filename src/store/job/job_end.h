@@ -45,6 +45,7 @@ struct job_end_op {
     bool asked;           /* the run began as one that was asked for */
     struct job_plan plan; /* unused for such a run: the schedule stays as it is */
     int64_t again_us;     /* of a backfill, failed: its time is not tried again before */
+    bool final;           /* ... nor at all: it would fail again */
     bool suspend;
     struct str why; /* it is suspended, or at its end */
 

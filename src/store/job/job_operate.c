@@ -203,6 +203,8 @@ static bool job_do_backfill(struct writer *w, struct job_operate_op *o, struct e
 {
     int64_t left;
 
+    if (o->order->time_count == 0) /* whoever computed them did not know the job */
+        return job_refuse(o, JOB_OLD_PLAN);
     if (!job_backfill_count(w, o->r.num, &left, err))
         return false;
     return left > 0 ? job_refuse(o, JOB_HAS_BACKFILL)

@@ -49,7 +49,8 @@ enum job_answer {
     JOB_HAS_BACKFILL, /* backfill: one is under way */
     JOB_NOT_KEPT,     /* reset: no state with this number is kept */
     JOB_SUSPENDS,     /* release: done, and the job is suspended */
-    JOB_OLD_PLAN      /* resume, cancel: the plan is of an older record: read it and plan again */
+    JOB_OLD_PLAN      /* resume, cancel: the plan is of an older record: read it and plan again;
+                       * backfill: it has no times */
 };
 
 struct job_order {

@@ -37,10 +37,12 @@ SELECT @job@ FROM job WHERE num > $1 ORDER BY num LIMIT $2 @FOR_UPDATE@;
 -- name: job_claimed
 -- in:  $1 num int
 -- batch
--- out: which, @job@, state, open_runs, awaited
--- With the number of runs without the token, and the one for which the token waits.
+-- out: which, @job@, state, open_runs, awaited, backfill
+-- With the number of runs without the token, the one for which the token waits, and the backfill whose time was asked for.
 SELECT 1, @job@, state, (SELECT count(*) FROM job_run r WHERE r.job = $1) AS open_runs,
-    (SELECT max(r.claim) FROM job_run r WHERE r.job = $1 AND r.waits = 1) AS awaited
+    (SELECT max(r.claim) FROM job_run r WHERE r.job = $1 AND r.waits = 1) AS awaited,
+    CASE WHEN asked_us = 0 THEN 0
+        ELSE coalesce((SELECT b.number FROM job_backfill b WHERE b.job = $1 AND b.nominal_us = job.asked_us), 0) END AS backfill
 FROM job WHERE num = $1;
 
 -- name: job_claimed
@@ -48,7 +50,10 @@ FROM job WHERE num = $1;
 -- in:  $1 num int
 -- batch
 SELECT u.at, @j.job@, j.state, (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs,
-    (SELECT max(r.claim) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited
+    (SELECT max(r.claim) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited,
+    CASE WHEN j.asked_us = 0 THEN 0
+        ELSE coalesce((SELECT b.number FROM job_backfill b WHERE b.job = @KEY(j.num)@ AND b.nominal_us = @KEY(j.asked_us)@), 0) END
+        AS backfill
 FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at)
 JOIN job j ON j.num = @KEY(u.num)@;
 
@@ -375,9 +380,10 @@ UPDATE job SET asked_us = $2, turn = turn + 1,
 
 -- name: job_backfill_page
 -- in:  $1 above int, $2 limit int
--- out: num, name, left_over, next_us, last_us, tries, after_us, now
+-- out: num, name, number, left_over, next_us, last_us, tries, after_us, now
 -- What is left of them, by job.
-SELECT j.num, j.name, (SELECT count(*) FROM job_backfill b WHERE b.job = @KEY(j.num)@),
+SELECT j.num, j.name, (SELECT max(b.number) FROM job_backfill b WHERE b.job = @KEY(j.num)@),
+    (SELECT count(*) FROM job_backfill b WHERE b.job = @KEY(j.num)@),
     (SELECT min(b.nominal_us) FROM job_backfill b WHERE b.job = @KEY(j.num)@),
     (SELECT max(b.nominal_us) FROM job_backfill b WHERE b.job = @KEY(j.num)@),
     (SELECT b.tries FROM job_backfill b WHERE b.job = @KEY(j.num)@ ORDER BY b.nominal_us LIMIT 1),
@@ -394,21 +400,25 @@ SELECT count(*) FROM job_backfill WHERE job = $1;
 SELECT nominal_us, after_us FROM job_backfill WHERE job = $1 ORDER BY nominal_us LIMIT 1;
 
 -- name: job_backfill_put
--- in:  $1 job int, $2 nominal int
+-- in:  $1 job int, $2 nominal int, $3 number int
 -- batch
-INSERT INTO job_backfill(job, nominal_us) VALUES ($1, $2);
+INSERT INTO job_backfill(job, nominal_us, number) VALUES ($1, $2, $3);
 
 -- name: job_backfill_remove
 -- in:  $1 job int
 DELETE FROM job_backfill WHERE job = $1;
+
+-- name: job_backfill_give_up
+-- in:  $1 job int, $2 number int
+DELETE FROM job_backfill WHERE job = $1 AND number = $2;
 
 -- name: job_backfill_done
 -- in:  $1 job int, $2 nominal int
 DELETE FROM job_backfill WHERE job = $1 AND nominal_us = $2;
 
 -- name: job_backfill_failed
--- in:  $1 job int, $2 nominal int, $3 after int
-UPDATE job_backfill SET tries = tries + 1, after_us = $3 WHERE job = $1 AND nominal_us = $2;
+-- in:  $1 job int, $2 nominal int, $3 after int, $4 tries int
+UPDATE job_backfill SET tries = tries + $4, after_us = $3 WHERE job = $1 AND nominal_us = $2;
 
 -- name: job_drop_backfill
 -- in:  $1 num int

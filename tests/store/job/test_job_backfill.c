@@ -63,19 +63,43 @@ TEST(past_times_are_served_in_order_and_the_schedule_stays)
     CHECK(follow(s, 1, jobs, 1) && left_of(s).left == 0);
     CHECK(act(s, JOB_NEXT, 0, 0) == JOB_NOT_RUNNING);
     CHECK(backfill(s, times, 3) == JOB_OK && backfill(s, times, 1) == JOB_HAS_BACKFILL);
+    CHECK(backfill(s, times, 0) == JOB_OLD_PLAN);
     CHECK(left_of(s).left == 3 && left_of(s).next_us == 100 && left_of(s).last_us == 300);
     for (int i = 0; i < 3; i++) {
         CHECK(act(s, JOB_NEXT, 0, 0) == JOB_OK && act(s, JOB_NEXT, 0, 0) == JOB_NOT_RUNNING);
         CHECK(take(s, 1, &c) == 1 && c.record.asked_us == times[i] && left_of(s).left == 3 - i);
-        if (i == 1) { /* its node dies: the same time again */
+        CHECK(c.backfill == left_of(s).number && c.backfill > 0);
+        if (i == 1) { /* its node dies: the same time again, of the same backfill */
             s = die(&h, s);
             CHECK(take(s, 1, &c) == 1 && c.record.asked_us == times[i]);
+            CHECK(c.backfill == left_of(s).number);
         }
         CHECK(end_so(s, &c, JOB_DONE, "x") && left_of(s).left == 2 - i);
         CHECK(show(s, "a").due_us == due && show(s, "a").next.due_us == due && wrongs(s) == 0);
     }
     CHECK(act(s, JOB_NEXT, 0, 0) == JOB_NOT_RUNNING && show(s, "a").runs == 3);
     CHECK(show(s, "a").state_number == 3 && show(s, "a").past.served == 0);
+    store_close(s);
+}
+
+TEST(each_backfill_has_a_number_of_its_own_and_other_runs_have_none)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t times[] = { 100 };
+    struct job_wanted jobs[] = { wanted("a", "1", clock_wall_us() - 1) };
+    struct job_claim c;
+
+    CHECK(follow(s, 1, jobs, 1) && take(s, 1, &c) == 1 && c.backfill == 0);
+    struct job_end_op o = end_of(&c, NULL, clock_wall_us() + DAY_US);
+
+    CHECK(end(s, &o) && backfill(s, times, 1) == JOB_OK);
+    int64_t first = left_of(s).number;
+
+    CHECK(act(s, JOB_RUN, 0, 0) == JOB_OK && take(s, 1, &c) == 1 && c.backfill == 0);
+    CHECK(end_so(s, &c, JOB_DONE, NULL) && act(s, JOB_NEXT, 0, 0) == JOB_OK);
+    CHECK(take(s, 1, &c) == 1 && c.backfill == first && end_so(s, &c, JOB_DONE, NULL));
+    CHECK(backfill(s, times, 1) == JOB_OK && left_of(s).number > first);
     store_close(s);
 }
 
@@ -99,8 +123,31 @@ TEST(what_fails_is_tried_again_later_and_given_up)
     CHECK(tell(&h, "UPDATE job_backfill SET after_us = 0") && act(s, JOB_NEXT, 0, 0) == JOB_OK);
     CHECK(take(s, 1, &c) == 1 && c.record.asked_us == 100 && end_so(s, &c, JOB_DONE, NULL));
     CHECK(left_of(s).left == 1 && left_of(s).tries == 0);
-    CHECK(job_backfill_drop(s, list[0].job, &left, &err) && left == 1 && left_of(s).left == 0);
-    CHECK(job_backfill_drop(s, list[0].job, &left, &err) && left == 0 && wrongs(s) == 0);
+    int64_t num = list[0].job, number = list[0].number;
+
+    CHECK(job_backfill_drop(s, num, number, &left, &err) && left == 1 && left_of(s).left == 0);
+    CHECK(job_backfill_drop(s, num, number, &left, &err) && left == 0 && wrongs(s) == 0);
+    /* Another one was asked for before a node gives the first one up that it had read. */
+    CHECK(backfill(s, times, 2) == JOB_OK && left_of(s).number != number);
+    CHECK(job_backfill_drop(s, num, number, &left, &err) && left == 0 && left_of(s).left == 2);
+    store_close(s);
+}
+
+TEST(what_would_fail_again_is_not_tried_again)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t times[] = { 100 };
+    struct job_wanted jobs[] = { wanted("a", "1", clock_wall_us() + DAY_US) };
+    struct job_claim c;
+
+    CHECK(follow(s, 1, jobs, 1) && backfill(s, times, 1) == JOB_OK);
+    CHECK(act(s, JOB_NEXT, 0, 0) == JOB_OK && take(s, 1, &c) == 1);
+    struct job_end_op o = end_of(&c, NULL, clock_wall_us());
+
+    o.outcome = JOB_FAILED;
+    o.final = true;
+    CHECK(end(s, &o) && left_of(s).left == 1 && left_of(s).tries == BACKFILL_TRIES);
     store_close(s);
 }
 

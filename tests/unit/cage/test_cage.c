@@ -461,6 +461,38 @@ TEST(a_stop_ends_what_runs_and_costs_nobody_anything)
     fixture_done(j);
 }
 
+/* Who runs a document alone may be told to stop: the cage goes on with others. */
+TEST(a_call_that_is_over_ends_what_it_runs_and_not_the_cage)
+{
+    int64_t started = metric_now("waybill_cage_started_total");
+    int64_t until = clock_mono_us() + LONG;
+    FIXTURE_JOBS(j);
+    struct stopping s = { fixture_cage(1, 10 * LONG), j };
+    _Atomic bool stop = false;
+    struct call call = { .stop = &stop };
+    struct timespec late;
+    pthread_t runner;
+
+    fixture_add(j, STR("sleep"));
+    fixture_add(j, STR("echo"));
+    j->jobs[0].call = &call;
+    CHECK(pthread_create(&runner, NULL, run_until_stopped, &s) == 0);
+    while (metric_now("waybill_cage_started_total") == started && clock_mono_us() < until)
+        clock_sleep_us(CLOCK_MS);
+    atomic_store(&stop, true);
+    (void)clock_gettime(CLOCK_REALTIME, &late);
+    late.tv_sec += LONG / CLOCK_S;
+    CHECK(pthread_timedjoin_np(runner, NULL, &late) == 0);
+    CHECK(fixture_is(j, 0, CAGE_NOT_RUN, "") && fixture_is(j, 1, CAGE_NOT_RUN, ""));
+    fixture_done(j);
+    FIXTURE_JOBS(other);
+    fixture_add(other, STR("echo"));
+    cage_run(s.cage, other->jobs, other->count);
+    CHECK(other->jobs[0].result == CAGE_DONE);
+    cage_free(s.cage);
+    fixture_done(other);
+}
+
 int main(int argc, char **argv)
 {
     if (cage_main_is(argc, argv))
