@@ -222,6 +222,7 @@ static bool jobs_plan_order(struct jobs *j, struct job_order *order, struct aren
         (order->act == JOB_RESUME ? planning_resumed : planning_cancelled)(job, &r, jobs_now_us(j),
                                                                            ret_plan);
         order->plan = ret_plan->plan;
+        order->unheld = r.held_us == 0;
     }
     book_unref(b);
     return true;

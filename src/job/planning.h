@@ -12,7 +12,8 @@
  *     planning_beside()     a run begins without the token: the time of the next one
  *     planning_end()        a run ended
  *     planning_resumed()    a person resumes it
- *     planning_cancelled()  a person cancels the run that is there
+ *     planning_cancelled()  a person cancels the run that is there: the time that it was for, by
+ *                           the moment of its claim, is served
  *
  * A plan has the turn of its record (job.h: struct job_plan).
  *
@@ -30,8 +31,9 @@ struct planning {
     enum schedule_what what; /* of the next run: ENDED, SUSPENDED: there is none */
     enum schedule_end_why why;
     bool late;
-    bool again;     /* planning_end(): the run failed, and is repeated */
-    bool left_more; /* more times than were counted */
+    bool again;        /* planning_end(): the run failed, and is repeated */
+    bool left_more;    /* more times than were counted */
+    int64_t served_us; /* planning_cancelled(): the nominal time of that run; 0: of none */
     struct schedule_left left[SCHEDULE_REASONS];
 };
 

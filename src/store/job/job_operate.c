@@ -140,7 +140,8 @@ static bool job_do_cancel(struct writer *w, struct job_operate_op *o, struct err
         return false;
     if (!held && open == 0)
         return left > 0 ? job_end_wait(w, o, err) : job_refuse(o, JOB_NOT_RUNNING);
-    if (o->r.asked_us == 0 && o->order->plan.turn != o->r.turn)
+    if (o->r.asked_us == 0 &&
+        (o->order->plan.turn != o->r.turn || (o->order->unheld && (held || o->awaited_us != 0))))
         return job_refuse(o, JOB_OLD_PLAN);
     o->seized = held ? o->r.num : 0;
     o->awaited_us = 0; /* it goes */

@@ -49,7 +49,8 @@ enum job_answer {
     JOB_HAS_BACKFILL, /* backfill: one is under way */
     JOB_NOT_KEPT,     /* reset: no state with this number is kept */
     JOB_SUSPENDS,     /* release: done, and the job is suspended */
-    JOB_OLD_PLAN      /* resume, cancel: the plan is of an older record: read it and plan again */
+    JOB_OLD_PLAN      /* resume, cancel: the plan is of an older record, or of a token that nobody
+                       * had claimed yet: read it and plan again */
 };
 
 struct job_order {
@@ -60,6 +61,7 @@ struct job_order {
                            * then; 0: any */
     int64_t claim;        /* release: this one */
     struct job_plan plan; /* resume; cancel, of a run that nobody asked for */
+    bool unheld;          /* cancel: the plan is of a record with held_us 0 */
     int64_t state_number; /* reset: to this one */
     const int64_t *times; /* backfill: ascending; up to BACKFILL_MOST */
     size_t time_count;

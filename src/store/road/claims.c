@@ -133,6 +133,17 @@ bool claims_taken(struct claims *c, int64_t id)
     return taken;
 }
 
+bool claims_until(struct claims *c, int64_t id, int64_t *ret_until_us)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    const struct mark *m = claims_find(c, id);
+    bool taken = m->claim != 0;
+
+    *ret_until_us = m->until_us;
+    (void)pthread_mutex_unlock(&c->mutex);
+    return taken;
+}
+
 bool claims_have(struct claims *c, const struct task *t)
 {
     (void)pthread_mutex_lock(&c->mutex);

@@ -29,7 +29,9 @@ struct claim_place {
 /* False: claimed already, or too many; sets t->claim. */
 bool claims_take(struct claims *c, struct task *t, int64_t lease_us);
 bool claims_full(struct claims *c);
-bool claims_taken(struct claims *c, int64_t id);          /* this task is claimed */
+bool claims_taken(struct claims *c, int64_t id); /* this task is claimed */
+/* False: it is not claimed; *ret_until_us: the deadline of the claim; monotonic. */
+bool claims_until(struct claims *c, int64_t id, int64_t *ret_until_us);
 bool claims_have(struct claims *c, const struct task *t); /* (id, claim) still holds */
 void claims_drop(struct claims *c,
                  const struct task *t); /* no effect if (id, claim) does not hold */

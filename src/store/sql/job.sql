@@ -6,17 +6,23 @@
 
 -- name: job_page
 -- in:  $1 above int, $2 limit int
--- out: @job@, holder, open_runs
--- The node that has claimed it (PostgreSQL) is its holder.
+-- out: @job@, holder, open_runs, held_us, awaited_us, awaited_nominal_us
+-- The node that has claimed it (PostgreSQL) is its holder, since held_us; the token may wait for a run outside.
 SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) AS holder,
-    (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs
+    (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs,
+    (SELECT l.until_us FROM task_lease l WHERE l.id = @KEY(j.num)@) AS held_us,
+    (SELECT max(r.began_us) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited_us,
+    (SELECT max(r.nominal_us) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited_nominal_us
 FROM job j WHERE j.num > $1 ORDER BY j.num LIMIT $2;
 
 -- name: job_find
 -- in:  $1 name text
--- out: @job@, holder, open_runs
+-- out: @job@, holder, open_runs, held_us, awaited_us, awaited_nominal_us
 SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) AS holder,
-    (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs
+    (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs,
+    (SELECT l.until_us FROM task_lease l WHERE l.id = @KEY(j.num)@) AS held_us,
+    (SELECT max(r.began_us) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited_us,
+    (SELECT max(r.nominal_us) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited_nominal_us
 FROM job j WHERE j.name = $1;
 
 -- name: job_mark

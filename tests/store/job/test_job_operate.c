@@ -135,6 +135,30 @@ TEST(failures_suspend_and_a_resume_forgets_them)
     store_close(s);
 }
 
+/* By its claim a cancel knows for which time the run is; a plan without it serves no time, so that
+ * it must not end a run which has begun since. */
+TEST(a_record_says_since_when_its_token_is_claimed)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c;
+
+    CHECK(one_job(s) && show(s, "a").held_us == 0);
+    struct job_order order = order_of(JOB_CANCEL, clock_wall_us() + DAY_US, show(s, "a").turn);
+    int64_t before_us = clock_wall_us();
+
+    CHECK(take(s, 1, &c) == 1);
+    int64_t held_us = show(s, "a").held_us - LEASE_US;
+
+    CHECK(held_us >= before_us - CLOCK_S && held_us <= clock_wall_us() + CLOCK_S);
+    CHECK(show(s, "a").awaited_nominal_us == 0);
+    order.unheld = true;
+    CHECK(give_order(s, &order) == JOB_OLD_PLAN && show(s, "a").running);
+    order.unheld = false;
+    CHECK(give_order(s, &order) == JOB_OK && show(s, "a").held_us == 0 && tokens(s) == 1);
+    store_close(s);
+}
+
 /* ---- beside documents ---- */
 
 /* ---- the queue check ---- */

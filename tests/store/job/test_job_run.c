@@ -409,7 +409,10 @@ TEST(a_cancel_ends_runs_without_the_token)
         CHECK((outside ? act(s, JOB_RUN, 0, 0) == JOB_OK : one_job(s)) && take(s, 1, &c) == 1);
         o = opening(&c, 2, due);
         o.outside = outside;
-        CHECK(open_run(s, &o) == JOB_OPENED && act(s, JOB_CANCEL, due + 7, 0) == JOB_OK);
+        CHECK(open_run(s, &o) == JOB_OPENED);
+        CHECK(show(s, "a").held_us == (outside ? o.began_us : 0) && !show(s, "a").running);
+        CHECK((show(s, "a").awaited_nominal_us != 0) == (outside != 0));
+        CHECK(act(s, JOB_CANCEL, due + 7, 0) == JOB_OK);
         struct job_end_op e = end_of(&c, "x", due);
 
         CHECK(!end_run(s, &e, 0, false) && show(s, "a").outcome == JOB_CANCELLED);
