@@ -130,6 +130,15 @@ def test_a_service_acknowledges_later(make_node):
 
 
 @BOTH
+def test_the_schedule_of_what_is_acknowledged_later_is_told(make_node):
+    with Service() as service:
+        node = start(make_node, later(service, "every: 1h\nruns: 1"))
+        first, = service.wait_for(1)
+        assert ack(node, first, {}).status == 200
+        assert "runs" in node.wait_event("job.over", SECONDS, job="work")["why"]
+
+
+@BOTH
 def test_what_was_acknowledged_as_failed_is_repeated_or_not(make_node):
     with Service() as service:
         node = start(make_node, later(service, "every: 1h\nretry: { first: 10ms, most: 10ms, for: 1h }\nsuspend: 1"))

@@ -361,7 +361,7 @@ static bool run_end_run(struct writer *w, struct store_op **ops, size_t count, s
 
     require(count == 1 && o->state.len <= JOB_STATE_MOST && o->outcome < JOB_OUTCOMES);
     o->result = JOB_END_LOST;
-    o->found = o->ours = o->stale = x->seized = false;
+    o->found = o->ours = o->stale = o->planned = x->seized = false;
     o->due_us = 0;
     if (!job_lock_num(w, o->task.id, &o->record, err) ||
         !run_read(w, o->task.id, o->task.claim, &run, &there, err) ||

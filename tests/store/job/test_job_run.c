@@ -122,7 +122,7 @@ TEST(of_runs_beside_each_other_one_brings_its_state)
 
     other.state_number = 1; /* what the caller says does not count: the row knows */
     CHECK(end_run(s, &first, 0, false) && !first.stale);
-    CHECK(end_run(s, &other, 0, false) && other.stale);
+    CHECK(end_run(s, &other, 0, false) && other.stale && !first.planned && !other.planned);
     CHECK(strcmp(state_of(&h), "second") == 0 && show(s, "a").state_number == 1);
     CHECK(show(s, "a").runs == 2 && tokens(s) == 1 && wrongs(s) == 0);
     store_close(s);
@@ -229,7 +229,7 @@ TEST(a_run_outside_is_acknowledged)
     CHECK(places(s).later == 1 && wrongs(s) == 0);
     struct job_end_op e = end_of(&c, "far", due);
 
-    CHECK(end_run(s, &e, 0, false) && e.due_us == due && !e.stale);
+    CHECK(end_run(s, &e, 0, false) && e.due_us == due && !e.stale && e.planned);
     CHECK(strcmp(state_of(&h), "far") == 0 && show(s, "a").runs == 1 && tokens(s) == 1);
     CHECK(show(s, "a").due_us == due && show(s, "a").past.served == 1 && wrongs(s) == 0);
     CHECK(!end_run(s, &e, 0, false) && !beat_run(s, &c, due) && show(s, "a").runs == 1);
