@@ -17,6 +17,7 @@
 #include "job/journal.h"
 #include "job/queue_check.h"
 #include "job/state.h"
+#include "store/job/job_run.h"
 #include "store/store.h"
 
 enum {
@@ -229,8 +230,10 @@ static bool jobs_plan_order(struct jobs *j, struct job_order *order, struct aren
 }
 
 /* The answer is JOB_OK, or JOB_SUSPENDS. */
-static void jobs_ordered(struct jobs *j, const struct job_order *order)
+static void jobs_ordered(struct jobs *j, const struct job_order *order, int64_t nominal_us)
 {
+    if (order->over != NULL)
+        over_log(j, order, nominal_us);
     if (order->act == JOB_CANCEL)
         running_cancel(j, order->name);
     if (order->act == JOB_RELEASE)
@@ -244,7 +247,11 @@ static void jobs_ordered(struct jobs *j, const struct job_order *order)
 bool jobs_order(struct jobs *j, struct job_order *order, enum job_answer *ret, struct err *err)
 {
     bool plans = order->act == JOB_RESUME || order->act == JOB_CANCEL, fits = true;
+    struct job_over over;
+    int64_t nominal_us = order->act == JOB_RELEASE ? over_nominal(j, order->name) : 0;
 
+    if (order->act == JOB_CANCEL || order->act == JOB_RELEASE)
+        order->over = &over;
     jobs_settle(j);
     for (int i = 0; i < ORDER_TRIES; i++) {
         struct planning plan = { 0 };
@@ -258,7 +265,7 @@ bool jobs_order(struct jobs *j, struct job_order *order, enum job_answer *ret, s
         if (fits && *ret != JOB_OLD_PLAN) {
             if (*ret == JOB_OK || *ret == JOB_SUSPENDS) {
                 jobs_say_plan(order->name, &plan);
-                jobs_ordered(j, order);
+                jobs_ordered(j, order, plans ? plan.served_us : nominal_us);
             }
             return true;
         }

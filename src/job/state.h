@@ -136,6 +136,13 @@ void ending_begin(struct jobs *j, struct book *book, const struct book_job *job,
 int64_t ending_look(struct jobs *j, int64_t mono_us);
 void ending_drop(struct jobs *j); /* those that were never written */
 
+/* over.c */
+/* The nominal time of the run that holds the token; 0: it is not known. */
+int64_t over_nominal(struct jobs *j, struct str name);
+/* The order has ended runs (order->over): counts them, and writes their lines in the log of runs,
+ * which nobody else does.  nominal_us: of the one that held the token. */
+void over_log(struct jobs *j, const struct job_order *order, int64_t nominal_us);
+
 /* scheduler.c */
 void *scheduler_main(void *jobs);
 /* A claim is run, or handed over, or given back; `here`: it is not handed over.  On the scheduler.

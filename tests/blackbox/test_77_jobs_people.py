@@ -60,6 +60,10 @@ def refused(node, words):
     return got["errors"][0]["message"]
 
 
+def log_of(node, name):
+    return objects(node.cli("jobs", "log", name, "--json"))
+
+
 # ---- looking ---------------------------------------------------------------------------------------------
 
 
@@ -170,12 +174,32 @@ def test_a_run_is_cancelled(node, slow):
     assert wrong.returncode == NO and "runs already" in wrong.stderr and "cancel" in wrong.stderr
     (got,) = objects(node.cli("jobs", "cancel", "slow", "--reason", "it hangs", "--json"))
     assert got["last"]["outcome"] == "cancelled" and "it hangs" in got["last"]["message"]
+    wait_until(lambda: log_of(node, "slow"), SECONDS, "its line")
+    (line,) = log_of(node, "slow")
+    assert line["outcome"] == "cancelled" and "it hangs" in line["message"] and line["node"]
+    assert line["due"] <= line["claimed"] <= line["ended"] and line["nominal"] <= line["claimed"]
+    assert node.metrics()['waybill_job_runs_total{kind="call",outcome="cancelled"}'] == 1
     await_job(node, "slow", lambda j: j["state"] in ("scheduled", "due", "running"))
     (line, *_) = node.graphql("{ audit { items { action object reason } } }")["audit"]["items"]
     assert line == {"action": "jobCancel", "object": "slow", "reason": "it hangs"}
     wrong = node.cli("jobs", "cancel", "yearly")
     assert wrong.returncode == NO and "does not run" in wrong.stderr
     assert slow.requests
+
+
+@BOTH
+def test_each_run_that_is_cancelled_has_one_line(make_node, slow):
+    """Two beside the token, and the third one with it."""
+    node = start(make_node, "jobs:\n  wide: { kind: call, url: \"" + slow.url + "\", body: \"{}\", every: 100ms, parallel: 3, "
+                 "timeout: 1h, log: all }\n")
+    wait_until(lambda: len(slow.requests) == 3, SECONDS, "three runs")
+    assert node.cli("jobs", "pause", "wide").returncode == node.cli("jobs", "cancel", "wide").returncode == DONE
+    wait_until(lambda: len(log_of(node, "wide")) >= 3, SECONDS, "three lines")
+    node.stop()  # what the runs still do has come to its end
+    node.start()
+    lines = log_of(node, "wide")
+    assert [r["outcome"] for r in lines] == ["cancelled"] * 3 and all(r["due"] <= r["claimed"] <= r["ended"] for r in lines)
+    assert len({r["run"] for r in lines}) == len({r["nominal"] for r in lines}) == 3
 
 
 @BOTH

@@ -141,14 +141,14 @@ static void job_read_held(struct db_rows *row, struct arena *a, void *to)
 /* SQLite: claims are in memory. */
 static void job_look_held(struct store *s, struct job_record *r)
 {
-    int64_t until_us;
+    struct claim_mark mark;
 
-    if (s->claims == NULL || !claims_until(s->claims, r->num, &until_us))
+    if (s->claims == NULL || !claims_mark(s->claims, r->num, &mark))
         return;
     r->running = true;
     r->holder = store_node(s);
     if (r->held_us == 0)
-        r->held_us = clock_wall_us() - (clock_mono_us() - until_us);
+        r->held_us = clock_wall_us() - (clock_mono_us() - mark.until_us);
 }
 
 bool job_find(struct store *s, struct str name, struct arena *a, struct job_record *ret,

@@ -420,6 +420,14 @@ bool job_run_list(struct store *s, int64_t job, size_t most, struct job_run *ret
                          ROWS_INTO(ret, most, NULL, job_read_run), ret_count, err);
 }
 
+bool job_run_read(struct writer *w, int64_t job, struct job_run ret[static JOB_RUNS_MOST],
+                  size_t *ret_count, struct err *err)
+{
+    return rows_collect(w->db, SQL_JOB_RUN_PAGE, DB_NO_SLOT,
+                        DB_ARGS(db_int(job), db_int(JOB_RUNS_MOST)),
+                        ROWS_INTO(ret, JOB_RUNS_MOST, NULL, job_read_run), ret_count, err);
+}
+
 bool job_run_late(struct store *s, size_t most, struct job_run *ret, size_t *ret_count,
                   struct err *err)
 {

@@ -89,6 +89,21 @@ bool job_run_get(struct store *s, int64_t job, int64_t claim, struct job_run *re
 /* Runs of a job, oldest first. */
 bool job_run_list(struct store *s, int64_t job, size_t most, struct job_run *ret, size_t *ret_count,
                   struct err *err);
+
+/* Runs that an order has ended (job_operate.h).  Of the one that held the token, which has no row,
+ * the nominal time is that for which a person asked, or 0: the schedule knows it. */
+struct job_over {
+    struct job_run runs[JOB_RUNS_MOST + 1];
+    size_t count;
+    int64_t due_us; /* of the token */
+};
+
 /* Runs whose time is over, then runs of dead nodes. */
 bool job_run_late(struct store *s, size_t most, struct job_run *ret, size_t *ret_count,
                   struct err *err);
+
+/* ---- inside the store ---- */
+
+/* job_run_list(), in an open transaction. */
+bool job_run_read(struct writer *w, int64_t job, struct job_run ret[static JOB_RUNS_MOST],
+                  size_t *ret_count, struct err *err);

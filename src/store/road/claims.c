@@ -133,17 +133,6 @@ bool claims_taken(struct claims *c, int64_t id)
     return taken;
 }
 
-bool claims_until(struct claims *c, int64_t id, int64_t *ret_until_us)
-{
-    (void)pthread_mutex_lock(&c->mutex);
-    const struct mark *m = claims_find(c, id);
-    bool taken = m->claim != 0;
-
-    *ret_until_us = m->until_us;
-    (void)pthread_mutex_unlock(&c->mutex);
-    return taken;
-}
-
 bool claims_have(struct claims *c, const struct task *t)
 {
     (void)pthread_mutex_lock(&c->mutex);
@@ -248,6 +237,16 @@ size_t claims_of_jobs(struct claims *c, struct claim_mark *ret, size_t most)
         (void)pthread_mutex_unlock(&c->mutex);
     }
     return n;
+}
+
+bool claims_mark(struct claims *c, int64_t id, struct claim_mark *ret)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    const struct mark *m = claims_find(c, id);
+
+    *ret = (struct claim_mark){ .id = id, .claim = m->claim, .until_us = m->until_us };
+    (void)pthread_mutex_unlock(&c->mutex);
+    return ret->claim != 0;
 }
 
 /* NULL when the queue is new and the table is full. */

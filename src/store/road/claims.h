@@ -29,9 +29,7 @@ struct claim_place {
 /* False: claimed already, or too many; sets t->claim. */
 bool claims_take(struct claims *c, struct task *t, int64_t lease_us);
 bool claims_full(struct claims *c);
-bool claims_taken(struct claims *c, int64_t id); /* this task is claimed */
-/* False: it is not claimed; *ret_until_us: the deadline of the claim; monotonic. */
-bool claims_until(struct claims *c, int64_t id, int64_t *ret_until_us);
+bool claims_taken(struct claims *c, int64_t id);          /* this task is claimed */
 bool claims_have(struct claims *c, const struct task *t); /* (id, claim) still holds */
 void claims_drop(struct claims *c,
                  const struct task *t); /* no effect if (id, claim) does not hold */
@@ -54,6 +52,9 @@ struct claim_mark {
     int64_t id, claim, until_us; /* until_us: its deadline; monotonic */
 };
 size_t claims_of_jobs(struct claims *c, struct claim_mark *ret, size_t most);
+
+/* False: this task is not claimed. */
+bool claims_mark(struct claims *c, int64_t id, struct claim_mark *ret);
 
 /* Read the rows behind claims_cursor(), then call claims_read_to() with the last place that was
  * read; the cursor goes no further than what was put in between. */

@@ -85,6 +85,12 @@ DELETE FROM task_ready WHERE queue = $1 AND prio = 4 AND rank = $2 AND id = $3;
 -- Its lease stays where it is until the commit: a rescue passes over it or waits.
 SELECT 1 FROM task_lease WHERE id = $1 FOR UPDATE;
 
+-- name: job_holder
+-- only: postgresql
+-- in:  $1 id int
+-- out: claim, node_id, until_us
+SELECT claim, node_id, until_us FROM task_lease WHERE id = $1;
+
 -- name: job_is_anywhere
 -- only: postgresql
 -- in:  $1 queue int, $2 due int, $3 id int

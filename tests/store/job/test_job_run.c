@@ -412,7 +412,12 @@ TEST(a_cancel_ends_runs_without_the_token)
         CHECK(open_run(s, &o) == JOB_OPENED);
         CHECK(show(s, "a").held_us == (outside ? o.began_us : 0) && !show(s, "a").running);
         CHECK((show(s, "a").awaited_nominal_us != 0) == (outside != 0));
-        CHECK(act(s, JOB_CANCEL, due + 7, 0) == JOB_OK);
+        struct job_order order = order_of(JOB_CANCEL, due + 7, show(s, "a").turn);
+        static struct job_over over;
+
+        order.over = &over;
+        CHECK(give_order(s, &order) == JOB_OK && over.count == 1);
+        CHECK(over.runs[0].claim == c.task.claim && over.runs[0].began_us == o.began_us);
         struct job_end_op e = end_of(&c, "x", due);
 
         CHECK(!end_run(s, &e, 0, false) && show(s, "a").outcome == JOB_CANCELLED);
