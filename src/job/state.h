@@ -23,6 +23,7 @@ struct road;
 struct run;
 struct taken;
 struct ending;
+struct acking;
 
 enum {
     JOBS_GRACE_US = 5 * 1000000, /* a run that was told to stop is given up after that */
@@ -70,6 +71,7 @@ struct jobs {
     struct taken *taken;  /* claims of other nodes that are to be begun */
     struct ending *again; /* ends that are to be submitted once more */
     size_t ending_count;  /* all of them */
+    struct acking *acks;  /* acknowledgements whose end is on its way */
 
     /* The scheduler's own. */
     bool claim_failing;
