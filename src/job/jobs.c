@@ -298,13 +298,13 @@ bool jobs_describe(struct jobs *j, struct str name, struct arena *a, struct jobs
     return job != NULL;
 }
 
-size_t jobs_forecast(struct jobs *j, const struct job_record *r, size_t most, int64_t *ret_us)
+size_t jobs_forecast(struct jobs *j, const struct job_record *r, size_t most,
+                     struct planning_coming *ret)
 {
     struct book *b = jobs_book(j);
     const struct book_job *job = book_find(b, r->name);
-    size_t n = job == NULL || r->gone_us != 0
-                   ? 0
-                   : planning_forecast(job, r, jobs_now_us(j), most, ret_us);
+    size_t n =
+        job == NULL || r->gone_us != 0 ? 0 : planning_forecast(job, r, jobs_now_us(j), most, ret);
 
     book_unref(b);
     return n;

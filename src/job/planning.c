@@ -33,6 +33,24 @@ static struct job_past planning_past(const struct schedule_known *k)
                               .first_us = k->first_us };
 }
 
+/* Returns how many. */
+static int64_t planning_add_left(struct schedule_left to[static SCHEDULE_REASONS],
+                                 const struct schedule_left from[static SCHEDULE_REASONS])
+{
+    int64_t count = 0;
+
+    for (enum schedule_reason r = 0; r < SCHEDULE_REASONS; r++) {
+        if (from[r].count == 0)
+            continue;
+        if (to[r].count == 0)
+            to[r].first_us = from[r].first_us;
+        to[r].last_us = from[r].last_us;
+        to[r].count += from[r].count;
+        count += from[r].count;
+    }
+    return count;
+}
+
 /* Asks the schedule, settles what it leaves out, and adds that to *p. */
 static void planning_ask(const struct book_job *j, struct schedule_known *k, int64_t now_us,
                          struct planning *p)
@@ -46,17 +64,7 @@ static void planning_ask(const struct book_job *j, struct schedule_known *k, int
     p->left_more = p->left_more || n.left_more;
     p->plan.next = n.what == SCHEDULE_DUE ? (struct job_next){ n.due_us, n.nominal_us }
                                           : (struct job_next){ 0 };
-    for (enum schedule_reason r = 0; r < SCHEDULE_REASONS; r++) {
-        struct schedule_left *left = &p->left[r];
-
-        if (n.left[r].count == 0)
-            continue;
-        if (left->count == 0)
-            left->first_us = n.left[r].first_us;
-        left->last_us = n.left[r].last_us;
-        left->count += n.left[r].count;
-        p->plan.left_out += n.left[r].count;
-    }
+    p->plan.left_out += planning_add_left(p->left, n.left);
     p->plan.past = planning_past(k);
 }
 
@@ -245,9 +253,11 @@ void planning_cancelled(const struct book_job *j, const struct job_record *r, in
 }
 
 size_t planning_forecast(const struct book_job *j, const struct job_record *r, int64_t now_us,
-                         size_t most, int64_t *ret_us)
+                         size_t most, struct planning_coming *ret)
 {
     struct schedule_known k = planning_known(&r->past);
+    struct planning_coming c = { 0 };
+    int64_t asked_us = now_us;
     size_t n = 0;
 
     if (r->stop == JOB_PAUSED || r->stop == JOB_SUSPENDED) { /* as if it were resumed now */
@@ -257,14 +267,25 @@ size_t planning_forecast(const struct book_job *j, const struct job_record *r, i
     while (n < most) {
         struct schedule_next next = schedule_next(&j->schedule, &k, now_us, j->seed);
 
-        k.last_us = next.settled_us;
-        if (next.what != SCHEDULE_DUE)
+        if (next.what == SCHEDULE_SUSPENDED)
             break;
-        if (next.due_us > now_us) {
+        k.last_us = next.settled_us;
+        (void)planning_add_left(c.left, next.left);
+        c.left_more = c.left_more || next.left_more;
+        c.what = next.what;
+        c.why = next.why;
+        if (next.what == SCHEDULE_DUE && next.due_us > now_us) {
             now_us = next.due_us;
             continue;
         }
-        ret_us[n++] = next.nominal_us;
+        c.nominal_us = next.nominal_us;
+        c.due_us = now_us > asked_us ? now_us : 0;
+        c.late = next.late;
+        ret[n++] = c;
+        if (next.what != SCHEDULE_DUE)
+            break;
+        ret[n - 1].clock = nominal_clock(&j->schedule.times, next.nominal_us);
+        c = (struct planning_coming){ 0 };
         const struct schedule_run run = { .nominal_us = next.nominal_us,
                                           .began_us = now_us,
                                           .ended_us = now_us,

@@ -59,6 +59,18 @@ void planning_resumed(const struct book_job *j, const struct job_record *r, int6
 void planning_cancelled(const struct book_job *j, const struct job_record *r, int64_t now_us,
                         struct planning *ret);
 
-/* The next nominal times, as if each run took no time and found something; returns how many. */
+/* A run that comes, or the end of the schedule. */
+struct planning_coming {
+    enum schedule_what what;
+    enum schedule_end_why why; /* not DUE */
+    int64_t nominal_us;        /* DUE */
+    int64_t due_us;            /* DUE: when it begins; 0: at once */
+    bool late;
+    enum nominal_clock clock;
+    bool left_more;
+    struct schedule_left left[SCHEDULE_REASONS]; /* before it */
+};
+
+/* What comes, as if each run took no time and found something: up to `most`. */
 size_t planning_forecast(const struct book_job *j, const struct job_record *r, int64_t now_us,
-                         size_t most, int64_t *ret_us);
+                         size_t most, struct planning_coming *ret);

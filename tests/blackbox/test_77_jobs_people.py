@@ -136,6 +136,31 @@ def test_when_a_job_comes_next(node):
     assert wrong.returncode == USAGE and "--config FILE" in wrong.stderr
 
 
+MARKED = """\
+jobs:
+  clock: { kind: note, at: "30 2 * 3,10 *", zone: Europe/Berlin }
+  feast: { kind: note, at: "0 12 24-26 12 *", zone: Europe/Berlin, holidays: feasts, window: { open: "08:00", close: "18:00" } }
+  ends:  { kind: note, at: "0 12 24 12 *", runs: 2 }
+calendars:
+  feasts: { dates: [ "12-25" ] }
+"""
+
+
+@BOTH
+def test_a_node_tells_the_same_of_what_comes_as_a_file(make_node):
+    node = start(make_node, MARKED)
+    path = node.folder / "marked.yaml"
+    path.write_text(MARKED)
+    for name, count, words in (("clock", 62, ("is skipped", "comes twice", "the clock went")), ("feast", 4, ("(holiday)",)),
+                               ("ends", 5, ("it ends: `runs`",))):
+        shown = node.cli("jobs", "next", name, "-n", count).stdout
+        assert all(word in shown for word in words), shown
+        assert shown == node.cli("jobs", "next", name, "-n", count, "--config", path).stdout
+        told = objects(node.cli("jobs", "next", name, "-n", count, "--json"))
+        assert told == objects(node.cli("jobs", "next", name, "-n", count, "--config", path, "--json"))
+    assert len(node.graphql('{ job(name: "ends") { nextTimes } }')["job"]["nextTimes"]) == 2
+
+
 # ---- changing --------------------------------------------------------------------------------------------
 
 

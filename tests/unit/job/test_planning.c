@@ -421,21 +421,45 @@ TEST(a_job_ends_when_its_schedule_does)
 TEST(a_forecast_follows_the_schedule)
 {
     struct book_job j = job_of("at: \"@hourly\""), every = job_of("every: 10m, runs: 3");
+    struct planning_coming c[5];
     struct planning p;
-    int64_t times[5];
 
     planning_new(&j, at("2026-05-01 12:30"), &p);
     struct job_record r = record_of(&p.plan, 1);
 
-    CHECK(planning_forecast(&j, &r, at("2026-05-01 12:40"), 3, times) == 3);
-    CHECK(times[0] == at("2026-05-01 13:00") && times[2] == at("2026-05-01 15:00"));
+    CHECK(planning_forecast(&j, &r, at("2026-05-01 12:40"), 3, c) == 3);
+    CHECK(c[0].nominal_us == at("2026-05-01 13:00") && c[2].nominal_us == at("2026-05-01 15:00"));
+    CHECK(c[0].due_us == c[0].nominal_us && !c[0].late && c[0].left[SCHEDULE_MISSED].count == 0);
     r.stop = JOB_PAUSED; /* as if it were resumed now: what has passed is left out */
-    CHECK(planning_forecast(&j, &r, at("2026-05-01 20:40"), 2, times) == 2);
-    CHECK(times[0] == at("2026-05-01 21:00"));
+    CHECK(planning_forecast(&j, &r, at("2026-05-01 20:40"), 2, c) == 2);
+    CHECK(c[0].nominal_us == at("2026-05-01 21:00") && c[0].left[SCHEDULE_PAUSED].count == 8);
+    CHECK(c[1].left[SCHEDULE_PAUSED].count == 0);
     planning_new(&every, at("2026-05-01 12:30"), &p);
     r = record_of(&p.plan, 1);
-    CHECK(planning_forecast(&every, &r, at("2026-05-01 12:30"), 5, times) == 3);
-    CHECK(times[1] == at("2026-05-01 12:40"));
+    CHECK(planning_forecast(&every, &r, at("2026-05-01 12:30"), 5, c) == 4);
+    CHECK(c[0].due_us == 0 && c[1].nominal_us == at("2026-05-01 12:40"));
+    CHECK(c[3].what == SCHEDULE_ENDED && c[3].why == SCHEDULE_RUNS_OVER);
+}
+
+TEST(a_forecast_says_what_is_caught_up_with_and_what_is_left_out)
+{
+    struct book_job j = job_of("at: \"@hourly\", window: { open: \"08:00\", close: \"18:00\" }"),
+                    gap = job_of("at: \"30 2 * * *\", zone: Europe/Berlin");
+    struct planning_coming c[3];
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:30"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+
+    CHECK(planning_forecast(&j, &r, at("2026-05-01 16:20"), 3, c) == 3);
+    CHECK(c[0].late && c[0].due_us == 0 && c[0].nominal_us == at("2026-05-01 16:00"));
+    CHECK(c[0].left[SCHEDULE_MISSED].count == 3 && c[0].clock == NOMINAL_PLAIN);
+    CHECK(!c[1].late && c[1].nominal_us == at("2026-05-01 17:00"));
+    CHECK(c[2].nominal_us == at("2026-05-02 08:00") && c[2].left[SCHEDULE_WINDOW].count == 14);
+    planning_new(&gap, at("2026-03-28 12:00"), &p);
+    r = record_of(&p.plan, 1);
+    CHECK(planning_forecast(&gap, &r, at("2026-03-28 12:00"), 1, c) == 1);
+    CHECK(c[0].clock == NOMINAL_SKIPPED && c[0].nominal_us == at("2026-03-29 01:00"));
 }
 
 int main(void)
