@@ -20,6 +20,7 @@ enum {
     SHOWN_OTHERWISE = 10,
     TEXT_MOST = 1 << 20,
     LINE_MOST = 64 * 1024,
+    JOBS_NEXT_LOCAL = 120,
     SCHEDULES_MOST = 64 << 20
 };
 
@@ -60,17 +61,11 @@ const struct arg_option jobs_next_options[] = {
     { 0 },
 };
 
-struct showing {
-    const char *job; /* NULL: a schedule of the command line */
-    struct schedule schedule;
-    bool json;
-    int64_t from_us, offset_s; /* offset_s: of the time that was shown last */
-};
-
 /* ---- times ---- */
 
-const char *jobs_next_local(const struct zone *z, int64_t at_us, bool json,
-                            char text[static JOBS_NEXT_LOCAL])
+/* "2026-03-29T03:00:00+02:00", or with blanks, for people. */
+static const char *jobs_next_local(const struct zone *z, int64_t at_us, bool json,
+                                   char text[static JOBS_NEXT_LOCAL])
 {
     static const char *const weekdays[] = { "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun" };
     int64_t at_s = civil_floor(at_us, CLOCK_S), ms = (at_us - at_s * CLOCK_S) / CLOCK_MS;
@@ -100,7 +95,7 @@ static void jobs_next_time(struct json_out *j, const char *key, int64_t at_us)
     json_z(j, clock_utc_text(at_us, text));
 }
 
-static void jobs_next_begin(struct json_out *j, const struct showing *s)
+static void jobs_next_begin(struct json_out *j, const struct jobs_next_showing *s)
 {
     json_open(j, '{');
     json_key(j, "job");
@@ -120,7 +115,7 @@ static const char *const clock_words[] = { [NOMINAL_PLAIN] = NULL,
                                            [NOMINAL_FIRST] = "first",
                                            [NOMINAL_SECOND] = "second" };
 
-static void jobs_next_run_json(const struct showing *s, const struct schedule_next *n,
+static void jobs_next_run_json(const struct jobs_next_showing *s, const struct schedule_next *n,
                                int64_t now_us, enum nominal_clock clock)
 {
     AUTO(buf_done) struct buf line = BUF_INIT(LINE_MOST);
@@ -130,7 +125,7 @@ static void jobs_next_run_json(const struct showing *s, const struct schedule_ne
     jobs_next_begin(&j, s);
     jobs_next_time(&j, "nominal", n->nominal_us);
     json_key(&j, "local");
-    json_z(&j, jobs_next_local(s->schedule.times.zone, n->nominal_us, true, text));
+    json_z(&j, jobs_next_local(s->zone, n->nominal_us, true, text));
     jobs_next_time(&j, "due", now_us);
     json_key(&j, "late");
     json_bool(&j, n->late);
@@ -141,8 +136,8 @@ static void jobs_next_run_json(const struct showing *s, const struct schedule_ne
 
 /* What stands behind a time; `changed_s`: the local clock has changed by so much since the time
  * before. */
-static void jobs_next_marks(const struct showing *s, const struct schedule_next *n, int64_t now_us,
-                            enum nominal_clock clock, int64_t changed_s)
+static void jobs_next_marks(const struct jobs_next_showing *s, const struct schedule_next *n,
+                            int64_t now_us, enum nominal_clock clock, int64_t changed_s)
 {
     static const char *const marks[] = {
         [NOMINAL_SKIPPED] = "its local time is skipped: at the change of the clock instead",
@@ -154,8 +149,7 @@ static void jobs_next_marks(const struct showing *s, const struct schedule_next 
     if (n->late)
         (void)printf("  missed, caught up with");
     if (now_us > n->nominal_us && now_us > s->from_us)
-        (void)printf("  waits until %s",
-                     jobs_next_local(s->schedule.times.zone, now_us, false, text));
+        (void)printf("  waits until %s", jobs_next_local(s->zone, now_us, false, text));
     if (clock != NOMINAL_PLAIN)
         (void)printf("  %s", marks[clock]);
     if (changed_s != 0)
@@ -163,12 +157,11 @@ static void jobs_next_marks(const struct showing *s, const struct schedule_next 
                      (int)((changed_s > 0 ? changed_s : -changed_s) / 60));
 }
 
-/* The iteration begins at now_us. */
-static void jobs_next_show_run(struct showing *s, const struct schedule_next *n, int64_t now_us)
+void jobs_next_show_run(struct jobs_next_showing *s, const struct schedule_next *n, int64_t now_us,
+                        enum nominal_clock clock)
 {
-    const struct zone *zone = s->schedule.times.zone;
+    const struct zone *zone = s->zone;
     int64_t at_s = civil_floor(n->nominal_us, CLOCK_S);
-    enum nominal_clock clock = nominal_clock(&s->schedule.times, n->nominal_us);
     int64_t offset_s = zone_local(zone, at_s) - at_s;
     char local[JOBS_NEXT_LOCAL], utc[CLOCK_TEXT];
 
@@ -185,7 +178,7 @@ static void jobs_next_show_run(struct showing *s, const struct schedule_next *n,
 
 /* ---- what is left out, and the end ---- */
 
-static void jobs_next_left_json(const struct showing *s, const struct schedule_next *n,
+static void jobs_next_left_json(const struct jobs_next_showing *s, const struct schedule_next *n,
                                 enum schedule_reason reason)
 {
     AUTO(buf_done) struct buf line = BUF_INIT(LINE_MOST);
@@ -203,7 +196,7 @@ static void jobs_next_left_json(const struct showing *s, const struct schedule_n
     jobs_next_end(&j);
 }
 
-static void jobs_next_show_left(const struct showing *s, const struct schedule_next *n)
+void jobs_next_show_left(const struct jobs_next_showing *s, const struct schedule_next *n)
 {
     static const char *const says[SCHEDULE_REASONS] = {
         [SCHEDULE_MISSED] = "missed",
@@ -212,7 +205,7 @@ static void jobs_next_show_left(const struct showing *s, const struct schedule_n
         [SCHEDULE_WINDOW] = "window closed",
         [SCHEDULE_PAUSED] = "paused",
     };
-    const struct zone *zone = s->schedule.times.zone;
+    const struct zone *zone = s->zone;
     char first[JOBS_NEXT_LOCAL], last[JOBS_NEXT_LOCAL];
 
     for (enum schedule_reason r = 0; r < SCHEDULE_REASONS; r++) {
@@ -233,7 +226,7 @@ static void jobs_next_show_left(const struct showing *s, const struct schedule_n
     }
 }
 
-static void jobs_next_show_end(const struct showing *s, enum schedule_end_why why)
+void jobs_next_show_end(const struct jobs_next_showing *s, enum schedule_end_why why)
 {
     static const char *const says[] = { [SCHEDULE_RUNS_OVER] = "`runs` is reached",
                                         [SCHEDULE_UNTIL_OVER] = "`until` is over",
@@ -254,11 +247,22 @@ static void jobs_next_show_end(const struct showing *s, enum schedule_end_why wh
 
 /* ---- one schedule ---- */
 
-/* Asks as a scheduler would: when an iteration has ended, and again when the next one is due. */
-static void jobs_next_walk(struct showing *s, struct schedule_known *k, int64_t count)
+struct jobs_next_showing jobs_next_showing(const char *job, const struct zone *zone, bool json,
+                                           int64_t from_us)
 {
-    const struct schedule *schedule = &s->schedule;
+    int64_t from_s = from_us / CLOCK_S;
 
+    return (struct jobs_next_showing){ .job = job,
+                                       .zone = zone,
+                                       .json = json,
+                                       .from_us = from_us,
+                                       .offset_s = zone_local(zone, from_s) - from_s };
+}
+
+/* Asks as a scheduler would: when an iteration has ended, and again when the next one is due. */
+static void jobs_next_walk(struct jobs_next_showing *s, const struct schedule *schedule,
+                           struct schedule_known *k, int64_t count)
+{
     for (int64_t now_us = s->from_us; count > 0;) {
         struct schedule_next n = schedule_next(schedule, k, now_us, 0);
 
@@ -272,7 +276,7 @@ static void jobs_next_walk(struct showing *s, struct schedule_known *k, int64_t 
             now_us = n.due_us;
             continue;
         }
-        jobs_next_show_run(s, &n, now_us);
+        jobs_next_show_run(s, &n, now_us, nominal_clock(&schedule->times, n.nominal_us));
         count--;
         const struct schedule_run run = { .nominal_us = n.nominal_us,
                                           .began_us = now_us,
@@ -283,7 +287,7 @@ static void jobs_next_walk(struct showing *s, struct schedule_known *k, int64_t 
     }
 }
 
-static void jobs_next_head(const struct showing *s, const struct yaml_node *job)
+static void jobs_next_head(const struct jobs_next_showing *s, const struct yaml_node *job)
 {
     const struct yaml_node *zone = yaml_get(job, "zone"), *jitter = yaml_get(job, "jitter");
 
@@ -298,23 +302,24 @@ static void jobs_next_head(const struct showing *s, const struct yaml_node *job)
 static int jobs_next_show(const struct args *a, const struct yaml_node *job, const char *name,
                           struct window_maker *m)
 {
-    struct showing s = { .job = name,
-                         .json = args_flag(a, "json"),
-                         .from_us = args_number(a, "from", clock_wall_us()) };
-    int64_t last_us = args_number(a, "last", s.from_us);
+    int64_t from_us = args_number(a, "from", clock_wall_us());
+    int64_t last_us = args_number(a, "last", from_us);
     struct schedule_known k = { .last_us = last_us };
+    struct schedule schedule;
     struct err err = { 0 };
 
-    if (!schedule_build(job, m, &s.schedule, &err))
+    if (!schedule_build(job, m, &schedule, &err))
         return print_fail(EXIT_NO, "%s%s%s", name != NULL ? name : "", name != NULL ? ": " : "",
                           err.text);
-    s.schedule.jitter_us = 0;
-    if (s.schedule.form == SCHEDULE_EVERY && last_us < s.from_us)
+    schedule.jitter_us = 0;
+    if (schedule.form == SCHEDULE_EVERY && last_us < from_us)
         k.ended_us = last_us;
-    s.offset_s = zone_local(s.schedule.times.zone, s.from_us / CLOCK_S) - s.from_us / CLOCK_S;
+    struct jobs_next_showing s =
+        jobs_next_showing(name, schedule.times.zone, args_flag(a, "json"), from_us);
+
     if (!s.json)
         jobs_next_head(&s, job);
-    jobs_next_walk(&s, &k, args_number(a, "n", SHOWN_OTHERWISE));
+    jobs_next_walk(&s, &schedule, &k, args_number(a, "n", SHOWN_OTHERWISE));
     return EXIT_DONE;
 }
 

@@ -20,38 +20,57 @@ enum { SHOWN_OTHERWISE = 10, TIMES_MOST = 100, PAGE = 100, ZONE_MOST = 1 << 20 }
 
 /* ---- the times of one job ---- */
 
-/* Prints a time on the clock of the job's zone, and in UTC; *io_offset_s: that of the time before.
- */
-static void jobs_node_print_time(const struct zone *zone, const char *utc, int64_t *io_offset_s)
+static int64_t jobs_node_time(const json_t *object, const char *member, int64_t otherwise_us)
 {
-    char local[JOBS_NEXT_LOCAL];
+    const char *text = member_text(object, member);
     struct err err;
     int64_t us;
 
-    if (!when_parse(str_of(utc), 0, &us, &err))
-        return;
-    int64_t at_s = civil_floor(us, CLOCK_S), offset_s = zone_local(zone, at_s) - at_s;
-
-    (void)printf("%-36s %.19sZ", jobs_next_local(zone, us, false, local), utc);
-    if (offset_s != *io_offset_s)
-        (void)printf("  the clock went %s by %d min", offset_s > *io_offset_s ? "forward" : "back",
-                     abs((int)(offset_s - *io_offset_s)) / 60);
-    (void)putchar('\n');
-    *io_offset_s = offset_s;
+    return text != NULL && when_parse(str_of(text), 0, &us, &err) ? us : otherwise_us;
 }
 
-static void jobs_node_print_json(const char *job, const struct zone *zone, const char *utc)
+static void jobs_node_read_left(const json_t *coming, struct schedule_next *n)
 {
-    char local[JOBS_NEXT_LOCAL];
-    struct err err;
-    int64_t us;
+    const json_t *one;
+    size_t i;
 
-    if (!when_parse(str_of(utc), 0, &us, &err))
-        return;
-    json_auto_t *line = json_pack("{s:s,s:s,s:s}", "job", job, "nominal", utc, "local",
-                                  jobs_next_local(zone, us, true, local));
+    json_array_foreach(json_object_get(coming, "left"), i, one)
+    {
+        const char *reason = member_text(one, "reason");
 
-    print_json(line);
+        for (enum schedule_reason r = 0; reason != NULL && r < SCHEDULE_REASONS; r++)
+            if (strcmp(reason, schedule_reason_word(r)) == 0)
+                n->left[r] = (struct schedule_left){ .count = member_number(one, "count"),
+                                                     .first_us = jobs_node_time(one, "first", 0),
+                                                     .last_us = jobs_node_time(one, "last", 0) };
+        n->left_more = n->left_more || json_is_true(json_object_get(one, "more"));
+    }
+}
+
+static enum nominal_clock jobs_node_clock(const char *word)
+{
+    return word == NULL                   ? NOMINAL_PLAIN
+           : strcmp(word, "skipped") == 0 ? NOMINAL_SKIPPED
+           : strcmp(word, "first") == 0   ? NOMINAL_FIRST
+                                          : NOMINAL_SECOND;
+}
+
+/* As jobs_next.c prints what it computes itself. */
+static void jobs_node_show(struct jobs_next_showing *s, const json_t *coming)
+{
+    const char *end = member_text(coming, "end");
+    struct schedule_next n = { .nominal_us = jobs_node_time(coming, "nominal", 0),
+                               .late = json_is_true(json_object_get(coming, "late")) };
+
+    jobs_node_read_left(coming, &n);
+    jobs_next_show_left(s, &n);
+    for (enum schedule_end_why why = SCHEDULE_RUNS_OVER; end != NULL && why <= SCHEDULE_NEVER;
+         why++)
+        if (strcmp(end, schedule_end_word(why)) == 0)
+            jobs_next_show_end(s, why);
+    if (end == NULL)
+        jobs_next_show_run(s, &n, jobs_node_time(coming, "due", s->from_us),
+                           jobs_node_clock(member_text(coming, "clock")));
 }
 
 /* A zone that this machine does not know is shown as UTC. */
@@ -59,8 +78,7 @@ static void jobs_node_print(const struct args *a, const json_t *job)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(ZONE_MOST);
     const char *name = member_text(job, "name"), *zone_name = member_text(job, "zone");
-    const json_t *times = json_object_get(job, "nextTimes"), *one;
-    int64_t now_s = clock_wall_us() / CLOCK_S, offset_s;
+    const json_t *coming = json_object_get(job, "coming"), *one;
     const struct zone *zone;
     struct err err = { 0 };
     size_t i;
@@ -69,28 +87,27 @@ static void jobs_node_print(const struct args *a, const json_t *job)
         zone_name = "UTC";
         (void)zone_load(STR("UTC"), &arena, &zone, &err);
     }
-    offset_s = zone_local(zone, now_s) - now_s;
-    if (!args_flag(a, "json")) {
+    struct jobs_next_showing s =
+        jobs_next_showing(name, zone, args_flag(a, "json"), clock_wall_us());
+
+    if (!s.json) {
         print_text(stdout, name);
         (void)printf("\n%-36s UTC\n", zone_name);
     }
-    json_array_foreach(times, i, one)
+    json_array_foreach(coming, i, one)
     {
-        if (!json_is_string(one))
-            continue;
-        if (args_flag(a, "json"))
-            jobs_node_print_json(name, zone, json_string_value(one));
-        else
-            jobs_node_print_time(zone, json_string_value(one), &offset_s);
+        jobs_node_show(&s, one);
     }
-    if (json_array_size(times) == 0 && !args_flag(a, "json"))
+    if (json_array_size(coming) == 0 && !s.json)
         (void)puts("  no further time");
 }
 
 static int jobs_node_named(const struct args *a, struct client *c)
 {
     static const char query[] = "query($name: String!, $first: Int)"
-                                " { job(name: $name) { name zone nextTimes(first: $first) } }";
+                                " { job(name: $name) { name zone coming(first: $first)"
+                                " { nominal due late clock end"
+                                " left { reason count more first last } } } }";
     int64_t first = args_number(a, "n", SHOWN_OTHERWISE);
 
     for (size_t i = 0; i < a->operand_count; i++) {

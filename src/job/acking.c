@@ -6,6 +6,10 @@
  * same acknowledgement gets the same answer (store/job/job_ack.h); another one, or one behind the
  * end of the run, is too late.
  *
+ * While the store does not take the end of a run, whoever acknowledges it once more waits for that
+ * end: there is one for each run, however often he repeats it, and with JOBS_ENDING_MOST on their
+ * way no other acknowledgement is begun.
+ *
  * A state that cannot be kept is refused, and the run goes on: he may acknowledge it once more.
  */
 #include <inttypes.h>
@@ -29,20 +33,63 @@
 /* ---- whoever waits for the end of the run ---- */
 
 struct acking {
+    struct acking *next; /* in jobs.acks, under its mutex */
+    struct jobs *jobs;
+    int64_t job, claim;
     _Atomic unsigned refs; /* he who waits, and the end */
     pthread_mutex_t mutex;
     pthread_cond_t over;
     bool done, written, stale;
 };
 
-static struct acking *acking_new(void)
+/* In the list; with the mutex of the jobs held. */
+static struct acking *acking_new(struct jobs *j, int64_t job, int64_t claim)
 {
     struct acking *a = NEW(struct acking);
 
-    *a = (struct acking){ .refs = 2 };
+    *a = (struct acking){ .next = j->acks, .jobs = j, .job = job, .claim = claim, .refs = 2 };
     (void)pthread_mutex_init(&a->mutex, NULL);
     (void)pthread_cond_init(&a->over, NULL);
+    j->acks = a;
     return a;
+}
+
+static bool acking_is_under_way(const struct jobs *j, int64_t job, int64_t claim)
+{
+    const struct acking *a = j->acks;
+
+    while (a != NULL && (a->job != job || a->claim != claim))
+        a = a->next;
+    return a != NULL;
+}
+
+/* Waits for another end of this run.  NULL: it is not over by until_us, or there are too many. */
+static struct acking *acking_enter(struct jobs *j, int64_t job, int64_t claim, int64_t until_us)
+{
+    struct acking *a = NULL;
+
+    (void)pthread_mutex_lock(&j->mutex);
+    while (acking_is_under_way(j, job, claim) && !j->stopping &&
+           wait_until(&j->rested, &j->mutex, until_us)) {
+    }
+    if (!acking_is_under_way(j, job, claim) && j->ending_count < JOBS_ENDING_MOST)
+        a = acking_new(j, job, claim);
+    (void)pthread_mutex_unlock(&j->mutex);
+    return a;
+}
+
+static void acking_leave(struct acking *a)
+{
+    struct jobs *j = a->jobs;
+
+    (void)pthread_mutex_lock(&j->mutex);
+    struct acking **at = &j->acks;
+
+    while (*at != a)
+        at = &(*at)->next;
+    *at = a->next;
+    (void)pthread_cond_broadcast(&j->rested);
+    (void)pthread_mutex_unlock(&j->mutex);
 }
 
 static void acking_unref(struct acking *a)
@@ -58,6 +105,7 @@ static void acking_told(void *arg, bool written, bool stale)
 {
     struct acking *a = arg;
 
+    acking_leave(a);
     (void)pthread_mutex_lock(&a->mutex);
     a->done = true;
     a->written = written;
@@ -68,10 +116,8 @@ static void acking_told(void *arg, bool written, bool stale)
 }
 
 /* False: it is not known yet. */
-static bool acking_wait(struct acking *a, bool *ret_written, bool *ret_stale)
+static bool acking_wait(struct acking *a, int64_t until_us, bool *ret_written, bool *ret_stale)
 {
-    int64_t until_us = clock_mono_us() + ACKING_WAIT_US;
-
     (void)pthread_mutex_lock(&a->mutex);
     while (!a->done && wait_until(&a->over, &a->mutex, until_us)) {
     }
@@ -186,13 +232,15 @@ static void acking_begin_end(struct acked *x, const struct job_result *result, s
 
 static bool acking_end(struct acked *x, const struct job_result *result, struct err *err)
 {
-    struct acking *wait = acking_new();
-    bool written = false;
+    int64_t until_us = clock_mono_us() + ACKING_WAIT_US;
+    struct acking *wait = acking_enter(x->jobs, x->mine.job, x->mine.claim, until_us);
+    bool known = false, written = false;
 
-    acking_begin_end(x, result, wait);
-    bool known = acking_wait(wait, &written, &x->ack->stale);
-
-    acking_unref(wait);
+    if (wait != NULL) {
+        acking_begin_end(x, result, wait);
+        known = acking_wait(wait, until_us, &written, &x->ack->stale);
+        acking_unref(wait);
+    }
     if (!known)
         return err_set(err, ERR_TRANSIENT, 0, "it is not known yet what becomes of it; try again");
     if (!written)

@@ -59,7 +59,7 @@ void counts_start(struct jobs *j)
         struct kind_counts *k = &kinds[kind_count];
 
         k->type = type;
-        for (enum job_outcome o = JOB_DONE; o < JOB_CANCELLED; o++) {
+        for (enum job_outcome o = JOB_DONE; o < JOB_OUTCOMES; o++) {
             (void)snprintf(k->labels[o], LABEL_MOST, "kind=\"%s\",outcome=\"%s\"", type->kind.name,
                            job_outcomes[o]);
             k->runs[o] = (struct metric){ .name = "waybill_job_runs_total",
@@ -91,7 +91,7 @@ void counts_stop(struct jobs *j)
     counts_forget_successes();
     (void)pthread_mutex_unlock(&success_mutex);
     for (size_t i = 0; i < kind_count; i++)
-        for (enum job_outcome o = JOB_DONE; o < JOB_CANCELLED; o++)
+        for (enum job_outcome o = JOB_DONE; o < JOB_OUTCOMES; o++)
             metrics_forget(&kinds[i].runs[o]);
     metrics_forget(&claim_lag);
     metrics_forget(&stale);

@@ -137,7 +137,7 @@ static void ending_say(const struct ending *e)
         (void)snprintf(why, sizeof why, "%.*s", STR_ARG(o->why));
         mishaps_note(e->jobs->mishaps, "job_suspended", "job", e->job->name, why);
     }
-    if (!e->asked && !e->beside)
+    if (o->planned)
         jobs_say_plan(e->job->name, &e->planning);
 }
 

@@ -17,6 +17,7 @@
 #include "job/journal.h"
 #include "job/queue_check.h"
 #include "job/state.h"
+#include "store/job/job_run.h"
 #include "store/store.h"
 
 enum {
@@ -228,14 +229,17 @@ static bool jobs_plan_order(struct jobs *j, struct job_order *order, struct aren
         (order->act == JOB_RESUME ? planning_resumed : planning_cancelled)(job, &r, jobs_now_us(j),
                                                                            ret_plan);
         order->plan = ret_plan->plan;
+        order->unheld = r.held_us == 0;
     }
     book_unref(b);
     return true;
 }
 
 /* The answer is JOB_OK, or JOB_SUSPENDS. */
-static void jobs_ordered(struct jobs *j, const struct job_order *order)
+static void jobs_ordered(struct jobs *j, const struct job_order *order, int64_t nominal_us)
 {
+    if (order->over != NULL)
+        over_log(j, order, nominal_us);
     if (order->act == JOB_CANCEL)
         running_cancel(j, order->name);
     if (order->act == JOB_RELEASE)
@@ -249,7 +253,11 @@ static void jobs_ordered(struct jobs *j, const struct job_order *order)
 bool jobs_order(struct jobs *j, struct job_order *order, enum job_answer *ret, struct err *err)
 {
     bool plans = order->act == JOB_RESUME || order->act == JOB_CANCEL, fits = true;
+    struct job_over over;
+    int64_t nominal_us = order->act == JOB_RELEASE ? over_nominal(j, order->name) : 0;
 
+    if (order->act == JOB_CANCEL || order->act == JOB_RELEASE)
+        order->over = &over;
     (void)jobs_settle(j);
     for (int i = 0; i < JOBS_ORDER_TRIES; i++) {
         struct planning plan = { 0 };
@@ -263,7 +271,7 @@ bool jobs_order(struct jobs *j, struct job_order *order, enum job_answer *ret, s
         if (fits && *ret != JOB_OLD_PLAN) {
             if (*ret == JOB_OK || *ret == JOB_SUSPENDS) {
                 jobs_say_plan(order->name, &plan);
-                jobs_ordered(j, order);
+                jobs_ordered(j, order, plans ? plan.served_us : nominal_us);
             }
             return true;
         }
@@ -294,13 +302,13 @@ bool jobs_describe(struct jobs *j, struct str name, struct arena *a, struct jobs
     return job != NULL;
 }
 
-size_t jobs_forecast(struct jobs *j, const struct job_record *r, size_t most, int64_t *ret_us)
+size_t jobs_forecast(struct jobs *j, const struct job_record *r, size_t most,
+                     struct planning_coming *ret)
 {
     struct book *b = jobs_book(j);
     const struct book_job *job = book_find(b, r->name);
-    size_t n = job == NULL || r->gone_us != 0
-                   ? 0
-                   : planning_forecast(job, r, jobs_now_us(j), most, ret_us);
+    size_t n =
+        job == NULL || r->gone_us != 0 ? 0 : planning_forecast(job, r, jobs_now_us(j), most, ret);
 
     book_unref(b);
     return n;

@@ -28,6 +28,7 @@
 
 struct engine;
 struct jobs;
+struct planning_coming;
 
 bool jobs_start(struct engine *e, struct jobs **ret, struct err *err);
 /* Claims no more; what runs is told to stop, and ends or is given back.  NULL is fine. */
@@ -95,8 +96,10 @@ struct jobs_entry {
 /* Texts are in the arena.  False: it is not there. */
 bool jobs_describe(struct jobs *j, struct str name, struct arena *a, struct jobs_entry *ret);
 
-/* The next nominal times, at most `most`; of a job that is stopped, as if it were resumed now. */
-size_t jobs_forecast(struct jobs *j, const struct job_record *r, size_t most, int64_t *ret_us);
+/* What its schedule says from now on (planning.h), at most `most`; of a job that is stopped, as if
+ * it were resumed now. */
+size_t jobs_forecast(struct jobs *j, const struct job_record *r, size_t most,
+                     struct planning_coming *ret);
 
 /* Appends what an operator should know of the jobs of this node, one line each.  NULL is fine. */
 void jobs_tell(struct jobs *j, struct buf *to);

@@ -1,6 +1,9 @@
 #include "job/planning.h"
 
+#include "base/clock.h"
 #include "job/book.h"
+
+#define HELD_SLACK_US ((int64_t)CLOCK_S) /* clocks of nodes and of the store differ by less */
 
 static struct schedule_known planning_known(const struct job_past *p)
 {
@@ -30,6 +33,24 @@ static struct job_past planning_past(const struct schedule_known *k)
                               .first_us = k->first_us };
 }
 
+/* Returns how many. */
+static int64_t planning_add_left(struct schedule_left to[static SCHEDULE_REASONS],
+                                 const struct schedule_left from[static SCHEDULE_REASONS])
+{
+    int64_t count = 0;
+
+    for (enum schedule_reason r = 0; r < SCHEDULE_REASONS; r++) {
+        if (from[r].count == 0)
+            continue;
+        if (to[r].count == 0)
+            to[r].first_us = from[r].first_us;
+        to[r].last_us = from[r].last_us;
+        to[r].count += from[r].count;
+        count += from[r].count;
+    }
+    return count;
+}
+
 /* Asks the schedule, settles what it leaves out, and adds that to *p. */
 static void planning_ask(const struct book_job *j, struct schedule_known *k, int64_t now_us,
                          struct planning *p)
@@ -43,17 +64,7 @@ static void planning_ask(const struct book_job *j, struct schedule_known *k, int
     p->left_more = p->left_more || n.left_more;
     p->plan.next = n.what == SCHEDULE_DUE ? (struct job_next){ n.due_us, n.nominal_us }
                                           : (struct job_next){ 0 };
-    for (enum schedule_reason r = 0; r < SCHEDULE_REASONS; r++) {
-        struct schedule_left *left = &p->left[r];
-
-        if (n.left[r].count == 0)
-            continue;
-        if (left->count == 0)
-            left->first_us = n.left[r].first_us;
-        left->last_us = n.left[r].last_us;
-        left->count += n.left[r].count;
-        p->plan.left_out += n.left[r].count;
-    }
+    p->plan.left_out += planning_add_left(p->left, n.left);
     p->plan.past = planning_past(k);
 }
 
@@ -160,6 +171,14 @@ void planning_end(const struct book_job *j, const struct job_record *r,
     planning_ask(j, &k, now_us, ret);
 }
 
+/* The schedule is not asked: its next plan says what is left out. */
+static void planning_stays(const struct job_record *r, const struct schedule_known *k,
+                           struct planning *p)
+{
+    p->plan.next = r->next;
+    p->plan.past = planning_past(k);
+}
+
 void planning_resumed(const struct book_job *j, const struct job_record *r, int64_t now_us,
                       struct planning *ret)
 {
@@ -168,15 +187,47 @@ void planning_resumed(const struct book_job *j, const struct job_record *r, int6
     *ret = (struct planning){ .plan = { .turn = r->turn } };
     k.failures = k.tries = k.nominal_us = k.first_us = 0;
     k.paused_us = now_us;
-    if (r->running || r->open_runs > 0) { /* its end plans */
-        ret->plan.next = r->next;
-        ret->plan.past = planning_past(&k);
-        return;
-    }
-    planning_ask(j, &k, now_us, ret);
+    if (r->running || r->open_runs > 0) /* its end plans */
+        planning_stays(r, &k, ret);
+    else
+        planning_ask(j, &k, now_us, ret);
 }
 
-/* Its time has been served, as far as it came; it says nothing about failures. */
+/* When the run that has the token was planned.  No claim comes before its time: clocks that differ
+ * a little are left out of account.  0: its time is none of this schedule, which has changed while
+ * it ran. */
+static int64_t planning_held_us(const struct job_record *r, int64_t now_us)
+{
+    int64_t us = r->held_us;
+
+    if (r->next.due_us == 0 || r->next.due_us > r->held_us + HELD_SLACK_US)
+        return 0;
+    us = us > r->next.due_us ? us : r->next.due_us;
+    us = us > r->past.settled_us ? us : r->past.settled_us;
+    return us < now_us ? us : now_us;
+}
+
+/* The nominal time of the run that has the token; what was left out for it is added to *p, as
+ * nothing of it was written when it began.  Nobody had paused it then.  0: the schedule has none.
+ */
+static int64_t planning_held_time(const struct book_job *j, const struct job_record *r,
+                                  struct schedule_known *k, int64_t now_us, struct planning *p)
+{
+    int64_t held_us = planning_held_us(r, now_us), paused_us = k->paused_us;
+
+    if (held_us == 0)
+        return 0;
+    if (paused_us >= r->next.nominal_us && paused_us >= held_us)
+        k->paused_us = r->next.nominal_us - 1;
+    planning_ask(j, k, held_us, p);
+    k->paused_us = paused_us;
+    if (r->awaited_nominal_us != 0)
+        return r->awaited_nominal_us;
+    return p->what == SCHEDULE_DUE && p->plan.next.due_us <= held_us ? p->plan.next.nominal_us : 0;
+}
+
+/* Its time has been served, as far as it came; it says nothing about failures.  Runs beside others
+ * have served theirs already. */
 void planning_cancelled(const struct book_job *j, const struct job_record *r, int64_t now_us,
                         struct planning *ret)
 {
@@ -184,23 +235,29 @@ void planning_cancelled(const struct book_job *j, const struct job_record *r, in
     int64_t failures = k.failures;
 
     *ret = (struct planning){ .plan = { .turn = r->turn } };
-    planning_ask(j, &k, now_us, ret);
-    if (ret->what != SCHEDULE_DUE || ret->plan.next.nominal_us > now_us)
+    if (r->asked_us != 0 || r->held_us == 0) {
+        planning_stays(r, &k, ret);
         return;
-    const struct schedule_run run = { .nominal_us = ret->plan.next.nominal_us,
-                                      .began_us = r->began_us,
+    }
+    const struct schedule_run run = { .nominal_us = planning_held_time(j, r, &k, now_us, ret),
+                                      .began_us = r->held_us,
                                       .ended_us = now_us,
                                       .outcome = SCHEDULE_MOVED };
 
-    (void)planning_serve(&j->schedule, &k, &run, j->seed);
-    k.failures = failures;
+    if (run.nominal_us != 0) {
+        (void)planning_serve(&j->schedule, &k, &run, j->seed);
+        k.failures = failures;
+        ret->served_us = run.nominal_us;
+    }
     planning_ask(j, &k, now_us, ret);
 }
 
 size_t planning_forecast(const struct book_job *j, const struct job_record *r, int64_t now_us,
-                         size_t most, int64_t *ret_us)
+                         size_t most, struct planning_coming *ret)
 {
     struct schedule_known k = planning_known(&r->past);
+    struct planning_coming c = { 0 };
+    int64_t asked_us = now_us;
     size_t n = 0;
 
     if (r->stop == JOB_PAUSED || r->stop == JOB_SUSPENDED) { /* as if it were resumed now */
@@ -210,14 +267,25 @@ size_t planning_forecast(const struct book_job *j, const struct job_record *r, i
     while (n < most) {
         struct schedule_next next = schedule_next(&j->schedule, &k, now_us, j->seed);
 
-        k.last_us = next.settled_us;
-        if (next.what != SCHEDULE_DUE)
+        if (next.what == SCHEDULE_SUSPENDED)
             break;
-        if (next.due_us > now_us) {
+        k.last_us = next.settled_us;
+        (void)planning_add_left(c.left, next.left);
+        c.left_more = c.left_more || next.left_more;
+        c.what = next.what;
+        c.why = next.why;
+        if (next.what == SCHEDULE_DUE && next.due_us > now_us) {
             now_us = next.due_us;
             continue;
         }
-        ret_us[n++] = next.nominal_us;
+        c.nominal_us = next.nominal_us;
+        c.due_us = now_us > asked_us ? now_us : 0;
+        c.late = next.late;
+        ret[n++] = c;
+        if (next.what != SCHEDULE_DUE)
+            break;
+        ret[n - 1].clock = nominal_clock(&j->schedule.times, next.nominal_us);
+        c = (struct planning_coming){ 0 };
         const struct schedule_run run = { .nominal_us = next.nominal_us,
                                           .began_us = now_us,
                                           .ended_us = now_us,

@@ -12,7 +12,8 @@
  *     planning_beside()     a run begins without the token: the time of the next one
  *     planning_end()        a run ended
  *     planning_resumed()    a person resumes it
- *     planning_cancelled()  a person cancels the run that is there
+ *     planning_cancelled()  a person cancels the run that is there: the time that it was for, by
+ *                           the moment of its claim, is served
  *
  * A plan has the turn of its record (job.h: struct job_plan).
  *
@@ -30,8 +31,9 @@ struct planning {
     enum schedule_what what; /* of the next run: ENDED, SUSPENDED: there is none */
     enum schedule_end_why why;
     bool late;
-    bool again;     /* planning_end(): the run failed, and is repeated */
-    bool left_more; /* more times than were counted */
+    bool again;        /* planning_end(): the run failed, and is repeated */
+    bool left_more;    /* more times than were counted */
+    int64_t served_us; /* planning_cancelled(): the nominal time of that run; 0: of none */
     struct schedule_left left[SCHEDULE_REASONS];
 };
 
@@ -57,6 +59,18 @@ void planning_resumed(const struct book_job *j, const struct job_record *r, int6
 void planning_cancelled(const struct book_job *j, const struct job_record *r, int64_t now_us,
                         struct planning *ret);
 
-/* The next nominal times, as if each run took no time and found something; returns how many. */
+/* A run that comes, or the end of the schedule. */
+struct planning_coming {
+    enum schedule_what what;
+    enum schedule_end_why why; /* not DUE */
+    int64_t nominal_us;        /* DUE */
+    int64_t due_us;            /* DUE: when it begins; 0: at once */
+    bool late;
+    enum nominal_clock clock;
+    bool left_more;
+    struct schedule_left left[SCHEDULE_REASONS]; /* before it */
+};
+
+/* What comes, as if each run took no time and found something: up to `most`. */
 size_t planning_forecast(const struct book_job *j, const struct job_record *r, int64_t now_us,
-                         size_t most, int64_t *ret_us);
+                         size_t most, struct planning_coming *ret);

@@ -24,6 +24,7 @@ struct road;
 struct run;
 struct taken;
 struct ending;
+struct acking;
 
 enum {
     JOBS_GRACE_US = 5 * 1000000, /* a run that was told to stop is given up after that */
@@ -76,6 +77,7 @@ struct jobs {
     size_t ending_count;  /* all of them */
     struct back *backs;   /* claims that are to be given back */
     int64_t back_us;      /* when that is tried again; monotonic */
+    struct acking *acks;  /* acknowledgements whose end is on its way */
 
     /* The scheduler's own. */
     bool claim_failing;
@@ -148,6 +150,13 @@ void ending_begin(struct jobs *j, struct book *book, const struct book_job *job,
 /* Submits those whose time has come; returns when it is to be asked again (monotonic). */
 int64_t ending_look(struct jobs *j, int64_t mono_us);
 void ending_drop(struct jobs *j); /* those that were never written */
+
+/* over.c */
+/* The nominal time of the run that holds the token; 0: it is not known. */
+int64_t over_nominal(struct jobs *j, struct str name);
+/* The order has ended runs (order->over): counts them, and writes their lines in the log of runs,
+ * which nobody else does.  nominal_us: of the one that held the token. */
+void over_log(struct jobs *j, const struct job_order *order, int64_t nominal_us);
 
 /* scheduler.c */
 void *scheduler_main(void *jobs);

@@ -60,6 +60,10 @@ def refused(node, words):
     return got["errors"][0]["message"]
 
 
+def log_of(node, name):
+    return objects(node.cli("jobs", "log", name, "--json"))
+
+
 # ---- looking ---------------------------------------------------------------------------------------------
 
 
@@ -132,6 +136,31 @@ def test_when_a_job_comes_next(node):
     assert wrong.returncode == USAGE and "--config FILE" in wrong.stderr
 
 
+MARKED = """\
+jobs:
+  clock: { kind: note, at: "30 2 * 3,10 *", zone: Europe/Berlin }
+  feast: { kind: note, at: "0 12 24-26 12 *", zone: Europe/Berlin, holidays: feasts, window: { open: "08:00", close: "18:00" } }
+  ends:  { kind: note, at: "0 12 24 12 *", runs: 2 }
+calendars:
+  feasts: { dates: [ "12-25" ] }
+"""
+
+
+@BOTH
+def test_a_node_tells_the_same_of_what_comes_as_a_file(make_node):
+    node = start(make_node, MARKED)
+    path = node.folder / "marked.yaml"
+    path.write_text(MARKED)
+    for name, count, words in (("clock", 62, ("is skipped", "comes twice", "the clock went")), ("feast", 4, ("(holiday)",)),
+                               ("ends", 5, ("it ends: `runs`",))):
+        shown = node.cli("jobs", "next", name, "-n", count).stdout
+        assert all(word in shown for word in words), shown
+        assert shown == node.cli("jobs", "next", name, "-n", count, "--config", path).stdout
+        told = objects(node.cli("jobs", "next", name, "-n", count, "--json"))
+        assert told == objects(node.cli("jobs", "next", name, "-n", count, "--config", path, "--json"))
+    assert len(node.graphql('{ job(name: "ends") { nextTimes } }')["job"]["nextTimes"]) == 2
+
+
 # ---- changing --------------------------------------------------------------------------------------------
 
 
@@ -171,12 +200,32 @@ def test_a_run_is_cancelled(node, slow):
     assert wrong.returncode == NO and "runs already" in wrong.stderr and "cancel" in wrong.stderr
     (got,) = objects(node.cli("jobs", "cancel", "slow", "--reason", "it hangs", "--json"))
     assert got["last"]["outcome"] == "cancelled" and "it hangs" in got["last"]["message"]
+    wait_until(lambda: log_of(node, "slow"), SECONDS, "its line")
+    (line,) = log_of(node, "slow")
+    assert line["outcome"] == "cancelled" and "it hangs" in line["message"] and line["node"]
+    assert line["due"] <= line["claimed"] <= line["ended"] and line["nominal"] <= line["claimed"]
+    assert node.metrics()['waybill_job_runs_total{kind="call",outcome="cancelled"}'] == 1
     await_job(node, "slow", lambda j: j["state"] in ("scheduled", "due", "running"))
     (line, *_) = node.graphql("{ audit { items { action object reason } } }")["audit"]["items"]
     assert line == {"action": "jobCancel", "object": "slow", "reason": "it hangs"}
     wrong = node.cli("jobs", "cancel", "yearly")
     assert wrong.returncode == NO and "does not run" in wrong.stderr
     assert slow.requests
+
+
+@BOTH
+def test_each_run_that_is_cancelled_has_one_line(make_node, slow):
+    """Two beside the token, and the third one with it."""
+    node = start(make_node, "jobs:\n  wide: { kind: call, url: \"" + slow.url + "\", body: \"{}\", every: 100ms, parallel: 3, "
+                 "timeout: 1h, log: all }\n")
+    wait_until(lambda: len(slow.requests) == 3, SECONDS, "three runs")
+    assert node.cli("jobs", "pause", "wide").returncode == node.cli("jobs", "cancel", "wide").returncode == DONE
+    wait_until(lambda: len(log_of(node, "wide")) >= 3, SECONDS, "three lines")
+    node.stop()  # what the runs still do has come to its end
+    node.start()
+    lines = log_of(node, "wide")
+    assert [r["outcome"] for r in lines] == ["cancelled"] * 3 and all(r["due"] <= r["claimed"] <= r["ended"] for r in lines)
+    assert len({r["run"] for r in lines}) == len({r["nominal"] for r in lines}) == 3
 
 
 @BOTH

@@ -102,6 +102,15 @@ def runs(node, outcome="done", kind="call"):
     return node.metrics()[f'waybill_job_runs_total{{kind="{kind}",outcome="{outcome}"}}']
 
 
+def troubles(node, count):
+    """Ends of runs that the store did not take."""
+    def told():
+        return [e for e in list(node.events) if e["event"] == "job.trouble" and e["what"] == "write the end of a run"]
+
+    wait_until(lambda: len(told()) >= count, SECONDS, f"{count} troubles")
+    return told()
+
+
 # ---- acknowledged later --------------------------------------------------------------------------------------------
 
 
@@ -132,6 +141,36 @@ def test_a_service_acknowledges_later(make_node):
         wait_until(lambda: runs(node) == 2, SECONDS)
         assert len(service.requests) == 2
         assert node.cli("doctor").returncode == 0
+
+
+@BOTH
+def test_the_schedule_of_what_is_acknowledged_later_is_told(make_node):
+    with Service() as service:
+        node = start(make_node, later(service, "every: 1h\nruns: 1"))
+        first, = service.wait_for(1)
+        assert ack(node, first, {}).status == 200
+        assert "runs" in node.wait_event("job.over", SECONDS, job="work")["why"]
+
+
+@pytest.mark.stores("sqlite")
+def test_an_acknowledgement_that_is_repeated_ends_the_run_once(make_node):
+    """The store is read and takes nothing: each time it waits for the same end."""
+    with Service() as service:
+        node = start(make_node, later(service, "every: 1h\nlog: all"))
+        first, = service.wait_for(1)
+        answers = []
+        said = [threading.Thread(target=lambda: answers.append(ack(node, first, {"state": "1"}).status)) for _ in range(3)]
+        with contextlib.closing(sqlite3.connect(next(node.data.glob("*.db")))) as store:
+            store.execute("BEGIN IMMEDIATE")
+            for one in said:
+                one.start()
+            for one in said:
+                one.join()
+            assert answers == [503] * 3
+            troubles(node, 1)
+            store.rollback()
+        wait_until(lambda: ack(node, first, {"state": "1"}).status == 200, SECONDS)
+        assert len(troubles(node, 1)) == 1 and runs(node) == 1
 
 
 @BOTH

@@ -31,6 +31,10 @@ def state(node, name):
     return node.graphql("query($n: String!) { job(name: $n) { state } }", n=name)["job"]["state"]
 
 
+def log_of(node, name):
+    return node.graphql("query($n: String!) { jobRuns(job: $n) { items { run outcome nominal message } } }", n=name)["jobRuns"]["items"]
+
+
 def mishaps(node, code):
     return {m["object"].removeprefix("job "): m["count"] for m in node.graphql("{ mishaps { code object count } }")["mishaps"] if m["code"] == code}
 
@@ -51,6 +55,11 @@ def test_a_claim_that_nobody_ends_is_released_and_the_third_time_suspends(make_n
     assert len(released) == 3 and len({e["claim"] for e in released}) == 3
     seen = notes(node, "bad")
     assert len(seen) == 3 and len({e["nominal"] for e in seen}) == 1 and {e["count"] for e in seen} == {1}
+    wait_until(lambda: len(log_of(node, "bad")) >= 3, SECONDS)
+    lines = log_of(node, "bad")
+    assert {r["run"] for r in lines} == {e["claim"] for e in released} and len(lines) == 3
+    assert {r["outcome"] for r in lines} == {"failed"} and len({r["nominal"] for r in lines}) == 1
+    assert all("its node lives" in r["message"] for r in lines)
     await_alerts(node, "job_suspended", ["bad"])
     wait_until(lambda: mishaps(node, "job_suspended") == {"bad": 1} and mishaps(node, "job_late") == {"bad": 3}, SECONDS)
     node.stop()

@@ -70,14 +70,22 @@ bool job_was_asked(const struct job_row *r)
 
 static struct planner_record record_of(const struct world *w, int job, const struct job_row *r)
 {
+    const struct job_run *outside = awaited(r);
+    bool claimed = r->token == JOB_TOKEN_CLAIMED;
+
     return (struct planner_record){ .schedule = &job_rule_of(w, job, r)->schedule,
                                     .seed = seed_of(w, job),
                                     .known = r->known,
                                     .next_us = r->next_us,
                                     .nominal_us = r->nominal_us,
                                     .turn = r->turn,
-                                    .running = r->token == JOB_TOKEN_CLAIMED,
+                                    .running = claimed,
                                     .open_runs = job_open_runs(r),
+                                    .asked_us = job_was_asked(r),
+                                    .held_us = outside != NULL ? outside->began_us
+                                               : claimed       ? r->claimed_us
+                                                               : 0,
+                                    .awaited_nominal_us = outside != NULL ? outside->nominal_us : 0,
                                     .gone = r->gone };
 }
 
@@ -88,6 +96,7 @@ static struct job_plan plan_by(const struct job_row *r, const struct planner_ans
                               .nominal_us = a->nominal_us,
                               .left_out = a->left_out,
                               .suspend = a->suspended,
+                              .served_us = a->served_us,
                               .turn = r->turn,
                               .rule = r->rule };
 }
@@ -166,5 +175,5 @@ struct job_plan job_plan_changed(const struct world *w, int job, const struct jo
 struct job_plan job_plan_cancelled(const struct world *w, int job, const struct job_row *r,
                                    int64_t now_us)
 {
-    return job_was_asked(r) ? job_plan_of(r) : serve(w, job, r, now_us, PLANNER_CANCELLED);
+    return ask(w, job, r, now_us, PLANNER_CANCELLED);
 }

@@ -39,6 +39,9 @@ static struct job_record record_of(const struct planner_record *r)
                                 .turn = r->turn,
                                 .running = r->running,
                                 .open_runs = r->open_runs,
+                                .asked_us = r->asked_us,
+                                .held_us = r->held_us,
+                                .awaited_nominal_us = r->awaited_nominal_us,
                                 .gone_us = r->gone };
 }
 
@@ -53,6 +56,7 @@ static struct planner_answer answer_of(const struct planning *p)
                                     .next_us = p->plan.next.due_us,
                                     .nominal_us = p->plan.next.nominal_us,
                                     .left_out = p->plan.left_out,
+                                    .served_us = p->served_us,
                                     .suspended = p->what == SCHEDULE_SUSPENDED };
 }
 

@@ -12,7 +12,8 @@ struct planner_record {
     const struct schedule *schedule;
     uint64_t seed;
     struct schedule_known known;
-    int64_t next_us, nominal_us, turn, open_runs;
+    int64_t next_us, nominal_us, turn, open_runs, asked_us;
+    int64_t held_us, awaited_nominal_us; /* of the run that has the token; 0: there is none */
     bool running, gone;
 };
 
@@ -20,6 +21,7 @@ struct planner_answer {
     struct schedule_known known;
     int64_t next_us, nominal_us; /* 0: never again */
     int64_t left_out;
+    int64_t served_us; /* CANCELLED */
     bool suspended;
 };
 

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "job/planning.h"
 #include "store/job/job_backfill.h"
 #include "store/job/job_run.h"
 #include "store/job/job_states.h"
@@ -188,23 +189,96 @@ static bool api_job_lag(struct graphql_call *call, struct err *err)
     return v->lag_us >= 0 ? graphql_set_int(call, v->lag_us) : graphql_set_null(call);
 }
 
-static bool api_job_time_at(struct graphql_call *call, const void *list, size_t index,
-                            struct err *err)
-{
-    (void)err;
-    return graphql_set_int(call, ((const int64_t *)list)[index]);
-}
-
-static bool api_job_times(struct graphql_call *call, struct err *err)
+static bool api_job_read_coming(struct graphql_call *call, struct planning_coming **ret,
+                                size_t *ret_count, struct err *err)
 {
     const struct shown_job *v = call->parent;
-    int64_t first = 10, *times = ARENA_ARRAY(call->arena, int64_t, TIMES_MOST);
+    int64_t first = 10;
 
     (void)graphql_arg_int(call, "first", &first);
     if (first < 1 || first > TIMES_MOST)
         return err_set(err, ERR_LIMIT, 0, "first is between 1 and %d", TIMES_MOST);
-    return graphql_set_list(call, times, jobs_forecast(api_jobs(call), &v->r, (size_t)first, times),
-                            api_job_time_at);
+    *ret = ARENA_ARRAY(call->arena, struct planning_coming, (size_t)first);
+    *ret_count = jobs_forecast(api_jobs(call), &v->r, (size_t)first, *ret);
+    return true;
+}
+
+static bool api_job_time_at(struct graphql_call *call, const void *list, size_t index,
+                            struct err *err)
+{
+    (void)err;
+    return graphql_set_int(call, ((const struct planning_coming *)list)[index].nominal_us);
+}
+
+static bool api_job_times(struct graphql_call *call, struct err *err)
+{
+    struct planning_coming *all;
+    size_t n;
+
+    if (!api_job_read_coming(call, &all, &n, err))
+        return false;
+    if (n > 0 && all[n - 1].what != SCHEDULE_DUE)
+        n--;
+    return graphql_set_list(call, all, n, api_job_time_at);
+}
+
+static bool api_job_coming(struct graphql_call *call, struct err *err)
+{
+    struct planning_coming *all;
+    size_t n;
+
+    return api_job_read_coming(call, &all, &n, err) &&
+           graphql_set_structs(call, all, n, sizeof *all);
+}
+
+static bool api_job_coming_nominal(struct graphql_call *call, struct err *err)
+{
+    const struct planning_coming *c = call->parent;
+
+    (void)err;
+    return c->what == SCHEDULE_DUE ? graphql_set_int(call, c->nominal_us) : graphql_set_null(call);
+}
+
+static bool api_job_coming_clock(struct graphql_call *call, struct err *err)
+{
+    static const char *const words[] = {
+        [NOMINAL_SKIPPED] = "skipped", [NOMINAL_FIRST] = "first", [NOMINAL_SECOND] = "second"
+    };
+    const struct planning_coming *c = call->parent;
+
+    (void)err;
+    return c->clock != NOMINAL_PLAIN ? graphql_set_z(call, words[c->clock])
+                                     : graphql_set_null(call);
+}
+
+static bool api_job_coming_end(struct graphql_call *call, struct err *err)
+{
+    const struct planning_coming *c = call->parent;
+
+    (void)err;
+    return c->what != SCHEDULE_DUE ? graphql_set_z(call, schedule_end_word(c->why))
+                                   : graphql_set_null(call);
+}
+
+struct shown_left {
+    const char *reason;
+    bool more;
+    struct schedule_left left;
+};
+
+static bool api_job_coming_left(struct graphql_call *call, struct err *err)
+{
+    const struct planning_coming *c = call->parent;
+    struct shown_left *all = ARENA_ARRAY(call->arena, struct shown_left, SCHEDULE_REASONS);
+    size_t n = 0;
+
+    (void)err;
+    for (enum schedule_reason r = 0; r < SCHEDULE_REASONS; r++)
+        if (c->left[r].count > 0)
+            all[n++] = (struct shown_left){ .reason = schedule_reason_word(r),
+                                            .more = c->left_more,
+                                            .left = c->left[r] };
+    return graphql_set_structs(call, all, n, sizeof *all);
 }
 
 static bool api_job_stop(struct graphql_call *call, struct err *err)
@@ -300,6 +374,18 @@ const struct graphql_resolver api_job[] = {
     API_NUMBER_AT("Job.next", struct shown_job, next_us),
     API_NUMBER_AT("Job.nominal", struct shown_job, nominal_us),
     { .field = "Job.nextTimes", .fn = api_job_times },
+    { .field = "Job.coming", .fn = api_job_coming },
+    { .field = "JobComing.nominal", .fn = api_job_coming_nominal },
+    API_NUMBER_AT("JobComing.due", struct planning_coming, due_us),
+    GRAPHQL_MEMBER("JobComing.late", struct planning_coming, late),
+    { .field = "JobComing.clock", .fn = api_job_coming_clock },
+    { .field = "JobComing.left", .fn = api_job_coming_left },
+    { .field = "JobComing.end", .fn = api_job_coming_end },
+    GRAPHQL_MEMBER("JobLeft.reason", struct shown_left, reason),
+    GRAPHQL_MEMBER("JobLeft.count", struct shown_left, left.count),
+    GRAPHQL_MEMBER("JobLeft.more", struct shown_left, more),
+    GRAPHQL_MEMBER("JobLeft.first", struct shown_left, left.first_us),
+    GRAPHQL_MEMBER("JobLeft.last", struct shown_left, left.last_us),
     { .field = "Job.lag", .fn = api_job_lag },
     API_NUMBER_AT("Job.asked", struct shown_job, r.asked_us),
     { .field = "Job.stop", .fn = api_job_stop },

@@ -1,5 +1,6 @@
 #include "store/job/job.h"
 
+#include "base/clock.h"
 #include "base/require.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
@@ -132,22 +133,29 @@ static void job_read_held(struct db_rows *row, struct arena *a, void *to)
     r->holder = db_get_int(row, JOB_PAGE_HOLDER);
     r->open_runs = db_get_int(row, JOB_PAGE_OPEN_RUNS);
     r->running = r->holder != 0;
+    r->awaited_nominal_us = db_get_int(row, JOB_PAGE_AWAITED_NOMINAL_US);
+    r->held_us = r->awaited_nominal_us != 0 ? db_get_int(row, JOB_PAGE_AWAITED_US)
+                                            : db_get_int(row, JOB_PAGE_HELD_US);
 }
 
 /* SQLite: claims are in memory. */
 static void job_look_held(struct store *s, struct job_record *r)
 {
-    if (s->claims == NULL || !claims_taken(s->claims, r->num))
+    struct claim_mark mark;
+
+    if (s->claims == NULL || !claims_mark(s->claims, r->num, &mark))
         return;
     r->running = true;
     r->holder = store_node(s);
+    if (r->held_us == 0)
+        r->held_us = clock_wall_us() - (clock_mono_us() - mark.until_us);
 }
 
 bool job_find(struct store *s, struct str name, struct arena *a, struct job_record *ret,
               bool *ret_found, struct err *err)
 {
     _Static_assert((int)JOB_FIND_HOLDER == (int)JOB_PAGE_HOLDER &&
-                       (int)JOB_FIND_OPEN_RUNS == (int)JOB_PAGE_OPEN_RUNS,
+                       (int)JOB_FIND_AWAITED_NOMINAL_US == (int)JOB_PAGE_AWAITED_NOMINAL_US,
                    "read by the same function");
     if (!store_one(s, SQL_JOB_FIND, DB_ARGS(db_text(name)), job_read_held, a, ret, ret_found, err))
         return false;

@@ -182,7 +182,8 @@ static void job_decide(struct job_end_op *o)
     const struct job_record *r = &o->record;
 
     o->result = JOB_END_WRITTEN;
-    o->written = job_was_asked(o) ? job_plan_of(r) : o->plan;
+    o->planned = !job_was_asked(o);
+    o->written = o->planned ? o->plan : job_plan_of(r);
     o->stale = o->has_state && o->state_number != r->state_number;
     o->stop = r->stop;
     if (o->stop == JOB_GOES && o->suspend)
@@ -297,7 +298,7 @@ static bool job_end_run(struct writer *w, struct store_op **ops, size_t count, s
         struct job_end_op *o = container_of(ops[i], struct job_end_op, op);
 
         require(o->state.len <= JOB_STATE_MOST && o->outcome < JOB_OUTCOMES);
-        o->found = o->ours = o->stale = false;
+        o->found = o->ours = o->stale = o->planned = false;
         o->result = JOB_END_LOST;
         o->due_us = 0;
         g.ops[g.count++] = o;

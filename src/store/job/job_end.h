@@ -51,7 +51,8 @@ struct job_end_op {
 
     /* the answer, when op.ok */
     enum job_end_result result;
-    bool stale; /* the state was not stored */
+    bool stale;   /* the state was not stored */
+    bool planned; /* the plan was written: times that it leaves out are to be told */
     enum job_stop stop;
     int64_t due_us; /* of the token; 0: there is none */
     /* JOB_END_SETTINGS, JOB_END_PLAN: the record as it is now, without its texts. */

@@ -4,6 +4,7 @@
 #include "base/require.h"
 #include "store/db/rows.h"
 #include "store/job/job_backfill.h"
+#include "store/job/job_run.h"
 #include "store/job/job_token.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
@@ -127,6 +128,33 @@ static bool job_end_wait(struct writer *w, struct job_operate_op *o, struct err 
            (token == JOB_TOKEN_HELD || job_schedule(w, o, err));
 }
 
+/* The run that holds the token is over; there is none if the token is claimed as a time-out. */
+static bool job_note_held(struct writer *w, const struct job_operate_op *o, struct err *err)
+{
+    struct job_over *over = o->order->over;
+    struct job_holder holder;
+
+    if (over == NULL || o->awaited_us != 0)
+        return true;
+    if (!job_token_holder(w, o->r.num, &holder, err))
+        return false;
+    if (holder.claim != 0)
+        over->runs[over->count++] = (struct job_run){ .job = o->r.num,
+                                                      .claim = holder.claim,
+                                                      .node = holder.node,
+                                                      .nominal_us = o->r.asked_us,
+                                                      .began_us = holder.since_us };
+    return true;
+}
+
+static bool job_note_all(struct writer *w, const struct job_operate_op *o, struct err *err)
+{
+    struct job_over *over = o->order->over;
+
+    return over == NULL ||
+           (job_run_read(w, o->r.num, over->runs, &over->count, err) && job_note_held(w, o, err));
+}
+
 static bool job_do_cancel(struct writer *w, struct job_operate_op *o, struct err *err)
 {
     enum job_token token;
@@ -140,8 +168,11 @@ static bool job_do_cancel(struct writer *w, struct job_operate_op *o, struct err
         return false;
     if (!held && open == 0)
         return left > 0 ? job_end_wait(w, o, err) : job_refuse(o, JOB_NOT_RUNNING);
-    if (o->r.asked_us == 0 && o->order->plan.turn != o->r.turn)
+    if (o->r.asked_us == 0 &&
+        (o->order->plan.turn != o->r.turn || (o->order->unheld && (held || o->awaited_us != 0))))
         return job_refuse(o, JOB_OLD_PLAN);
+    if (!job_note_all(w, o, err))
+        return false;
     o->seized = held ? o->r.num : 0;
     o->awaited_us = 0; /* it goes */
     if (o->r.asked_us == 0)
@@ -181,7 +212,7 @@ static bool job_do_release(struct writer *w, struct job_operate_op *o, struct er
         return false;
     if (!held)
         return job_refuse(o, JOB_NOT_RUNNING);
-    if (!job_token_seize(w, &o->place, &token, err))
+    if (!job_note_held(w, o, err) || !job_token_seize(w, &o->place, &token, err))
         return false;
     o->seized = o->r.num;
     o->r.resets++;
@@ -262,6 +293,8 @@ static bool job_operate_run(struct writer *w, struct store_op **ops, size_t coun
         return false;
     o->place = (struct job_place){ o->r.num, o->r.queue, o->r.due_us };
     o->plan = job_plan_of(&o->r);
+    if (o->order->over != NULL)
+        *o->order->over = (struct job_over){ .due_us = o->r.due_us };
     return job_acts[o->order->act](w, o, err);
 }
 

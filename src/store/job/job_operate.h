@@ -22,6 +22,8 @@
 
 #include "store/job/job.h"
 
+struct job_over; /* job_run.h */
+
 enum job_act {
     JOB_PAUSE,
     JOB_SUSPEND,
@@ -49,20 +51,22 @@ enum job_answer {
     JOB_HAS_BACKFILL, /* backfill: one is under way */
     JOB_NOT_KEPT,     /* reset: no state with this number is kept */
     JOB_SUSPENDS,     /* release: done, and the job is suspended */
-    JOB_OLD_PLAN      /* resume, cancel: the plan is of an older record: read it and plan again;
-                       * backfill: it has no times */
+    JOB_OLD_PLAN      /* resume, cancel: the plan is of an older record, or of a token that nobody
+                       * had claimed yet: read it and plan again; backfill: it has no times */
 };
 
 struct job_order {
     enum job_act act;
     struct str name;
-    struct str by, why;   /* pause, suspend; cancel, release: why */
-    int64_t until_us;     /* pause; 0: until somebody resumes it.  Resume: only a pause that ends
-                           * then; 0: any */
-    int64_t claim;        /* release: this one */
-    struct job_plan plan; /* resume; cancel, of a run that nobody asked for */
-    int64_t state_number; /* reset: to this one */
-    const int64_t *times; /* backfill: ascending; up to BACKFILL_MOST */
+    struct str by, why;    /* pause, suspend; cancel, release: why */
+    int64_t until_us;      /* pause; 0: until somebody resumes it.  Resume: only a pause that ends
+                            * then; 0: any */
+    int64_t claim;         /* release: this one */
+    struct job_plan plan;  /* resume; cancel, of a run that nobody asked for */
+    bool unheld;           /* cancel: the plan is of a record with held_us 0 */
+    int64_t state_number;  /* reset: to this one */
+    struct job_over *over; /* cancel, release: which runs it has ended; NULL: it does not matter */
+    const int64_t *times;  /* backfill: ascending; up to BACKFILL_MOST */
     size_t time_count;
 };
 

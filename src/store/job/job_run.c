@@ -364,7 +364,7 @@ static bool run_end_run(struct writer *w, struct store_op **ops, size_t count, s
 
     require(count == 1 && o->state.len <= JOB_STATE_MOST && o->outcome < JOB_OUTCOMES);
     o->result = JOB_END_LOST;
-    o->found = o->ours = o->stale = x->seized = false;
+    o->found = o->ours = o->stale = o->planned = x->seized = false;
     o->due_us = 0;
     if (!job_lock_num(w, o->task.id, &o->record, err) ||
         !run_read(w, o->task.id, o->task.claim, &run, &there, err) ||
@@ -421,6 +421,14 @@ bool job_run_list(struct store *s, int64_t job, size_t most, struct job_run *ret
 {
     return store_collect(s, SQL_JOB_RUN_PAGE, DB_ARGS(db_int(job), db_int(most)),
                          ROWS_INTO(ret, most, NULL, job_read_run), ret_count, err);
+}
+
+bool job_run_read(struct writer *w, int64_t job, struct job_run ret[static JOB_RUNS_MOST],
+                  size_t *ret_count, struct err *err)
+{
+    return rows_collect(w->db, SQL_JOB_RUN_PAGE, DB_NO_SLOT,
+                        DB_ARGS(db_int(job), db_int(JOB_RUNS_MOST)),
+                        ROWS_INTO(ret, JOB_RUNS_MOST, NULL, job_read_run), ret_count, err);
 }
 
 bool job_run_late(struct store *s, int64_t patience_us, const struct job_run *above, size_t most,

@@ -98,3 +98,17 @@ bool job_run_late(struct store *s, int64_t patience_us, const struct job_run *ab
                   struct job_run *ret, size_t *ret_count, struct err *err);
 bool job_run_left(struct store *s, const struct job_run *above, size_t most, struct job_run *ret,
                   size_t *ret_count, struct err *err);
+
+/* Runs that an order has ended (job_operate.h).  Of the one that held the token, which has no row,
+ * the nominal time is that for which a person asked, or 0: the schedule knows it. */
+struct job_over {
+    struct job_run runs[JOB_RUNS_MOST + 1];
+    size_t count;
+    int64_t due_us; /* of the token */
+};
+
+/* ---- inside the store ---- */
+
+/* job_run_list(), in an open transaction. */
+bool job_run_read(struct writer *w, int64_t job, struct job_run ret[static JOB_RUNS_MOST],
+                  size_t *ret_count, struct err *err);

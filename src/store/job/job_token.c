@@ -1,6 +1,8 @@
 #include "store/job/job_token.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
+#include "store/db/rows.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"
@@ -67,6 +69,32 @@ bool job_token_held(struct writer *w, int64_t num, bool *ret, struct err *err)
     if (!db_one_int(w->db, SQL_JOB_IS_LEASED, DB_ARGS(db_int(num)), 0, &n, err))
         return false;
     *ret = n > 0;
+    return true;
+}
+
+static void job_read_holder(struct db_rows *row, struct arena *a, void *to)
+{
+    (void)a;
+    *(struct job_holder *)to =
+        (struct job_holder){ .claim = db_get_int(row, JOB_HOLDER_CLAIM),
+                             .node = db_get_int(row, JOB_HOLDER_NODE_ID),
+                             .since_us = db_get_int(row, JOB_HOLDER_UNTIL_US) };
+}
+
+bool job_token_holder(struct writer *w, int64_t num, struct job_holder *ret, struct err *err)
+{
+    struct claim_mark mark;
+    bool found;
+
+    *ret = (struct job_holder){ 0 };
+    if (w->store->claims == NULL)
+        return rows_one(w->db, SQL_JOB_HOLDER, DB_NO_SLOT, DB_ARGS(db_int(num)), job_read_holder,
+                        w->arena, ret, &found, err);
+    if (!job_claim_is_ended(w, num) && claims_mark(w->store->claims, num, &mark))
+        *ret =
+            (struct job_holder){ .claim = mark.claim,
+                                 .node = store_node(w->store),
+                                 .since_us = clock_wall_us() - (clock_mono_us() - mark.until_us) };
     return true;
 }
 

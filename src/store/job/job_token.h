@@ -44,6 +44,12 @@ bool job_token_seize(struct writer *w, const struct job_place *p, enum job_token
                      struct err *err);
 /* A node has claimed it, and nobody takes it away until the commit. */
 bool job_token_held(struct writer *w, int64_t num, bool *ret, struct err *err);
+/* Which node has claimed it, by which claim, and since when (as of job_record.held_us); claim 0:
+ * none. */
+struct job_holder {
+    int64_t claim, node, since_us;
+};
+bool job_token_holder(struct writer *w, int64_t num, struct job_holder *ret, struct err *err);
 /* This claim of a job holds, until the commit.  The token is at `p`. */
 bool job_claim_holds(struct writer *w, const struct job_place *p, const struct task *t, bool *ret,
                      struct err *err);

@@ -239,6 +239,16 @@ size_t claims_of_jobs(struct claims *c, struct claim_mark *ret, size_t most)
     return n;
 }
 
+bool claims_mark(struct claims *c, int64_t id, struct claim_mark *ret)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    const struct mark *m = claims_find(c, id);
+
+    *ret = (struct claim_mark){ .id = id, .claim = m->claim, .until_us = m->until_us };
+    (void)pthread_mutex_unlock(&c->mutex);
+    return ret->claim != 0;
+}
+
 /* NULL when the queue is new and the table is full. */
 static struct cursor *cursor_of(struct claims *c, int64_t queue)
 {

@@ -53,6 +53,9 @@ struct claim_mark {
 };
 size_t claims_of_jobs(struct claims *c, struct claim_mark *ret, size_t most);
 
+/* False: this task is not claimed. */
+bool claims_mark(struct claims *c, int64_t id, struct claim_mark *ret);
+
 /* Read the rows behind claims_cursor(), then call claims_read_to() with the last place that was
  * read; the cursor goes no further than what was put in between. */
 struct claim_place claims_cursor(struct claims *c, int64_t queue);

@@ -6,17 +6,23 @@
 
 -- name: job_page
 -- in:  $1 above int, $2 limit int
--- out: @job@, holder, open_runs
--- The node that has claimed it (PostgreSQL) is its holder.
+-- out: @job@, holder, open_runs, held_us, awaited_us, awaited_nominal_us
+-- The node that has claimed it (PostgreSQL) is its holder, since held_us; the token may wait for a run outside.
 SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) AS holder,
-    (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs
+    (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs,
+    (SELECT l.until_us FROM task_lease l WHERE l.id = @KEY(j.num)@) AS held_us,
+    (SELECT max(r.began_us) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited_us,
+    (SELECT max(r.nominal_us) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited_nominal_us
 FROM job j WHERE j.num > $1 ORDER BY j.num LIMIT $2;
 
 -- name: job_find
 -- in:  $1 name text
--- out: @job@, holder, open_runs
+-- out: @job@, holder, open_runs, held_us, awaited_us, awaited_nominal_us
 SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) AS holder,
-    (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs
+    (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs,
+    (SELECT l.until_us FROM task_lease l WHERE l.id = @KEY(j.num)@) AS held_us,
+    (SELECT max(r.began_us) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited_us,
+    (SELECT max(r.nominal_us) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited_nominal_us
 FROM job j WHERE j.name = $1;
 
 -- name: job_mark
@@ -83,6 +89,12 @@ DELETE FROM task_ready WHERE queue = $1 AND prio = 4 AND rank = $2 AND id = $3;
 -- in:  $1 id int
 -- Its lease stays where it is until the commit: a rescue passes over it or waits.
 SELECT 1 FROM task_lease WHERE id = $1 FOR UPDATE;
+
+-- name: job_holder
+-- only: postgresql
+-- in:  $1 id int
+-- out: claim, node_id, until_us
+SELECT claim, node_id, until_us FROM task_lease WHERE id = $1;
 
 -- name: job_is_anywhere
 -- only: postgresql

@@ -3,6 +3,7 @@
 
 #include "job_scene.h"
 #include "store/job/job_late.h"
+#include "store/job/job_run.h"
 #include "store/road/overdue.h"
 #include "store/road/rescue.h"
 
@@ -132,6 +133,40 @@ TEST(failures_suspend_and_a_resume_forgets_them)
     CHECK(take(s, 1, &c) == 1);
     CHECK(act(s, JOB_CANCEL, clock_wall_us() - 1, 0) == JOB_OK &&
           act(s, JOB_CANCEL, 0, 0) == JOB_NOT_RUNNING && tokens(s) == 1);
+    store_close(s);
+}
+
+/* By its claim a cancel knows for which time the run is; a plan without it serves no time, so that
+ * it must not end a run which has begun since. */
+TEST(a_record_says_since_when_its_token_is_claimed)
+{
+    static struct job_over over;
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c;
+
+    CHECK(one_job(s) && show(s, "a").held_us == 0);
+    struct job_order order = order_of(JOB_CANCEL, clock_wall_us() + DAY_US, show(s, "a").turn);
+    int64_t before_us = clock_wall_us();
+
+    CHECK(take(s, 1, &c) == 1);
+    int64_t held_us = show(s, "a").held_us - LEASE_US;
+
+    CHECK(held_us >= before_us - CLOCK_S && held_us <= clock_wall_us() + CLOCK_S);
+    CHECK(show(s, "a").awaited_nominal_us == 0);
+    order.unheld = true;
+    order.over = &over;
+    CHECK(give_order(s, &order) == JOB_OLD_PLAN && show(s, "a").running && over.count == 0);
+    order.unheld = false;
+    held_us = show(s, "a").held_us;
+    CHECK(give_order(s, &order) == JOB_OK && show(s, "a").held_us == 0 && tokens(s) == 1);
+
+    /* Which run it was: nobody else says so. */
+    const struct job_run *run = &over.runs[0];
+
+    CHECK(over.count == 1 && run->claim == c.task.claim && run->node == store_node(s));
+    CHECK(over.due_us == c.task.rank && run->nominal_us == 0 && run->until_us == 0);
+    CHECK(run->began_us >= held_us - CLOCK_S && run->began_us <= held_us + CLOCK_S);
     store_close(s);
 }
 

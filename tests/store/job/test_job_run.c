@@ -132,7 +132,7 @@ TEST(of_runs_beside_each_other_one_brings_its_state)
 
     other.state_number = 1; /* what the caller says does not count: the row knows */
     CHECK(end_run(s, &first, 0, false) && !first.stale);
-    CHECK(end_run(s, &other, 0, false) && other.stale);
+    CHECK(end_run(s, &other, 0, false) && other.stale && !first.planned && !other.planned);
     CHECK(strcmp(state_of(&h), "second") == 0 && show(s, "a").state_number == 1);
     CHECK(show(s, "a").runs == 2 && tokens(s) == 1 && wrongs(s) == 0);
     store_close(s);
@@ -265,7 +265,7 @@ TEST(a_run_outside_is_acknowledged)
     CHECK(places(s).later == 1 && wrongs(s) == 0);
     struct job_end_op e = end_of(&c, "far", due);
 
-    CHECK(end_run(s, &e, 0, false) && e.due_us == due && !e.stale);
+    CHECK(end_run(s, &e, 0, false) && e.due_us == due && !e.stale && e.planned);
     CHECK(strcmp(state_of(&h), "far") == 0 && show(s, "a").runs == 1 && tokens(s) == 1);
     CHECK(show(s, "a").due_us == due && show(s, "a").past.served == 1 && wrongs(s) == 0);
     CHECK(!end_run(s, &e, 0, false) && !beat_run(s, &c, due) && show(s, "a").runs == 1);
@@ -562,7 +562,15 @@ TEST(a_cancel_ends_runs_without_the_token)
         CHECK((outside ? act(s, JOB_RUN, 0, 0) == JOB_OK : one_job(s)) && take(s, 1, &c) == 1);
         o = opening(&c, 2, due);
         o.outside = outside;
-        CHECK(open_run(s, &o) == JOB_OPENED && act(s, JOB_CANCEL, due + 7, 0) == JOB_OK);
+        CHECK(open_run(s, &o) == JOB_OPENED);
+        CHECK(show(s, "a").held_us == (outside ? o.began_us : 0) && !show(s, "a").running);
+        CHECK((show(s, "a").awaited_nominal_us != 0) == (outside != 0));
+        struct job_order order = order_of(JOB_CANCEL, due + 7, show(s, "a").turn);
+        static struct job_over over;
+
+        order.over = &over;
+        CHECK(give_order(s, &order) == JOB_OK && over.count == 1);
+        CHECK(over.runs[0].claim == c.task.claim && over.runs[0].began_us == o.began_us);
         struct job_end_op e = end_of(&c, "x", due);
 
         CHECK(!end_run(s, &e, 0, false) && show(s, "a").outcome == JOB_CANCELLED);

@@ -48,6 +48,16 @@ static struct job_record record_of(const struct job_plan *p, int64_t turn)
     return (struct job_record){ .num = 1, .turn = turn, .next = p->next, .past = p->past };
 }
 
+/* The same, with a run that was claimed then. */
+static struct job_record held_of(const struct job_plan *p, int64_t turn, int64_t us)
+{
+    struct job_record r = record_of(p, turn);
+
+    r.running = true;
+    r.held_us = us;
+    return r;
+}
+
 static struct planning_run run_at(int64_t nominal_us, int64_t us, enum schedule_outcome outcome)
 {
     return (struct planning_run){ .nominal_us = nominal_us,
@@ -213,9 +223,10 @@ TEST(cancelling_the_repetition_of_an_older_time_settles_nothing_twice)
 
     planning_end(&other, &r, &run, at("2026-05-01 14:01"), &p);
     CHECK(p.again && p.plan.next.nominal_us == at("2026-05-01 12:15"));
-    r = record_of(&p.plan, 3);
+    r = held_of(&p.plan, 3, p.plan.next.due_us);
     planning_cancelled(&other, &r, at("2026-05-01 14:02"), &p);
-    CHECK(p.plan.left_out == 0 && p.plan.next.nominal_us == at("2026-05-01 14:30"));
+    CHECK(p.served_us == at("2026-05-01 12:15") && p.plan.left_out == 0 &&
+          p.plan.next.nominal_us == at("2026-05-01 14:30"));
 }
 
 TEST(new_settings_do_not_take_away_the_time_that_was_due)
@@ -262,13 +273,128 @@ TEST(a_cancelled_run_has_served_its_time)
     struct planning p;
 
     planning_new(&j, at("2026-05-01 12:30"), &p);
-    struct job_record r = record_of(&p.plan, 1);
+    struct job_record r = held_of(&p.plan, 1, at("2026-05-01 13:00"));
 
     planning_cancelled(&j, &r, at("2026-05-01 13:20"), &p);
     CHECK(p.plan.next.nominal_us == at("2026-05-01 14:00") && p.plan.past.served == 1);
-    r = record_of(&p.plan, 2); /* nothing of it is due: nothing is served */
-    planning_cancelled(&j, &r, at("2026-05-01 13:30"), &p);
-    CHECK(p.plan.next.nominal_us == at("2026-05-01 14:00") && p.plan.past.served == 1);
+    CHECK(p.served_us == at("2026-05-01 13:00"));
+}
+
+/* It ran for longer than its interval: the times that came meanwhile are still to be served, or to
+ * be counted. */
+TEST(a_cancelled_run_serves_the_time_of_its_claim)
+{
+    static const struct {
+        const char *keys, *next;
+        int64_t left_out;
+    } all[] = { { "at: \"* * * * *\", catch_up: once", "2026-05-01 10:03", 2 },
+                { "at: \"* * * * *\", catch_up: all", "2026-05-01 10:01", 0 },
+                { "at: \"* * * * *\", catch_up: skip", "2026-05-01 10:03", 2 },
+                { "at: \"*/2 * * * *\", catch_up: skip", "2026-05-01 10:04", 1 } };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct book_job j = job_of(all[i].keys);
+        struct planning p;
+
+        planning_new(&j, at("2026-05-01 09:59:30"), &p);
+        struct job_record r = held_of(&p.plan, 1, at("2026-05-01 10:00"));
+
+        planning_cancelled(&j, &r, at("2026-05-01 10:03:30"), &p);
+        CHECK(p.served_us == at("2026-05-01 10:00") && p.plan.past.served == 1);
+        CHECK(p.plan.next.nominal_us == at(all[i].next) && p.plan.left_out == all[i].left_out);
+        CHECK(p.left[SCHEDULE_MISSED].count == all[i].left_out);
+        CHECK(p.left[SCHEDULE_MISSED].count == 0 ||
+              p.left[SCHEDULE_MISSED].first_us > at("2026-05-01 10:00"));
+    }
+}
+
+/* The clock by which it was claimed is a little behind that of its plan. */
+TEST(a_cancelled_run_that_caught_up_serves_the_time_that_it_had)
+{
+    struct book_job j = job_of("at: \"@hourly\", catch_up: once");
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:30"), &p);
+    struct job_record r = held_of(&p.plan, 1, at("2026-05-01 13:00") - SECOND / 10);
+
+    planning_cancelled(&j, &r, at("2026-05-01 13:20"), &p);
+    CHECK(p.served_us == at("2026-05-01 13:00") && p.plan.left_out == 0);
+    /* Nobody was there until 16:20: it ran for 16:00. */
+    r.held_us = at("2026-05-01 16:20");
+    planning_cancelled(&j, &r, at("2026-05-01 17:30"), &p);
+    CHECK(p.served_us == at("2026-05-01 16:00") && p.plan.left_out == 3);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 17:00"));
+}
+
+/* Paused and resumed while it ran: only what came after its time is left out as paused. */
+TEST(a_cancelled_run_serves_its_time_although_the_job_was_paused_meanwhile)
+{
+    struct book_job j = job_of("at: \"@hourly\", catch_up: all");
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:30"), &p);
+    struct job_record r = held_of(&p.plan, 1, at("2026-05-01 13:00"));
+
+    r.stop = JOB_PAUSED;
+    planning_resumed(&j, &r, at("2026-05-01 15:10"), &p);
+    r = held_of(&p.plan, 2, at("2026-05-01 13:00"));
+    planning_cancelled(&j, &r, at("2026-05-01 16:20"), &p);
+    CHECK(p.served_us == at("2026-05-01 13:00") && p.left[SCHEDULE_PAUSED].count == 2);
+    CHECK(p.plan.left_out == 2 && p.plan.next.nominal_us == at("2026-05-01 16:00"));
+}
+
+/* It began by settings that it has no more: the time that is due by the others is theirs. */
+TEST(a_cancelled_run_of_older_settings_serves_no_time_of_the_new_ones)
+{
+    struct book_job old = job_of("at: \"@hourly\""), other = job_of("at: \"30 * * * *\"");
+    struct planning p;
+
+    planning_new(&old, at("2026-05-01 12:40"), &p);
+    struct job_record r = held_of(&p.plan, 1, at("2026-05-01 13:00"));
+
+    planning_changed(&other, &r, at("2026-05-01 13:10"), &p);
+    r = held_of(&p.plan, 2, at("2026-05-01 13:00"));
+    planning_cancelled(&other, &r, at("2026-05-01 13:40"), &p);
+    CHECK(p.served_us == 0 && p.plan.past.served == 0 && p.plan.left_out == 0);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 13:30"));
+}
+
+/* Somebody outside goes on with it, its token is the time-out. */
+TEST(a_cancelled_run_outside_serves_its_own_time)
+{
+    struct book_job j = job_of("at: \"* * * * *\", catch_up: all");
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:00:30"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+
+    r.open_runs = 1;
+    r.held_us = at("2026-05-01 12:01");
+    r.awaited_nominal_us = at("2026-05-01 12:01");
+    planning_cancelled(&j, &r, at("2026-05-01 12:03:10"), &p);
+    CHECK(p.served_us == at("2026-05-01 12:01") && p.plan.left_out == 0);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 12:02"));
+}
+
+/* What waits for a slot, for its jitter or to be repeated is not the run that is cancelled. */
+TEST(cancelling_runs_beside_the_token_serves_nothing)
+{
+    struct book_job j = job_of("at: \"* * * * *\"");
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:00:30"), &p);
+    struct job_record r = record_of(&p.plan, 7);
+
+    r.open_runs = 2;
+    planning_cancelled(&j, &r, at("2026-05-01 12:03:10"), &p);
+    CHECK(p.served_us == 0 && p.plan.past.served == 0 && p.plan.left_out == 0);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 12:01") && p.plan.turn == 7);
+    /* Nor is the time of the schedule that of a run which a person asked for. */
+    r = held_of(&p.plan, 8, at("2026-05-01 12:02"));
+    r.asked_us = at("2026-05-01 12:02");
+    planning_cancelled(&j, &r, at("2026-05-01 12:03:10"), &p);
+    CHECK(p.served_us == 0 && p.plan.left_out == 0);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 12:01"));
 }
 
 TEST(a_job_ends_when_its_schedule_does)
@@ -295,21 +421,45 @@ TEST(a_job_ends_when_its_schedule_does)
 TEST(a_forecast_follows_the_schedule)
 {
     struct book_job j = job_of("at: \"@hourly\""), every = job_of("every: 10m, runs: 3");
+    struct planning_coming c[5];
     struct planning p;
-    int64_t times[5];
 
     planning_new(&j, at("2026-05-01 12:30"), &p);
     struct job_record r = record_of(&p.plan, 1);
 
-    CHECK(planning_forecast(&j, &r, at("2026-05-01 12:40"), 3, times) == 3);
-    CHECK(times[0] == at("2026-05-01 13:00") && times[2] == at("2026-05-01 15:00"));
+    CHECK(planning_forecast(&j, &r, at("2026-05-01 12:40"), 3, c) == 3);
+    CHECK(c[0].nominal_us == at("2026-05-01 13:00") && c[2].nominal_us == at("2026-05-01 15:00"));
+    CHECK(c[0].due_us == c[0].nominal_us && !c[0].late && c[0].left[SCHEDULE_MISSED].count == 0);
     r.stop = JOB_PAUSED; /* as if it were resumed now: what has passed is left out */
-    CHECK(planning_forecast(&j, &r, at("2026-05-01 20:40"), 2, times) == 2);
-    CHECK(times[0] == at("2026-05-01 21:00"));
+    CHECK(planning_forecast(&j, &r, at("2026-05-01 20:40"), 2, c) == 2);
+    CHECK(c[0].nominal_us == at("2026-05-01 21:00") && c[0].left[SCHEDULE_PAUSED].count == 8);
+    CHECK(c[1].left[SCHEDULE_PAUSED].count == 0);
     planning_new(&every, at("2026-05-01 12:30"), &p);
     r = record_of(&p.plan, 1);
-    CHECK(planning_forecast(&every, &r, at("2026-05-01 12:30"), 5, times) == 3);
-    CHECK(times[1] == at("2026-05-01 12:40"));
+    CHECK(planning_forecast(&every, &r, at("2026-05-01 12:30"), 5, c) == 4);
+    CHECK(c[0].due_us == 0 && c[1].nominal_us == at("2026-05-01 12:40"));
+    CHECK(c[3].what == SCHEDULE_ENDED && c[3].why == SCHEDULE_RUNS_OVER);
+}
+
+TEST(a_forecast_says_what_is_caught_up_with_and_what_is_left_out)
+{
+    struct book_job j = job_of("at: \"@hourly\", window: { open: \"08:00\", close: \"18:00\" }"),
+                    gap = job_of("at: \"30 2 * * *\", zone: Europe/Berlin");
+    struct planning_coming c[3];
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:30"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+
+    CHECK(planning_forecast(&j, &r, at("2026-05-01 16:20"), 3, c) == 3);
+    CHECK(c[0].late && c[0].due_us == 0 && c[0].nominal_us == at("2026-05-01 16:00"));
+    CHECK(c[0].left[SCHEDULE_MISSED].count == 3 && c[0].clock == NOMINAL_PLAIN);
+    CHECK(!c[1].late && c[1].nominal_us == at("2026-05-01 17:00"));
+    CHECK(c[2].nominal_us == at("2026-05-02 08:00") && c[2].left[SCHEDULE_WINDOW].count == 14);
+    planning_new(&gap, at("2026-03-28 12:00"), &p);
+    r = record_of(&p.plan, 1);
+    CHECK(planning_forecast(&gap, &r, at("2026-03-28 12:00"), 1, c) == 1);
+    CHECK(c[0].clock == NOMINAL_SKIPPED && c[0].nominal_us == at("2026-03-29 01:00"));
 }
 
 int main(void)
