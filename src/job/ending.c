@@ -217,8 +217,8 @@ static void ending_failed(struct ending *e, const struct err *err)
         log_event(LOG_WARN, "job.trouble", kv_z("what", "write the end of a run"),
                   kv_str("job", e->job->name), kv_z("why", err->text));
     e->unsure = e->unsure || err->kind == ERR_UNCERTAIN;
-    if (err->kind == ERR_PERMANENT && e->tries >= ENDING_TRIES)
-        ending_gone(e); /* its claim stays with this node: the queue check finds it */
+    if (e->late || (err->kind == ERR_PERMANENT && e->tries >= ENDING_TRIES))
+        ending_gone(e); /* its row, or its claim, stays: the queue check comes again */
     else
         ending_again(e, JOBS_AGAIN_US);
 }
