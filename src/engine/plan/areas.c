@@ -39,8 +39,8 @@ const char *areas_why(unsigned served, enum config_area area, char text[static A
     return text;
 }
 
-static void warn(unsigned served, const char *kind, const char *name, enum config_area area,
-                 struct place place, struct problem_list *warnings)
+static void areas_say(unsigned served, const char *kind, const char *name, enum config_area area,
+                      struct place place, struct problem_list *warnings)
 {
     char room[AREAS_TEXT];
     const char *why = areas_why(served, area, room);
@@ -59,13 +59,14 @@ bool areas_warn(struct store *s, enum config_area own, const struct config *c,
         return false;
     served |= 1u << own;
     for (size_t i = 0; i < c->gateway_count; i++)
-        warn(served, "gateway", c->gateways[i].name, c->gateways[i].area, c->gateways[i].place,
-             warnings);
+        areas_say(served, "gateway", c->gateways[i].name, c->gateways[i].area, c->gateways[i].place,
+                  warnings);
     for (size_t i = 0; i < c->endpoint_count; i++)
-        warn(served, "endpoint", c->endpoints[i].name, c->endpoints[i].area, c->endpoints[i].place,
-             warnings);
+        areas_say(served, "endpoint", c->endpoints[i].name, c->endpoints[i].area,
+                  c->endpoints[i].place, warnings);
     for (size_t i = 0; i < c->job_count; i++)
-        warn(served, "job", c->jobs[i].name,
-             areas_find(yaml_text(yaml_get(c->jobs[i].node, "area"))), c->jobs[i].place, warnings);
+        areas_say(served, "job", c->jobs[i].name,
+                  areas_find(yaml_text(yaml_get(c->jobs[i].node, "area"))), c->jobs[i].place,
+                  warnings);
     return true;
 }
