@@ -22,7 +22,7 @@ static struct duty_shown *duties_add(struct duties *d, const char *kind, struct 
     static struct duty_shown left_out;
     struct duty_shown *shown = d->count < DUTIES_MOST ? &d->list[d->count++] : &left_out;
 
-    *shown = (struct duty_shown){ .kind = kind, .name = name };
+    *shown = (struct duty_shown){ .kind = kind, .name = name, .counted = true };
     return shown;
 }
 
@@ -66,7 +66,7 @@ static void duties_add_polls(struct duties *d, struct engine *e)
     }
 }
 
-/* Their times are in the store, so whichever node served the last one. */
+/* Their times are in the store, so whichever node served the last one; nobody counts them. */
 static bool duties_add_batches(struct duties *d, struct engine *e, const struct plan *p,
                                struct err *err)
 {
@@ -77,6 +77,7 @@ static bool duties_add_batches(struct duties *d, struct engine *e, const struct 
             continue;
         struct duty_shown *shown = duties_add(d, "batch", name_text(engine_store(e), b->word));
 
+        shown->counted = false;
         if (!batcher_next(engine_batcher(e), b, &shown->next_us, &shown->count.last_us, err))
             return false;
     }

@@ -21,6 +21,7 @@ struct duty_shown {
     struct str name;  /* of the duty, the gateway, the batch */
     int64_t every_us; /* 0: by a schedule */
     int64_t next_us;  /* wall clock; 0: not known, or soon */
+    bool counted;     /* false: of `count` only last_us is known */
     struct duty_count count;
 };
 

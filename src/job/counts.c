@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/metrics.h"
 #include "job/book.h"
 #include "job/state.h"
@@ -22,7 +24,8 @@ struct kind_counts {
     char labels[JOB_OUTCOMES][LABEL_MOST];
 };
 
-/* When a job ended well for the last time, as far as this node knows. */
+/* When a job ended well for the last time, as far as this node knows: by its record when a
+ * version was followed, or later, here.  It is shown as soon as there is one. */
 struct success {
     struct metric metric;
     char label[LABEL_MOST];
@@ -126,7 +129,8 @@ static struct success *counts_success(struct str name)
     s->name = str_mem(s->label + 5, (size_t)n - 6);
     s->metric = (struct metric){
         .name = "waybill_job_last_success_seconds",
-        .help = "When the last run of a job was done on this node, in seconds since 1970; 0: none.",
+        .help = "When the last run of a job was done, in seconds since 1970: on this node, or "
+                "before this node began to follow the configuration.",
         .labels = s->label,
         .type = METRIC_GAUGE,
         .value = old != NULL ? old->metric.value : 0
@@ -134,8 +138,41 @@ static struct success *counts_success(struct str name)
     return s;
 }
 
-void counts_use(const struct book *b)
+/* With success_mutex held. */
+static void counts_succeeded(struct success *s, int64_t at_us)
 {
+    if (s == NULL || at_us / CLOCK_S <= s->metric.value)
+        return;
+    metric_set(&s->metric, at_us / CLOCK_S);
+    metrics_register(&s->metric);
+}
+
+/* What was known before this process began, and of runs on other nodes. */
+static bool counts_read(struct store *store, struct err *err)
+{
+    enum { PAGE = 200 };
+    AUTO(arena_done) struct arena arena = ARENA_INIT(16 << 20);
+    int64_t above = 0;
+    size_t n = PAGE;
+
+    while (n == PAGE) {
+        struct job_record *page = ARENA_ARRAY(&arena, struct job_record, PAGE);
+
+        if (!job_list(store, above, PAGE, &arena, page, &n, err))
+            return false;
+        (void)pthread_mutex_lock(&success_mutex);
+        for (size_t i = 0; i < n; i++)
+            counts_succeeded(counts_find(page[i].name), page[i].ok_us);
+        (void)pthread_mutex_unlock(&success_mutex);
+        above = n > 0 ? page[n - 1].num : 0;
+        arena_reset(&arena);
+    }
+    return true;
+}
+
+void counts_use(struct store *store, const struct book *b)
+{
+    struct err err = { 0 };
     size_t most = b->count < SUCCESSES_MOST ? b->count : SUCCESSES_MOST;
     struct success **fresh = xcalloc(most + 1, sizeof(struct success *));
 
@@ -146,8 +183,12 @@ void counts_use(const struct book *b)
     successes = fresh;
     success_count = most;
     for (size_t i = 0; i < most; i++)
-        metrics_register(&fresh[i]->metric);
+        if (fresh[i]->metric.value != 0)
+            metrics_register(&fresh[i]->metric);
     (void)pthread_mutex_unlock(&success_mutex);
+    if (!counts_read(store, &err))
+        log_event(LOG_WARN, "job.trouble", kv_z("what", "read when jobs succeeded last"),
+                  kv_z("why", err.text));
 }
 
 void counts_end(const struct book_job *job, enum job_outcome outcome, bool was_stale,
@@ -161,10 +202,7 @@ void counts_end(const struct book_job *job, enum job_outcome outcome, bool was_s
     if (outcome != JOB_DONE)
         return;
     (void)pthread_mutex_lock(&success_mutex);
-    struct success *s = counts_find(job->name);
-
-    if (s != NULL)
-        metric_set(&s->metric, now_us / CLOCK_S);
+    counts_succeeded(counts_find(job->name), now_us);
     (void)pthread_mutex_unlock(&success_mutex);
 }
 

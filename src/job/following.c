@@ -72,7 +72,7 @@ static void following_use(struct jobs *j, struct book *b)
     j->due |= (1u << JOBS_QUEUES) - 1;
     (void)pthread_cond_broadcast(&j->rested);
     (void)pthread_mutex_unlock(&j->mutex);
-    counts_use(b);
+    counts_use(j->store, b);
     book_unref(old);
     /* Whatever was put is due at the earliest now. */
     jobs_token_put(j, j->queues[JOBS_ANY], jobs_now_us(j));

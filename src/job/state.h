@@ -184,7 +184,7 @@ void handover_free(struct jobs *j);
 
 /* counts.c */
 void counts_start(struct jobs *j);
-void counts_use(const struct book *b);
+void counts_use(struct store *store, const struct book *b);
 void counts_stop(struct jobs *j);
 void counts_end(const struct book_job *job, enum job_outcome outcome, bool stale, int64_t now_us);
 void counts_lost(void);

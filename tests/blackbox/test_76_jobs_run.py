@@ -107,6 +107,20 @@ def test_a_job_runs_again_and_again(make_node):
     assert got.returncode == 0, got.stdout + got.stderr
 
 
+@BOTH
+def test_the_last_success_is_known_after_a_restart(make_node):
+    """One that never succeeded has no line: 0 would be read as so long ago."""
+    node = start(make_node, "jobs:\n  first: { kind: note, every: 1h }\n  yearly: { kind: note, at: \"30 2 24 12 *\" }\n")
+    line = 'waybill_job_last_success_seconds{{job="{}"}}'.format
+    wait_until(lambda: line("first") in node.metrics(), SECONDS)
+    seen = node.metrics()[line("first")]
+    assert seen > time.time() - 600
+    node.stop()
+    node.start()
+    wait_until(lambda: line("first") in node.metrics(), SECONDS)
+    assert node.metrics()[line("first")] == seen and line("yearly") not in node.metrics()
+
+
 @pytest.mark.proves("SC11")
 @BOTH
 def test_a_service_gets_back_what_it_answered(make_node):

@@ -652,6 +652,8 @@ def test_duties_are_listed_beside_the_jobs(make_node, receiver, tmp_path):
     await_true(node, lambda: all(duties().get(k, {}).get("runs", 0) > 0 for k in (
         ("keeper", "heartbeat"), ("keeper", "alerts"), ("poll", "drop"))), f"{duties()}")
     assert ("retention", "retention") in duties() and duties()["batch", "day"]["next"] is not None
+    day = duties()["batch", "day"]  # its times are in the store, and nobody counts it
+    assert day["last"] is not None and (day["took"], day["runs"], day["failures"]) == (None, None, None)
     poll = duties()["poll", "drop"]
     assert poll["every"] == 1000000 and poll["failures"] == 0 and poll["error"] is None
     shutil.rmtree(tmp_path / "drop")

@@ -28,15 +28,40 @@ static bool duties(struct graphql_call *call, struct err *err)
     return graphql_set_structs(call, shown, count, sizeof *shown);
 }
 
+static bool duty_number(struct graphql_call *call, int64_t n)
+{
+    const struct shown_duty *v = call->parent;
+
+    return v->duty.counted ? graphql_set_int(call, n) : graphql_set_null(call);
+}
+
+static bool duty_took(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return duty_number(call, ((const struct shown_duty *)call->parent)->duty.count.took_us);
+}
+
+static bool duty_runs(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return duty_number(call, ((const struct shown_duty *)call->parent)->duty.count.runs);
+}
+
+static bool duty_failures(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return duty_number(call, ((const struct shown_duty *)call->parent)->duty.count.failures);
+}
+
 const struct graphql_resolver api_duty[] = {
     { .field = "Query.duties", .fn = duties },
     GRAPHQL_MEMBER("Duty.kind", struct shown_duty, kind),
     GRAPHQL_MEMBER("Duty.name", struct shown_duty, duty.name),
     API_NUMBER_AT("Duty.every", struct shown_duty, duty.every_us),
     API_NUMBER_AT("Duty.last", struct shown_duty, duty.count.last_us),
-    GRAPHQL_MEMBER("Duty.took", struct shown_duty, duty.count.took_us),
-    GRAPHQL_MEMBER("Duty.runs", struct shown_duty, duty.count.runs),
-    GRAPHQL_MEMBER("Duty.failures", struct shown_duty, duty.count.failures),
+    { .field = "Duty.took", .fn = duty_took },
+    { .field = "Duty.runs", .fn = duty_runs },
+    { .field = "Duty.failures", .fn = duty_failures },
     API_TEXT_AT("Duty.error", struct shown_duty, error),
     API_NUMBER_AT("Duty.next", struct shown_duty, duty.next_us),
 };
