@@ -6,8 +6,7 @@ static const char *const words[RIGHTS] = {
     [RIGHT_ANY] = "any",           [RIGHT_SEE] = "see",         [RIGHT_PAYLOAD] = "payload",
     [RIGHT_DOWNLOAD] = "download", [RIGHT_RETRY] = "retry",     [RIGHT_EDIT] = "edit",
     [RIGHT_HOLD] = "hold",         [RIGHT_OPERATE] = "operate", [RIGHT_CONFIGURE] = "configure",
-    [RIGHT_USERS] = "users",       [RIGHT_AUDIT] = "audit",
-    [RIGHT_WORK] = "work",
+    [RIGHT_USERS] = "users",       [RIGHT_AUDIT] = "audit",     [RIGHT_WORK] = "work",
 };
 
 const struct rights rights_all = { .everywhere = BIT(RIGHTS) - 1 };

@@ -10,8 +10,8 @@
  *   config  another version of the configuration is in force  { "version": N }
  *
  * Numbers are over all systems.  A client with the right `see` for some systems only gets neither
- * tick nor dead nor job, and of the others no number except that of the version.  An event says that
- * something changed, never what; a client that wants to know sends a query, whose rights are
+ * tick nor dead nor job, and of the others no number except that of the version.  An event says
+ * that something changed, never what; a client that wants to know sends a query, whose rights are
  * checked.
  *
  * One thread polls, once a second and only while a stream is open.  Before it gets anything a
