@@ -64,6 +64,13 @@ static bool may_separate(char c)
     return u > 0 && u < 0x80 && !edi_is_name(c) && !(c >= 'a' && c <= 'z');
 }
 
+/* HL7 has printed ones; whatever says them again, as an acknowledgement does, sends no control
+ * character. */
+static bool may_separate_hl7(char c)
+{
+    return may_separate(c) && (unsigned char)c >= ' ' && c != 0x7f;
+}
+
 static bool all_differ(const struct edi_marks *m)
 {
     const char marks[] = { m->element, m->component, m->repetition, m->sub, m->escape, m->end };
@@ -94,14 +101,14 @@ static enum edi_header header_hl7(struct str head, struct edi_marks *ret, const 
     if (head.len < 4)
         return EDI_HEADER_MORE;
     m.element = head.ptr[3];
-    if (!may_separate(m.element) || m.element == '\r' || m.element == '\n')
+    if (!may_separate_hl7(m.element))
         return header_bad(ret_why, ret_at, "this byte cannot be the field separator", 3);
     for (; at < head.len && head.ptr[at] != m.element; at++) {
         char c = head.ptr[at];
 
         if (c == '\r' || c == '\n')
             break;
-        if (n == 5 || !may_separate(c))
+        if (n == 5 || !may_separate_hl7(c))
             return header_bad(ret_why, ret_at, "this byte cannot be a separator", at);
         if (n < 4)
             *marks[n] = c;
