@@ -7,6 +7,7 @@ import proxy
 import pytest
 
 from ftp_servers import LOGIN, authority, both, certificates, peer, peers, vsftpd_server  # noqa: F401
+from peers import files_below
 from rig.process import memory_bytes
 from running_node import BINARY
 
@@ -81,7 +82,7 @@ def delivered(node):
 
 def left(server):
     """Files, also claimed ones."""
-    return sorted(str(f.relative_to(server.inbox)) for f in server.inbox.rglob("*") if not f.is_dir())
+    return files_below(server.inbox)
 
 
 def taken(node, server, files, leaves=()):

@@ -10,6 +10,7 @@ import time
 import proxy
 import pytest
 import sshd
+from peers import files_below
 
 SECONDS = 90
 MIB = 1 << 20
@@ -95,7 +96,7 @@ def arrived(node):
 
 def here(at):
     """Every file that is left there, with its path; nothing of ours is among them."""
-    return sorted(str(f.relative_to(at)) for f in at.rglob("*") if not f.is_dir())
+    return files_below(at)
 
 
 def wait_for(node, what, condition, seconds=SECONDS):

@@ -1,5 +1,6 @@
 """What servers that tests start have in common: ports, an end, and a way between them and the node."""
 import ctypes
+import os
 import random
 import signal
 import socket
@@ -27,6 +28,11 @@ def free_ports(count):
 
 def free_port():
     return free_ports(1)[0]
+
+
+def files_below(folder):
+    """The paths of all files below it, also while folders in it come and go."""
+    return sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
 
 
 def end_with_parent():
