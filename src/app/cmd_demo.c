@@ -116,9 +116,11 @@ static void tell_what_runs(struct demo *d)
                  "  stock     CSV   -> %s/inbox -> %s/archive\n"
                  "  visits    HL7   -> %s/in/visits -> MLLP to 127.0.0.1:%u, a gateway of\n"
                  "                     the same node -> %s/archive\n"
+                 "  jobs            every 15 seconds http://127.0.0.1:%u/close, and a check of\n"
+                 "                     the store: `g j` in the console\n"
                  "\n",
                  d->node.url, dir, d->node.url, dir, dir, d->node.url, mock, dir, d->node.url, mock,
-                 dir, dir, d->node.url, d->node.mllp_port, dir);
+                 dir, dir, d->node.url, d->node.mllp_port, dir, mock);
     (void)printf(
         "Three things to try, in another terminal:\n"
         "\n"

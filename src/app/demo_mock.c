@@ -116,8 +116,11 @@ static void demo_mock_on_end(struct http_request *r)
     if (str_is(r->path, "/orders")) {
         atomic_fetch_add(&v->mock->orders, 1);
         http_answer(r, 201, STR(""), STR("application/json"), STR("{\"ordered\":true}\n"));
+    } else if (str_is(r->path, "/close")) { /* what a job asks for */
+        http_answer(r, 200, STR(""), STR("application/json"),
+                    STR("{\"message\":\"the tills are closed\"}\n"));
     } else {
-        http_answer_error(r, 404, STR(""), "not_found", "there are /orders and /invoices");
+        http_answer_error(r, 404, STR(""), "not_found", "there are /orders, /invoices and /close");
     }
     visit_end(v);
 }

@@ -172,6 +172,17 @@ static void write_endpoints(struct buf *to, const struct demo_node *n)
     buf_puts(to, "\n    name: \"${type}/${date}/${id}\"\n\n");
 }
 
+static void write_jobs(struct buf *to, const struct demo_node *n)
+{
+    buf_printf(to,
+               "\n"
+               "jobs:\n"
+               "  close-tills: { kind: call, url: \"http://127.0.0.1:%u/close\", every: 15s, "
+               "title: Asks the invoice system to close the tills, log: all }\n"
+               "  sound:       { kind: doctor, every: 5m, title: Checks the store, log: all }\n",
+               n->mock_port);
+}
+
 static bool demo_node_write_config(const struct demo_node *n, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(CONFIG_CAP);
@@ -183,6 +194,7 @@ static bool demo_node_write_config(const struct demo_node *n, struct err *err)
     write_gateways(&text, n);
     write_endpoints(&text, n);
     buf_puts(&text, routes);
+    write_jobs(&text, n);
     return publish_bytes(n->dir_fd, "waybill.yaml", buf_view(&text), 0600, err);
 }
 

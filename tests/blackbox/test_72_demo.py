@@ -88,6 +88,11 @@ def test_starts_with_nothing_and_leaves_nothing(demo):
     visits = one.wait("visit that went over MLLP", lambda: [
         path for path in (folder / "archive" / "visit").rglob("[!.]*") if path.is_file()])
     assert visits[0].read_bytes().startswith(b"MSH|^~\\&|FIRSTAID|")
+    ran = one.wait("job that asked the mock", lambda: [
+        line for line in (folder / "node.log").read_text().splitlines() if '"job.' in line])
+    assert not any('"job.fail"' in line for line in ran), ran
+    list_jobs = one.commands()[1].replace("docs ls --limit 5", "jobs log close-tills")
+    one.wait("line of the log of runs", lambda: "the tills are closed" in one.paste(list_jobs).stdout)
     assert one.end() == 0
     assert not folder.exists()
     assert gone(pid)
