@@ -617,7 +617,7 @@ def test_a_backfill_waits_for_the_version_that_is_coming_into_force(make_node, t
     ask(24)
     apply(node, tmp_path, text("0 6 * * *", 3000))
     ask(1)
-    assert sum(e["nominal"].startswith("2026-03-0") for e in notes(node, "tick")) == 25
+    await_true(node, lambda: sum(e["nominal"].startswith("2026-03-0") for e in notes(node, "tick")) == 25, "25 notes")
 
 
 def test_a_backfill_that_makes_no_sense_is_refused(make_node):
