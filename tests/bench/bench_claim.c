@@ -31,10 +31,12 @@ static void beat(struct store *s)
 {
     struct err err = { 0 };
     struct db *db;
+    int64_t sent_us;
 
     if (store_kind(s) == DB_SQLITE)
         return;
-    require(store_connect(s, false, &db, &err) && node_beat(s, db, &err));
+    require(store_connect(s, false, &db, &err) && node_beat(s, db, &sent_us, &err));
+    node_renew(s, sent_us);
     db_close(db);
 }
 

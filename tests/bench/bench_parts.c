@@ -38,11 +38,13 @@ static void *parts_beat(void *arg)
 {
     struct err err = { 0 };
     struct db *db;
+    int64_t sent_us;
 
     (void)arg;
     require(store_connect(parts_bench.store, false, &db, &err));
     while (!parts_bench.stop) {
-        require(node_beat(parts_bench.store, db, &err));
+        require(node_beat(parts_bench.store, db, &sent_us, &err));
+        node_renew(parts_bench.store, sent_us);
         clock_sleep_us(CLOCK_S / 2);
     }
     db_close(db);

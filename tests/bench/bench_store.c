@@ -197,11 +197,13 @@ static void *beat_main(void *arg)
 {
     struct err err = { 0 };
     struct db *db;
+    int64_t sent_us;
 
     (void)arg;
     require(store_connect(bench.store, false, &db, &err));
     while (!bench.stop) {
-        require(node_beat(bench.store, db, &err));
+        require(node_beat(bench.store, db, &sent_us, &err));
+        node_renew(bench.store, sent_us);
         clock_sleep_us(CLOCK_S / 2);
     }
     db_close(db);

@@ -125,8 +125,7 @@ static bool may_send(void *arg, const struct transfer *t)
 {
     const struct road *r = arg;
 
-    (void)t;
-    return node_may_act(r->store);
+    return node_may_go_on(r->store, t->began_us);
 }
 
 static void life_on_round(void *arg)

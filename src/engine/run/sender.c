@@ -38,6 +38,7 @@ struct outing {
     const struct plan_endpoint *endpoint;
     struct leg *leg; /* NULL for a recovery and a notice */
     struct task task;
+    int64_t allowed_us; /* when nothing held it back; monotonic */
     struct sender_ends ends;
     void (*told)(void *arg, const struct verdict *v); /* of a notice, with told_arg */
     void *told_arg;
@@ -156,7 +157,7 @@ static void outing_run(struct crew_call *call)
         e->type->send(e->self, &o->sending, &call->call, &o->verdict);
         return;
     }
-    o->refused = o->ends.refused != NULL && !node_may_act(o->road->store);
+    o->refused = o->ends.refused != NULL && !node_may_go_on(o->road->store, o->allowed_us);
     if (o->refused) /* another node may have taken the task over */
         return;
     note_code(o);
@@ -338,6 +339,7 @@ static bool start(struct leg *p, enum errand errand, const struct sender_ends *e
 
     o->leg = p;
     o->ends = *ends;
+    o->allowed_us = p->began_us;
     copy_sending(o, p);
     /* The time-out is over all for a body that is in memory, and counts silence above that. */
     o->call.whole = o->sending.next == NULL;

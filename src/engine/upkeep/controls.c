@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "core/lease_time.h"
@@ -356,8 +357,10 @@ static bool controls_remind(struct controls *w, int64_t now_us, struct err *err)
 
 static bool upkeep_controls_follow(struct controls *w, struct err *err)
 {
-    int64_t asked = clock_mono_us(), mark, clock;
+    int64_t asked, mark, clock;
 
+    fault_point(HOLDS_READ);
+    asked = clock_mono_us();
     if (!hold_look(w->o.store, &mark, &clock, err))
         return false;
     note_clock(w, clock, asked);

@@ -68,7 +68,6 @@ struct housekeeper {
     int64_t term_slot;          /* the next slot of the attribute index to sweep */
 
     struct db *beat_db; /* PostgreSQL: a connection for the heartbeat alone */
-    int64_t beaten_us;  /* the last successful heartbeat */
     int64_t reachable_since_us;
     bool unreachable;
     bool closed; /* nothing can be stored */
@@ -126,33 +125,42 @@ static bool keep_payload_tables(struct housekeeper *k, struct err *err)
     return payload_days_keep(k->parts.store, err);
 }
 
-static bool beat(struct housekeeper *k, struct err *err)
+static bool beat(struct housekeeper *k, int64_t *ret_sent_us, struct err *err)
 {
     struct store *s = k->parts.store;
 
     if (k->beat_db == NULL && !store_connect_beat(s, &k->beat_db, err))
         return false;
-    return (db_alive(k->beat_db) || db_revive(k->beat_db, err)) && node_beat(s, k->beat_db, err);
+    return (db_alive(k->beat_db) || db_revive(k->beat_db, err)) &&
+           node_beat(s, k->beat_db, ret_sent_us, err);
+}
+
+/* Whoever placed a hold while the lease of this node was over did not wait for it: the node follows
+ * what was changed before it goes by the new lease. */
+static bool take_lease(struct housekeeper *k, int64_t sent_us, struct err *err)
+{
+    if (!node_may_act(k->parts.store) && !controls_follow(k->parts.controls, err))
+        return false;
+    node_renew(k->parts.store, sent_us);
+    govern_set_lease(k->parts.govern, lease_end_us(sent_us));
+    return true;
 }
 
 /* Renews the lease.  A node with a late heartbeat claims nothing more before its lease ends. */
 static bool heartbeat(struct housekeeper *k, struct err *err)
 {
-    struct store *s = k->parts.store;
-    int64_t now = clock_mono_us();
+    int64_t now = clock_mono_us(), sent_us;
 
-    if (store_kind(s) == DB_SQLITE)
+    if (store_kind(k->parts.store) == DB_SQLITE)
         return true; /* the lock on the folder proves that this node lives */
-    if (beat(k, err)) {
-        govern_set_lease(k->parts.govern, lease_end_us(now));
-        k->beaten_us = now;
+    if (beat(k, &sent_us, err)) {
         if (k->unreachable) {
             log_event(LOG_INFO, "store.reach",
                       kv_int("after_ms", (now - k->reachable_since_us) / 1000));
             k->reachable_since_us = now;
         }
         k->unreachable = false;
-        return true;
+        return take_lease(k, sent_us, err);
     }
     if (err->kind == ERR_PERMANENT) {
         log_event(LOG_ERROR, "node.dead", kv_z("why", err->text),

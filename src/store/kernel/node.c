@@ -170,22 +170,34 @@ bool node_has_committed(struct writer *w, bool *ret, struct err *err)
     return true;
 }
 
-bool node_beat(struct store *s, struct db *db, struct err *err)
+bool node_beat(struct store *s, struct db *db, int64_t *ret_sent_us, struct err *err)
 {
-    int64_t changed, now = clock_mono_us(); /* before the store starts the lease */
+    int64_t changed;
 
+    *ret_sent_us = clock_mono_us(); /* before the store starts the lease */
     if (!db_run(db, SQL_NODE_BEAT, DB_ARGS(db_int(s->node), db_int(s->epoch), db_int(LEASE_TTL_US)),
                 &changed, err))
         return false;
     if (changed != 1)
         return err_set(err, ERR_PERMANENT, 0, "this node was declared dead by another");
-    atomic_store(&s->beaten_us, now);
     return true;
+}
+
+void node_renew(struct store *s, int64_t sent_us)
+{
+    if (!node_may_act(s))
+        atomic_store(&s->resumed_us, clock_mono_us());
+    atomic_store(&s->beaten_us, sent_us);
 }
 
 bool node_may_act(const struct store *s)
 {
     return s->kind == DB_SQLITE || clock_mono_us() < lease_end_us(atomic_load(&s->beaten_us));
+}
+
+bool node_may_go_on(const struct store *s, int64_t since_us)
+{
+    return node_may_act(s) && atomic_load(&s->resumed_us) <= since_us;
 }
 
 bool node_end_silent(struct writer *w, struct err *err)

@@ -51,12 +51,20 @@ bool node_fence(struct writer *w, struct err *err);
  * needs a new connection.  ERR_UNCERTAIN: the row of this node was deleted. */
 bool node_has_committed(struct writer *w, bool *ret, struct err *err);
 
-/* Renews the lease.  ERR_PERMANENT: this node was declared dead and must stop. */
-bool node_beat(struct store *s, struct db *db, struct err *err);
+/* Renews the lease for the store; this node goes by it after node_renew().  ERR_PERMANENT: this
+ * node was declared dead and must stop. */
+bool node_beat(struct store *s, struct db *db, int64_t *ret_sent_us, struct err *err);
+
+/* The lease counts from that heartbeat.  When the last one had ended (node_may_act() is false after
+ * node_beat()), others may not have waited for this node meanwhile: what they have changed must be
+ * read first. */
+void node_renew(struct store *s, int64_t sent_us);
 
 /* True: the lease has not expired, so no other node has declared this one dead
  * (core/lease_time.h). */
 bool node_may_act(const struct store *s);
+/* The same, and it has not expired since then (monotonic): what was allowed then still is. */
+bool node_may_go_on(const struct store *s, int64_t since_us);
 
 /* Declares silent nodes dead, in an open transaction (PostgreSQL).  One that has a group open is
  * only stopped: its sessions are ended, and a later call declares it dead. */

@@ -23,7 +23,8 @@ struct store {
 
     int64_t node, epoch, identity; /* identity: of the store, mark `store` */
     struct told *told;             /* the last commit that callers were told of */
-    _Atomic int64_t beaten_us; /* PostgreSQL: when the last good heartbeat was sent; monotonic */
+    _Atomic int64_t beaten_us;  /* PostgreSQL: when the last good heartbeat was sent; monotonic */
+    _Atomic int64_t resumed_us; /* when a lease that had ended was taken up again; monotonic */
 
     pthread_mutex_t reader_mutex;
     pthread_cond_t reader_free;

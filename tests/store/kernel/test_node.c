@@ -2,6 +2,7 @@
 #include <libpq-fe.h>
 #include <stdio.h>
 
+#include "core/lease_time.h"
 #include "store/kernel/node.h"
 #include "store/kernel/store_state.h"
 #include "store/road/rescue.h"
@@ -20,10 +21,13 @@ static bool beat(struct store *s, struct err *err)
 {
     struct db *db;
     bool ok = store_connect(s, false, &db, err);
+    int64_t sent_us;
 
     if (!ok)
         return false;
-    ok = node_beat(s, db, err);
+    ok = node_beat(s, db, &sent_us, err);
+    if (ok)
+        node_renew(s, sent_us);
     db_close(db);
     return ok;
 }
@@ -70,6 +74,26 @@ TEST(postgres_a_heartbeat_keeps_a_node_alive)
     CHECK(beat(s, &err));
     op = doc_of(STR("x"));
     CHECK(accept_doc(s, &op));
+    store_close(s);
+}
+
+/* proves: HO4 */
+TEST(what_was_allowed_before_a_lease_ended_is_not_any_more)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    bool one = s != NULL && store_kind(s) == DB_SQLITE; /* without leases */
+    int64_t before_us = clock_mono_us();
+
+    CHECK(s != NULL && node_may_go_on(s, before_us));
+    node_renew(s, before_us); /* in time */
+    CHECK(node_may_go_on(s, before_us));
+    node_renew(s, before_us - LEASE_TTL_US);
+    CHECK(node_may_act(s) == one && node_may_go_on(s, before_us) == one);
+    clock_sleep_us(1);
+    node_renew(s, clock_mono_us()); /* it had ended */
+    CHECK(node_may_act(s) && node_may_go_on(s, before_us) == one);
+    CHECK(node_may_go_on(s, clock_mono_us()));
     store_close(s);
 }
 
