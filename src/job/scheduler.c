@@ -165,7 +165,7 @@ static bool scheduler_open(struct jobs *j, const struct book_job *job, const str
                               .state_number = c->record.state_number,
                               .parallel = job->parallel,
                               .began_us = now_us,
-                              .until_us = now_us + job->timeout_us + 2 * JOBS_GRACE_US,
+                              .until_us = jobs_until_us(j, job->timeout_us + 2 * JOBS_GRACE_US),
                               .plan = p.plan };
 
     *ret_beside = false;
@@ -229,6 +229,10 @@ static void scheduler_end_awaited(struct jobs *j, struct book *b, const struct b
 
     if (!job_run_get(j->store, c->task.id, c->awaited, &run, &found, &err)) {
         scheduler_back_later(j, &c->task, "end a run outside", c->record.name, &err);
+        return;
+    }
+    if (found && run.until_us > now_us) { /* a jump of the clock has woken it */
+        (void)scheduler_give_back(j, c, run.until_us, NULL);
         return;
     }
     if (!found) { /* damaged from outside: what is written then is the same */

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/config.h"
+#include "engine/dispatch/govern.h"
+#include "engine/engine.h"
 #include "engine/road/road.h"
 #include "job/book.h"
 
@@ -27,6 +29,11 @@ size_t jobs_free_slots(const struct jobs *j)
 int64_t jobs_now_us(const struct jobs *j)
 {
     return road_now_us(j->road);
+}
+
+int64_t jobs_until_us(const struct jobs *j, int64_t lasts_us)
+{
+    return govern_time(engine_govern(j->engine)).late_us + lasts_us;
 }
 
 void jobs_due(struct jobs *j, int64_t queue)

@@ -85,8 +85,11 @@ struct jobs {
     struct handover *handed;
 };
 
-struct book *jobs_book(struct jobs *j);    /* a reference, or NULL */
-int64_t jobs_now_us(const struct jobs *j); /* the clock of the store */
+struct book *jobs_book(struct jobs *j); /* a reference, or NULL */
+/* The clock of the store.  While a jump of it is not confirmed, what is over is over by
+ * jobs_now_us(), and what begins now and lasts for so long is not over before jobs_until_us(). */
+int64_t jobs_now_us(const struct jobs *j);
+int64_t jobs_until_us(const struct jobs *j, int64_t lasts_us);
 /* A plan was written: logs the times that it leaves out, and the end of the schedule. */
 void jobs_say_plan(struct str job, const struct planning *p);
 /* Waits until the version in force is followed; false: not within a moment. */

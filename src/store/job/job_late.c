@@ -137,7 +137,6 @@ static void late_read_waiting(struct db_rows *row, struct arena *a, void *to)
 {
     *(struct job_waiting *)to = (struct job_waiting){ .job = db_get_int(row, WAITING_NUM),
                                                       .due_us = db_get_int(row, WAITING_DUE_US),
-                                                      .now_us = db_get_int(row, WAITING_NOW),
                                                       .name = row_text(row, WAITING_NAME, a),
                                                       .area = row_text(row, WAITING_AREA, a) };
 }
@@ -190,7 +189,6 @@ static void late_read_stopped(struct db_rows *row, struct arena *a, void *to)
         (struct job_stopped){ .job = db_get_int(row, STOPPED_NUM),
                               .stop = stop == JOB_SUSPENDED ? JOB_SUSPENDED : JOB_PAUSED,
                               .until_us = db_get_int(row, STOPPED_STOP_UNTIL_US),
-                              .now_us = db_get_int(row, STOPPED_NOW),
                               .name = row_text(row, STOPPED_NAME, a),
                               .why = row_text(row, STOPPED_STOP_WHY, a) };
 }

@@ -39,7 +39,6 @@ bool job_claims_hold(struct store *s, const struct task *claims, size_t count, s
 
 struct job_waiting {
     int64_t job, due_us;
-    int64_t now_us; /* of the store */
     struct str name, area;
 };
 
@@ -57,7 +56,6 @@ struct job_stopped {
     int64_t job;
     enum job_stop stop; /* JOB_SUSPENDED, or JOB_PAUSED until ... */
     int64_t until_us;   /* ... then */
-    int64_t now_us;     /* of the store */
     struct str name, why;
 };
 

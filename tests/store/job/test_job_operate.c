@@ -238,7 +238,7 @@ TEST(jobs_that_are_stopped_are_listed_and_a_pause_ends_once)
     CHECK(give_order(s, &o) == JOB_OK);
     CHECK(job_stopped(s, 0, 5, &texts, stopped, &n, &err) && n == 2);
     CHECK(stopped[0].stop == JOB_SUSPENDED && str_is(stopped[0].name, "a"));
-    CHECK(str_is(stopped[0].why, "a reason") && stopped[1].now_us > 0);
+    CHECK(str_is(stopped[0].why, "a reason"));
     CHECK(stopped[1].stop == JOB_PAUSED && stopped[1].until_us == due - 5);
     CHECK(job_stopped(s, stopped[0].job, 5, &texts, stopped, &n, &err) && n == 1);
     /* Somebody has paused it for longer meanwhile. */
