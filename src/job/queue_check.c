@@ -41,9 +41,8 @@ enum {
     WHY_MOST = 400
 };
 
-#define LATE_MOST_US  (INT64_C(900) * CLOCK_S)  /* and is late after that in any case */
-#define SILENT_US     (INT64_C(300) * CLOCK_S)  /* a check that did not run for so long is told */
-#define NO_TIMEOUT_US (INT64_C(3600) * CLOCK_S) /* of a job that this node does not know */
+#define LATE_MOST_US (INT64_C(900) * CLOCK_S) /* and is late after that in any case */
+#define SILENT_US    (INT64_C(300) * CLOCK_S) /* a check that did not run for so long is told */
 
 struct queue_check {
     struct jobs *jobs;
@@ -138,7 +137,7 @@ static void queue_check_say_released(struct queue_check *q, const struct job_hel
                                      bool suspended, const char *why)
 {
     log_event(LOG_WARN, "job.release", kv_str("job", h->name), kv_int("claim", h->claim),
-              kv_int("node", h->node), kv_int("s", h->over_us / CLOCK_S),
+              kv_int("node", h->node), kv_int("s", h->held_us / CLOCK_S),
               kv_z("hint",
                    "Its node lives and does not end the run. The claim was taken away: what "
                    "the run still does changes nothing of the job. See the log of that "
@@ -151,16 +150,16 @@ static void queue_check_say_released(struct queue_check *q, const struct job_hel
     mishaps_note(q->jobs->mishaps, "job_suspended", "job", h->name, why);
 }
 
-static bool queue_check_release(struct queue_check *q, const struct job_held *h, int64_t timeout_us,
-                                struct err *err)
+static bool queue_check_release(struct queue_check *q, const struct job_held *h, struct err *err)
 {
+    int64_t timeout_us = h->lasts_us;
     char why[WHY_MOST];
     enum job_answer answer = JOB_UNKNOWN;
 
     (void)snprintf(why, sizeof why,
                    "a run did not end, although its node lives: claimed for %" PRId64
                    " s, its timeout is %" PRId64 ".%03" PRId64 " s",
-                   h->over_us / CLOCK_S, timeout_us / CLOCK_S, timeout_us % CLOCK_S / CLOCK_MS);
+                   h->held_us / CLOCK_S, timeout_us / CLOCK_S, timeout_us % CLOCK_S / CLOCK_MS);
     struct job_order order = {
         .act = JOB_RELEASE, .name = h->name, .claim = h->claim, .why = str_of(why)
     };
@@ -172,22 +171,19 @@ static bool queue_check_release(struct queue_check *q, const struct job_held *h,
     return true;
 }
 
+/* By the time-out with which each was claimed: the book may have another version by now, and a job
+ * may have left it. */
 static bool queue_check_claims(struct queue_check *q, struct err *err)
 {
     struct job_held *held = ARENA_ARRAY(&q->arena, struct job_held, JOB_LATE_MOST);
     int64_t slack_us = JOBS_GRACE_US + q->slack_us;
     size_t n;
 
-    if (!job_claims(q->jobs->store, slack_us, JOB_LATE_MOST, &q->arena, held, &n, err))
+    if (!job_claims(q->jobs->store, q->now_us, slack_us, JOB_LATE_MOST, &q->arena, held, &n, err))
         return false;
-    for (size_t i = 0; i < n; i++) {
-        const struct book_job *job = book_find(q->book, held[i].name);
-        int64_t timeout_us = job != NULL ? job->timeout_us : NO_TIMEOUT_US;
-
-        if (held[i].name.len > 0 && held[i].over_us > timeout_us + slack_us &&
-            !queue_check_release(q, &held[i], timeout_us, err))
+    for (size_t i = 0; i < n; i++)
+        if (held[i].name.len > 0 && !queue_check_release(q, &held[i], err))
             return false;
-    }
     return true;
 }
 

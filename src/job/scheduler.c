@@ -304,6 +304,23 @@ static size_t scheduler_room(struct jobs *j, int64_t queues[static JOBS_QUEUES],
     return room;
 }
 
+static int64_t scheduler_lasts(const void *book, const struct job_record *r)
+{
+    const struct book_job *job = book_find(book, r->name);
+
+    return job != NULL && digest_same(&job->digest, &r->digest) ? job->timeout_us : JOB_LASTS_US;
+}
+
+struct job_lease scheduler_lease(const struct jobs *j, const struct book *b)
+{
+    return (struct job_lease){ .now_us = jobs_until_us(j, 0), .lasts = scheduler_lasts, .arg = b };
+}
+
+static void scheduler_unref(struct book **b)
+{
+    book_unref(*b);
+}
+
 /* Claims one batch; if there may be more, it is asked again at once. */
 static void scheduler_claim(struct jobs *j, bool *io_turn)
 {
@@ -321,7 +338,10 @@ static void scheduler_claim(struct jobs *j, bool *io_turn)
         queues[0] = queues[1];
         queues[1] = first;
     }
-    if (!job_claim(j->store, queues, queue_count, buf_view(&j->kinds), room, 0, &arena, claims,
+    AUTO(scheduler_unref) struct book *b = jobs_book(j);
+    const struct job_lease lease = scheduler_lease(j, b);
+
+    if (!job_claim(j->store, queues, queue_count, buf_view(&j->kinds), room, &lease, &arena, claims,
                    &count, &err)) {
         if (!j->claim_failing)
             log_event(LOG_WARN, "job.trouble", kv_z("what", "claim"), kv_z("why", err.text));
@@ -332,11 +352,8 @@ static void scheduler_claim(struct jobs *j, bool *io_turn)
     if (count == room)
         for (size_t i = 0; i < queue_count; i++)
             jobs_due(j, queues[i]);
-    struct book *b = jobs_book(j);
-
     for (size_t i = 0; i < count; i++)
         scheduler_take(j, b, &claims[i], false);
-    book_unref(b);
 }
 
 /* ---- the thread ---- */

@@ -166,6 +166,8 @@ void *scheduler_main(void *jobs);
 /* A claim is run, or handed over, or given back; `here`: it is not handed over.  On the scheduler.
  */
 void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, bool here);
+/* Of claims that begin now, by the settings of this book, which is lent to it. */
+struct job_lease scheduler_lease(const struct jobs *j, const struct book *b);
 /* False: it was not ours any more.  What the store does not take now is given back later. */
 bool scheduler_give_back(struct jobs *j, const struct job_claim *c, int64_t due_us,
                          const struct planning *p);

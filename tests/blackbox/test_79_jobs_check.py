@@ -84,8 +84,31 @@ def checks(node, count):
         wait_until(lambda was=before: last() not in (None, was), SECONDS)
 
 
+def apply(node, text):
+    path = node.folder / "next.yaml"
+    path.write_text(text)
+    applied = node.cli("apply", "--yes", path)
+    assert applied.returncode == 0, applied
+
+
 def shown(node, name="work"):
     return node.graphql("query($n: String!) { job(name: $n) { state open { run until } } }", n=name)["job"]
+
+
+@BOTH
+@pytest.mark.proves("QC2", "SC2")
+def test_a_run_has_the_time_of_the_version_that_it_began_by(make_node):
+    with Service(lambda seen, n: (None, None)) as service:
+        node = start(make_node, call(service, "every: 1h\ntimeout: 1h"), environment=QUICK)
+        service.wait_for(1)
+        apply(node, call(service, "every: 1h\ntimeout: 100ms"))
+        assert node.wait_event("job.follow", SECONDS, version=2)["changed"] == 1
+        over = time.monotonic() + 7  # beyond the new time-out, the grace of a run and the slack of the check
+        while time.monotonic() < over:
+            checks(node, 3)
+        assert shown(node)["state"] == "running" and len(service.requests) == 1
+        assert not [e for e in node.events if e["event"] in ("job.release", "job.fail", "job.suspend")]
+        assert node.cli("jobs", "cancel", "work").returncode == 0 and node.cli("doctor").returncode == 0
 
 
 # ---- jumps of the clock ----------------------------------------------------------------------------------

@@ -109,6 +109,14 @@ SELECT (SELECT count(*) FROM task_later WHERE due_us = $2 AND id = $3)
 -- in:  $1 id int
 DELETE FROM task_lease WHERE id = $1;
 
+-- name: job_lease_lasts
+-- only: postgresql
+-- in:  $1 id int, $2 claim int, $3 until int, $4 lasts int
+-- batch
+-- for: postgresql
+-- Claims that this transaction has taken.
+UPDATE task_lease l SET until_us = c3, lasts_us = c4 FROM @ROWS@ WHERE l.id = @KEY(u.c1)@ AND l.claim = u.c2;
+
 -- name: job_lease_move
 -- only: postgresql
 -- in:  $1 id int, $2 queue int
@@ -451,11 +459,12 @@ DELETE FROM job_backfill b USING @ROWS@ WHERE b.job = @KEY(u.c1)@;
 
 -- name: job_held
 -- only: postgresql
--- in:  $1 limit int
--- out: id, claim, node_id, over_us
+-- in:  $1 now int, $2 limit int
+-- out: id, claim, node_id, held_us, lasts_us
 -- Claims of nodes that live.
-SELECT id, claim, node_id, @NOW_US@ - until_us FROM task_lease l WHERE queue < 0
-    AND EXISTS (SELECT 1 FROM node n WHERE n.node_id = @KEY(l.node_id)@ AND n.state = 0) ORDER BY until_us LIMIT $1;
+SELECT id, claim, node_id, $1 - until_us, lasts_us FROM task_lease l WHERE queue < 0
+    AND EXISTS (SELECT 1 FROM node n WHERE n.node_id = @KEY(l.node_id)@ AND n.state = 0)
+ORDER BY until_us + lasts_us LIMIT $2;
 
 -- name: job_name
 -- in:  $1 num int
