@@ -10,7 +10,8 @@
  * There is no query of its own.
  *
  * A claim begins as what the schedule says now: nodes may have been down since its time was
- * computed, the window may be closed, a later time may have come.
+ * computed, the window may be closed, a later time may have come.  A node that does not know the
+ * time zone of a job leaves it to others: it gives the claim back.
  *
  * Invariants
  *   (1) A hint is cleared before the claim that uses it; after a full batch or a failed claim the
@@ -34,8 +35,11 @@
 
 enum {
     CLAIM_ARENA = 64 << 20,
-    STRANGE_US = 500 * CLOCK_MS, /* this node does not have the settings of a job yet */
-    OTHERS_US = 10 * CLOCK_S,    /* it does not run the kind, and is the only node (SQLite) */
+    STRANGE_US = 500 * CLOCK_MS,    /* this node does not have the settings of a job yet */
+    UNKNOWN_US = 2 * CLOCK_S,       /* it does not know its time zone: at least, ... */
+    UNKNOWN_MOST_US = 60 * CLOCK_S, /* ... and at most, when nobody else takes it either */
+    UNKNOWN_PART = 4,               /* of the time since it is due */
+    OTHERS_US = 10 * CLOCK_S,       /* it does not run the kind, and is the only node (SQLite) */
 };
 
 /* ---- what is not run now ---- */
@@ -252,6 +256,19 @@ static void scheduler_end_awaited(struct jobs *j, struct book *b, const struct b
                                           .outside = true });
 }
 
+/* How long a job whose times are not known here is left to other nodes.  When there are none, this
+ * one comes again ever more rarely. */
+static int64_t scheduler_unknown_us(const struct job_claim *c, int64_t now_us)
+{
+    const struct job_record *r = &c->record;
+    int64_t due_us = r->asked_us != 0 ? r->asked_us : r->next.due_us;
+    int64_t wait_us = (now_us - due_us) / UNKNOWN_PART;
+
+    return wait_us < UNKNOWN_US        ? UNKNOWN_US
+           : wait_us > UNKNOWN_MOST_US ? UNKNOWN_MOST_US
+                                       : wait_us;
+}
+
 void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, bool here)
 {
     const struct book_job *job = book_find(b, c->record.name);
@@ -264,6 +281,10 @@ void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, b
     }
     if (c->awaited != 0) {
         scheduler_end_awaited(j, b, job, c, now_us);
+        return;
+    }
+    if (job->times_unknown) {
+        (void)scheduler_give_back(j, c, now_us + scheduler_unknown_us(c, now_us), NULL);
         return;
     }
     if (!scheduler_has_kind(j, job->kind)) {

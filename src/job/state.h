@@ -92,6 +92,8 @@ int64_t jobs_now_us(const struct jobs *j);
 int64_t jobs_until_us(const struct jobs *j, int64_t lasts_us);
 /* A plan was written: logs the times that it leaves out, and the end of the schedule. */
 void jobs_say_plan(struct str job, const struct planning *p);
+/* Logs the jobs of a version whose times this node does not know. */
+void jobs_say_unknown(const struct book *b);
 /* Waits until the version in force is followed; false: not within a moment. */
 bool jobs_settle(struct jobs *j);
 bool jobs_say_unsettled(struct err *err); /* returns false */

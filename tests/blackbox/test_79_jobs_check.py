@@ -160,6 +160,40 @@ def test_a_jump_of_the_clock_ends_no_run_and_no_pause_until_it_is_steady(make_no
         assert "timeout" in node.wait_event("job.fail", SECONDS, since=seen, job="works")["why"]
 
 
+# ---- without the time zone -------------------------------------------------------------------------------
+
+
+@POSTGRES
+@pytest.mark.proves("SC8", "SC17")
+def test_a_node_that_does_not_know_the_time_zone_leaves_a_job_to_others(make_node):
+    config = "jobs:\n  tick: { kind: note, every: 200ms, zone: Europe/Berlin }\n"
+    lame = {**QUICK, "WAYBILL_TEST_JOB_NO_ZONES": "1"}
+    node, other = start(make_node, config, environment=QUICK), make_node(config="", environment=lame)
+    other.start()
+    assert "Europe/Berlin" in other.wait_event("job.trouble", SECONDS, job="tick")["why"]
+    seen = len(notes(node))
+    wait_until(lambda: len(notes(node)) >= seen + 10, 2 * SECONDS)
+    assert not notes(other)
+    broken = "{ job(name: \"tick\") { broken } health { troubles } }"
+    assert "Europe/Berlin" in other.graphql(broken)["job"]["broken"] and not node.graphql(broken)["job"]["broken"]
+    # Orders may be given there.
+    assert other.cli("jobs", "pause", "tick").returncode == 0
+    assert other.cli("jobs", "resume", "tick").returncode == 0
+    seen = len(notes(node))
+    wait_until(lambda: len(notes(node)) >= seen + 3, 2 * SECONDS)
+    refused = other.cli("jobs", "backfill", "tick", "--from", "2026-01-01", "--to", "2026-01-02")
+    assert refused.returncode != 0 and "Europe/Berlin" in refused.stdout + refused.stderr
+    # Nobody is left who knows it: it waits, and nothing fails.
+    node.stop()
+    wait_until(lambda: state(other, "tick") in ("due", "scheduled"), SECONDS)
+    checks(other, 5)
+    assert not notes(other) and not [e for e in other.events if e["event"] in ("job.fail", "job.suspend")]
+    node.start()
+    seen = len(notes(node))
+    wait_until(lambda: len(notes(node)) > seen, 2 * SECONDS)
+    assert other.cli("doctor").returncode == 0
+
+
 # ---- nobody takes it -------------------------------------------------------------------------------------
 
 
