@@ -198,7 +198,7 @@ static bool acking_beat(struct acked *x, struct err *err)
     x->ack->what = JOBS_ACK_LATE;
     if (x->job == NULL)
         return true;
-    x->ack->until_us = jobs_now_us(x->jobs) + x->job->timeout_us;
+    x->ack->until_us = jobs_until_us(x->jobs, x->job->timeout_us);
     if (!job_run_beat(x->jobs->store, x->mine.job, x->mine.claim, x->ack->until_us, &open, err))
         return false;
     if (open)

@@ -30,6 +30,9 @@ static bool backfill_check(const struct book_job *job, int64_t from_us, int64_t 
 {
     char now[CLOCK_TEXT];
 
+    if (job->times_unknown)
+        return err_set(err, ERR_PERMANENT, 0, "this node does not know its times: %.120s",
+                       job->broken);
     if (job->schedule.form != SCHEDULE_AT)
         return err_set(err, ERR_PERMANENT, 0,
                        "only a job with `at` has past times: `waybill jobs run` makes a run now");

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "core/config.h"
 #include "core/connector.h"
 #include "core/grammar.h"
@@ -150,11 +151,28 @@ static enum job_log_level book_log(struct str word)
     return JOB_LOG_ERRORS;
 }
 
-/* A schedule whose zone this machine does not know: the job fails once an hour, so that it is seen.
- */
-static const struct schedule book_unknown_times = { .form = SCHEDULE_EVERY,
-                                                    .every_us = INT64_C(3600) * CLOCK_S,
-                                                    .suspend = 5 };
+/* Test builds: this machine has no time zones. */
+static bool book_hides_zone(const struct book_job *j, struct err *err)
+{
+    return fault_switch("WAYBILL_TEST_JOB_NO_ZONES") != NULL && !str_is(j->zone, "UTC") &&
+           !err_set(err, ERR_CONFIG, 0, "this machine does not know the time zone %.*s",
+                    STR_ARG(j->zone));
+}
+
+/* False: the store failed. */
+static bool book_times_build(struct book *b, const struct config_entry *e, struct window_maker *m,
+                             struct book_job *j, struct err *err)
+{
+    struct err why = { 0 };
+
+    if (schedule_build(e->node, m, &j->schedule, &why) && !book_hides_zone(j, &why))
+        return true;
+    j->broken = arena_text(&b->arena, str_of(why.text));
+    j->times_unknown = true;
+    b->unknown_count++;
+    j->schedule.times.window = NULL;
+    return zone_shelf_get(&m->zones, STR("UTC"), &j->schedule.times.zone, err);
+}
 
 /* False: the store failed.  A job that cannot run here is broken. */
 static bool book_job_build(struct book *b, const struct config_entry *e,
@@ -184,21 +202,20 @@ static bool book_job_build(struct book *b, const struct config_entry *e,
                             .seed = book_seed(str_of(e->name)),
                             .log = book_log(book_word(&s, "log")),
                             .parallel = 1 };
-    if (!schedule_build(e->node, m, &j->schedule, &why)) {
-        j->schedule = book_unknown_times;
-        j->broken = arena_text(&b->arena, str_of(why.text));
-        if (!zone_shelf_get(&m->zones, STR("UTC"), &j->schedule.times.zone, err))
-            return false;
-    } else if (!settings_int(&s, "parallel", &j->parallel, &why) ||
-               !settings_duration(&s, "timeout", &j->timeout_us, &why) || type == NULL ||
-               !type->make(&s, &j->self, &why)) {
+    if (!book_times_build(b, e, m, j, err))
+        return false;
+    if (!settings_int(&s, "parallel", &j->parallel, &why) ||
+        !settings_duration(&s, "timeout", &j->timeout_us, &why) || type == NULL ||
+        !type->make(&s, &j->self, &why)) {
         if (why.kind == ERR_TRANSIENT || why.kind == ERR_UNCERTAIN) {
             *err = why;
             return false;
         }
-        j->broken = arena_text(&b->arena, type == NULL ? STR("this build does not have its kind")
-                                                       : str_of(why.text));
         j->self = NULL;
+        if (j->broken == NULL)
+            j->broken =
+                arena_text(&b->arena, type == NULL ? STR("this build does not have its kind")
+                                                   : str_of(why.text));
     }
     j->leaves = j->self != NULL && type->leaves != NULL && type->leaves(j->self);
     if (j->leaves && !settings_has(&s, "timeout"))

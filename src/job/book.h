@@ -1,7 +1,8 @@
 /* book.h - the jobs of a version of the configuration, ready to run: one immutable snapshot.
  *
- * A job that cannot run on this node (a secret is missing, a time zone is unknown) keeps the others
- * from nothing: `broken` says why, and its runs fail.
+ * A job that cannot run on this node (a secret is missing) keeps the others from nothing: `broken`
+ * says why, and its runs fail.  One whose times are not known here, because this machine does not
+ * have its time zone, is left to other nodes: this one plans nothing for it (planning.h).
  *
  * The digest of a job covers what it does and when, with the calendars that it names: jobs of two
  * versions with the same digest are unchanged (store/job/job_follow.h).  It does not cover its
@@ -36,7 +37,8 @@ struct book_job {
     int64_t queue;
     struct sha256 digest;
     struct schedule schedule;
-    uint64_t seed; /* of its chance (schedule.h): the same on every node */
+    bool times_unknown; /* of its schedule only what does not depend on a zone counts */
+    uint64_t seed;      /* of its chance (schedule.h): the same on every node */
     enum job_log_level log;
     int64_t parallel, timeout_us;
     bool leaves; /* its runs are left to somebody outside */
@@ -46,9 +48,9 @@ struct book {
     _Atomic unsigned refs;
     struct config *config;
     int64_t version;
-    struct book_job *jobs; /* by name */
-    size_t count;
-    struct str ack_url; /* where acknowledgements come to; empty: nowhere */
+    struct book_job *jobs;       /* by name */
+    size_t count, unknown_count; /* unknown: times_unknown */
+    struct str ack_url;          /* where acknowledgements come to; empty: nowhere */
     struct arena arena;
 };
 

@@ -281,7 +281,7 @@ static void ending_submit_beside(struct ending *e)
 {
     struct job_run_end end = { .end = &e->op,
                                .suspend_after = e->job->schedule.suspend,
-                               .late = e->late,
+                               .late_us = e->late ? jobs_now_us(e->jobs) : 0,
                                .ack = e->has_ack ? &e->ack : NULL };
     struct err err = { 0 };
 

@@ -73,6 +73,7 @@ static void following_use(struct jobs *j, struct book *b)
     (void)pthread_cond_broadcast(&j->rested);
     (void)pthread_mutex_unlock(&j->mutex);
     counts_use(j->store, b);
+    jobs_say_unknown(b);
     book_unref(old);
     /* Whatever was put is due at the earliest now. */
     jobs_token_put(j, j->queues[JOBS_ANY], jobs_now_us(j));

@@ -357,8 +357,11 @@ static bool handover_take(struct jobs *j, int64_t job, int64_t claim, enum jobs_
     struct taken *t = NEW(struct taken);
 
     *t = (struct taken){ .arena = ARENA_INIT(TAKEN_ARENA) };
-    bool ok = job_take_over(j->store, job, claim, 0, &t->arena, &t->claim, &ours, err);
+    struct book *b = jobs_book(j);
+    const struct job_lease lease = scheduler_lease(j, b);
+    bool ok = job_take_over(j->store, job, claim, &lease, &t->arena, &t->claim, &ours, err);
 
+    book_unref(b);
     if (!ok || !ours) {
         handover_free_taken(t);
         if (ok)

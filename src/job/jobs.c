@@ -154,6 +154,19 @@ void jobs_free(struct jobs *j)
     free(j);
 }
 
+/* With the mutex held. */
+static void jobs_tell_unknown(const struct jobs *j, struct buf *to)
+{
+    const struct book *b = j->book;
+
+    for (size_t i = 0; b != NULL && b->unknown_count > 0 && i < b->count; i++)
+        if (b->jobs[i].times_unknown) {
+            buf_printf(to, "%zu jobs are left to other nodes, such as %.*s: %s\n", b->unknown_count,
+                       STR_ARG(b->jobs[i].name), b->jobs[i].broken);
+            return;
+        }
+}
+
 void jobs_tell(struct jobs *j, struct buf *to)
 {
     struct crew_look look = { 0 };
@@ -163,6 +176,7 @@ void jobs_tell(struct jobs *j, struct buf *to)
     (void)pthread_mutex_lock(&j->mutex);
     if (j->trouble[0] != '\0')
         buf_printf(to, "the jobs do not follow the configuration: %s\n", j->trouble);
+    jobs_tell_unknown(j, to);
     if (j->crew != NULL)
         crew_look(j->crew, &look);
     if (j->check != NULL)

@@ -51,11 +51,26 @@ static int64_t planning_add_left(struct schedule_left to[static SCHEDULE_REASONS
     return count;
 }
 
+/* What the schedule says next.  Where its times are not known, that is left to whoever claims it.
+ */
+static struct schedule_next planning_next(const struct book_job *j, const struct schedule_known *k,
+                                          int64_t now_us)
+{
+    bool suspended = j->schedule.suspend != 0 && k->failures >= j->schedule.suspend;
+
+    if (!j->times_unknown)
+        return schedule_next(&j->schedule, k, now_us, j->seed);
+    return (struct schedule_next){ .what = suspended ? SCHEDULE_SUSPENDED : SCHEDULE_DUE,
+                                   .nominal_us = now_us,
+                                   .due_us = now_us,
+                                   .settled_us = k->last_us };
+}
+
 /* Asks the schedule, settles what it leaves out, and adds that to *p. */
 static void planning_ask(const struct book_job *j, struct schedule_known *k, int64_t now_us,
                          struct planning *p)
 {
-    struct schedule_next n = schedule_next(&j->schedule, k, now_us, j->seed);
+    struct schedule_next n = planning_next(j, k, now_us);
 
     k->last_us = n.settled_us;
     p->what = n.what;
@@ -97,6 +112,8 @@ static bool planning_has_time(const struct book_job *j, const struct job_record 
 
     if (r->gone_us != 0 || at_us == 0)
         return false;
+    if (j->times_unknown)
+        return true; /* perhaps: it is not for this node to leave it out */
     return j->schedule.form == SCHEDULE_ONCE ? j->schedule.once_us == at_us
            : j->schedule.form == SCHEDULE_AT ? nominal_any(&j->schedule.times, at_us - 1) == at_us
                                              : false;
@@ -133,7 +150,7 @@ void planning_beside(const struct book_job *j, const struct job_record *r, int64
 
     *ret = (struct planning){ .plan = { .turn = r->turn } };
     planning_ask(j, &k, now_us, ret);
-    if (ret->what != SCHEDULE_DUE)
+    if (ret->what != SCHEDULE_DUE || j->times_unknown)
         return;
     const struct schedule_run run = { .nominal_us = ret->plan.next.nominal_us,
                                       .began_us = now_us,
@@ -223,6 +240,8 @@ static int64_t planning_held_time(const struct book_job *j, const struct job_rec
     k->paused_us = paused_us;
     if (r->awaited_nominal_us != 0)
         return r->awaited_nominal_us;
+    if (j->times_unknown)
+        return r->next.nominal_us;
     return p->what == SCHEDULE_DUE && p->plan.next.due_us <= held_us ? p->plan.next.nominal_us : 0;
 }
 
@@ -264,7 +283,7 @@ size_t planning_forecast(const struct book_job *j, const struct job_record *r, i
         k.failures = k.tries = k.nominal_us = k.first_us = 0;
         k.paused_us = now_us;
     }
-    while (n < most) {
+    while (n < most && !j->times_unknown) {
         struct schedule_next next = schedule_next(&j->schedule, &k, now_us, j->seed);
 
         if (next.what == SCHEDULE_SUSPENDED)

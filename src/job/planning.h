@@ -17,6 +17,10 @@
  *
  * A plan has the turn of its record (job.h: struct job_plan).
  *
+ * A node that does not know the time zone of a job (book_job.times_unknown) leaves its times to
+ * others: by its plan the job is due at once, and whoever claims it and knows its times plans it
+ * then (planning_now()).  No time is left out or settled meanwhile but that of a run that ended.
+ *
  * Threads: pure; from any.
  */
 #pragma once

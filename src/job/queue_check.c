@@ -31,6 +31,7 @@ enum {
     CHECK_US = 10 * CLOCK_S, /* from one round to the next */
     CHECK_SOON_US = CLOCK_S, /* ... while an alert waits for another observation */
     OWN_US = 2 * CLOCK_S,    /* from one look at the runs of this node to the next */
+    SOON_US = CLOCK_S / 10,  /* at least, to a round for what comes soon */
     SLACK_US = 20 * CLOCK_S, /* beyond the time-out and its grace: for the end of the run */
     LATE_US = 30 * CLOCK_S,  /* a job is not late before */
     LATE_INTERVALS = 3,      /* ... nor before it is due for so many */
@@ -40,9 +41,8 @@ enum {
     WHY_MOST = 400
 };
 
-#define LATE_MOST_US  (INT64_C(900) * CLOCK_S)  /* and is late after that in any case */
-#define SILENT_US     (INT64_C(300) * CLOCK_S)  /* a check that did not run for so long is told */
-#define NO_TIMEOUT_US (INT64_C(3600) * CLOCK_S) /* of a job that this node does not know */
+#define LATE_MOST_US (INT64_C(900) * CLOCK_S) /* and is late after that in any case */
+#define SILENT_US    (INT64_C(300) * CLOCK_S) /* a check that did not run for so long is told */
 
 struct queue_check {
     struct jobs *jobs;
@@ -57,6 +57,7 @@ struct queue_check {
     /* The thread's own. */
     struct arena arena; /* of a round */
     struct book *book;  /* of a round; NULL: no version is followed yet */
+    int64_t now_us;     /* of a round: jobs_now_us() */
     bool failing;
     int64_t above;     /* how far the pass over the tokens came */
     int64_t tokens_us; /* when the next one begins; monotonic */
@@ -71,6 +72,16 @@ static int64_t queue_check_switch(const char *name, int64_t usual_us)
     int64_t n;
 
     return ms != NULL && str_to_i64(str_of(ms), &n) ? n * CLOCK_MS : usual_us;
+}
+
+/* At this time, by the clock of the store, there is something to do. */
+static void queue_check_again(struct queue_check *q, int64_t us)
+{
+    int64_t wait_us = us - q->now_us; /* stands still while a jump of the clock is doubted */
+    int64_t at_us = clock_mono_us() + (wait_us > SOON_US ? wait_us : SOON_US);
+
+    if (at_us < q->again_us)
+        q->again_us = at_us;
 }
 
 /* ---- stopped ---- */
@@ -97,14 +108,10 @@ static void queue_check_one_stopped(struct queue_check *q, const struct job_stop
         telling_found(q->telling, TELLING_SUSPENDED, s->name, why);
         return;
     }
-    if (s->until_us <= s->now_us) {
+    if (s->until_us <= q->now_us)
         queue_check_resume(q, s);
-        return;
-    }
-    int64_t at_us = clock_mono_us() + s->until_us - s->now_us;
-
-    if (at_us < q->again_us)
-        q->again_us = at_us;
+    else
+        queue_check_again(q, s->until_us);
 }
 
 static bool queue_check_stopped(struct queue_check *q, struct err *err)
@@ -130,7 +137,7 @@ static void queue_check_say_released(struct queue_check *q, const struct job_hel
                                      bool suspended, const char *why)
 {
     log_event(LOG_WARN, "job.release", kv_str("job", h->name), kv_int("claim", h->claim),
-              kv_int("node", h->node), kv_int("s", h->over_us / CLOCK_S),
+              kv_int("node", h->node), kv_int("s", h->held_us / CLOCK_S),
               kv_z("hint",
                    "Its node lives and does not end the run. The claim was taken away: what "
                    "the run still does changes nothing of the job. See the log of that "
@@ -143,16 +150,16 @@ static void queue_check_say_released(struct queue_check *q, const struct job_hel
     mishaps_note(q->jobs->mishaps, "job_suspended", "job", h->name, why);
 }
 
-static bool queue_check_release(struct queue_check *q, const struct job_held *h, int64_t timeout_us,
-                                struct err *err)
+static bool queue_check_release(struct queue_check *q, const struct job_held *h, struct err *err)
 {
+    int64_t timeout_us = h->lasts_us;
     char why[WHY_MOST];
     enum job_answer answer = JOB_UNKNOWN;
 
     (void)snprintf(why, sizeof why,
                    "a run did not end, although its node lives: claimed for %" PRId64
                    " s, its timeout is %" PRId64 ".%03" PRId64 " s",
-                   h->over_us / CLOCK_S, timeout_us / CLOCK_S, timeout_us % CLOCK_S / CLOCK_MS);
+                   h->held_us / CLOCK_S, timeout_us / CLOCK_S, timeout_us % CLOCK_S / CLOCK_MS);
     struct job_order order = {
         .act = JOB_RELEASE, .name = h->name, .claim = h->claim, .why = str_of(why)
     };
@@ -164,22 +171,19 @@ static bool queue_check_release(struct queue_check *q, const struct job_held *h,
     return true;
 }
 
+/* By the time-out with which each was claimed: the book may have another version by now, and a job
+ * may have left it. */
 static bool queue_check_claims(struct queue_check *q, struct err *err)
 {
     struct job_held *held = ARENA_ARRAY(&q->arena, struct job_held, JOB_LATE_MOST);
     int64_t slack_us = JOBS_GRACE_US + q->slack_us;
     size_t n;
 
-    if (!job_claims(q->jobs->store, slack_us, JOB_LATE_MOST, &q->arena, held, &n, err))
+    if (!job_claims(q->jobs->store, q->now_us, slack_us, JOB_LATE_MOST, &q->arena, held, &n, err))
         return false;
-    for (size_t i = 0; i < n; i++) {
-        const struct book_job *job = book_find(q->book, held[i].name);
-        int64_t timeout_us = job != NULL ? job->timeout_us : NO_TIMEOUT_US;
-
-        if (held[i].name.len > 0 && held[i].over_us > timeout_us + slack_us &&
-            !queue_check_release(q, &held[i], timeout_us, err))
+    for (size_t i = 0; i < n; i++)
+        if (held[i].name.len > 0 && !queue_check_release(q, &held[i], err))
             return false;
-    }
     return true;
 }
 
@@ -230,19 +234,18 @@ static void queue_check_say_ended(struct queue_check *q, const struct book_job *
 static bool queue_check_end_beside(struct queue_check *q, const struct book_job *job,
                                    const struct job_run *r, struct err *err)
 {
-    int64_t now_us = jobs_now_us(q->jobs);
     struct job_end_op o = { .task = { .id = r->job, .claim = r->claim },
                             .digest = job->digest,
                             .queue = job->queue,
                             .outcome = JOB_FAILED,
-                            .message = r->until_us < now_us
+                            .message = r->until_us < q->now_us
                                            ? STR("timeout: it did not end in its time")
                                            : STR("its node died"),
                             .began_us = r->began_us,
-                            .ended_us = now_us };
+                            .ended_us = q->now_us };
     const struct job_run_end end = { .end = &o,
                                      .suspend_after = job->schedule.suspend,
-                                     .late = true };
+                                     .late_us = q->now_us };
 
     if (!job_run_end(q->jobs->store, &end, err))
         return false;
@@ -315,8 +318,8 @@ static bool queue_check_runs(struct queue_check *q, bool late, struct err *err)
     size_t n = JOB_RUNS_MOST;
 
     while (n == JOB_RUNS_MOST && !queue_check_stops(q)) {
-        if (!(late ? job_run_late(s, q->slack_us, &above, JOB_RUNS_MOST, runs, &n, err)
-                   : job_run_left(s, &above, JOB_RUNS_MOST, runs, &n, err)))
+        if (!(late ? job_run_late(s, q->now_us, q->slack_us, &above, JOB_RUNS_MOST, runs, &n, err)
+                   : job_run_left(s, q->now_us, &above, JOB_RUNS_MOST, runs, &n, err)))
             return false;
         for (size_t i = 0; i < n; i++)
             if (!queue_check_end_run(q, &runs[i], err))
@@ -369,13 +372,13 @@ static bool queue_check_waiting(struct queue_check *q, struct err *err)
 
     /* A restored store runs none before somebody releases it, which is told already. */
     if (!govern_is_restored(engine_govern(q->jobs->engine)) &&
-        !job_unclaimed(q->jobs->store, jobs_now_us(q->jobs) - q->late_us, JOB_LATE_MOST, &q->arena,
-                       all, &n, err))
+        !job_unclaimed(q->jobs->store, q->now_us - q->late_us, JOB_LATE_MOST, &q->arena, all, &n,
+                       err))
         return false;
     if (n > 0 && !areas_served(q->jobs->store, &served, err))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (all[i].now_us - all[i].due_us >
+        if (q->now_us - all[i].due_us >
             queue_check_patience_us(q, book_find(q->book, all[i].name), all[i].due_us))
             queue_check_say_waiting(q, &all[i], served);
     telling_end(q->telling, TELLING_UNCLAIMED);
@@ -435,12 +438,9 @@ static bool queue_check_backfill(struct queue_check *q, const struct job_backfil
 
     if (b->tries >= BACKFILL_TRIES)
         return queue_check_give_up(q, b, err);
-    if (b->after_us <= b->now_us)
+    if (b->after_us <= q->now_us)
         return jobs_order(q->jobs, &order, &answer, err); /* refused: the job does not rest */
-    int64_t at_us = clock_mono_us() + b->after_us - b->now_us;
-
-    if (at_us < q->again_us)
-        q->again_us = at_us;
+    queue_check_again(q, b->after_us);
     return true;
 }
 
@@ -484,6 +484,7 @@ static void queue_check_round(struct queue_check *q, const struct queue_check_wh
     if (what->whole)
         q->again_us = INT64_MAX;
     q->book = jobs_book(q->jobs);
+    q->now_us = jobs_now_us(q->jobs);
     bool ok = queue_check_own(q, &err) &&
               (q->book == NULL || (what->whole    ? queue_check_everything(q, &err)
                                    : what->hinted ? queue_check_past_times(q, &err)

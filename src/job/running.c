@@ -112,7 +112,6 @@ static bool run_open(struct run *r, struct job_run_open *o)
 static bool run_leave_outside(void *arg, struct str *ret_address, struct str *ret_secret)
 {
     struct run *r = arg;
-    int64_t now_us = jobs_now_us(r->jobs);
     char text[SHA256_TEXT];
     struct sha256 secret;
     struct planning p;
@@ -129,7 +128,7 @@ static bool run_leave_outside(void *arg, struct str *ret_address, struct str *re
                               .state_number = r->claim.record.state_number,
                               .parallel = r->job->parallel,
                               .began_us = r->claimed_us, /* as it was planned */
-                              .until_us = now_us + r->job->timeout_us,
+                              .until_us = jobs_until_us(r->jobs, r->job->timeout_us),
                               .outside = true,
                               .ack = digest_of(*ret_secret),
                               .plan = p.plan };

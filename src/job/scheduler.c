@@ -10,7 +10,8 @@
  * There is no query of its own.
  *
  * A claim begins as what the schedule says now: nodes may have been down since its time was
- * computed, the window may be closed, a later time may have come.
+ * computed, the window may be closed, a later time may have come.  A node that does not know the
+ * time zone of a job leaves it to others: it gives the claim back.
  *
  * Invariants
  *   (1) A hint is cleared before the claim that uses it; after a full batch or a failed claim the
@@ -34,8 +35,11 @@
 
 enum {
     CLAIM_ARENA = 64 << 20,
-    STRANGE_US = 500 * CLOCK_MS, /* this node does not have the settings of a job yet */
-    OTHERS_US = 10 * CLOCK_S,    /* it does not run the kind, and is the only node (SQLite) */
+    STRANGE_US = 500 * CLOCK_MS,    /* this node does not have the settings of a job yet */
+    UNKNOWN_US = 2 * CLOCK_S,       /* it does not know its time zone: at least, ... */
+    UNKNOWN_MOST_US = 60 * CLOCK_S, /* ... and at most, when nobody else takes it either */
+    UNKNOWN_PART = 4,               /* of the time since it is due */
+    OTHERS_US = 10 * CLOCK_S,       /* it does not run the kind, and is the only node (SQLite) */
 };
 
 /* ---- what is not run now ---- */
@@ -165,7 +169,7 @@ static bool scheduler_open(struct jobs *j, const struct book_job *job, const str
                               .state_number = c->record.state_number,
                               .parallel = job->parallel,
                               .began_us = now_us,
-                              .until_us = now_us + job->timeout_us + 2 * JOBS_GRACE_US,
+                              .until_us = jobs_until_us(j, job->timeout_us + 2 * JOBS_GRACE_US),
                               .plan = p.plan };
 
     *ret_beside = false;
@@ -231,6 +235,10 @@ static void scheduler_end_awaited(struct jobs *j, struct book *b, const struct b
         scheduler_back_later(j, &c->task, "end a run outside", c->record.name, &err);
         return;
     }
+    if (found && run.until_us > now_us) { /* a jump of the clock has woken it */
+        (void)scheduler_give_back(j, c, run.until_us, NULL);
+        return;
+    }
     if (!found) { /* damaged from outside: what is written then is the same */
         run.nominal_us = c->record.next.nominal_us;
         run.began_us = now_us;
@@ -248,6 +256,19 @@ static void scheduler_end_awaited(struct jobs *j, struct book *b, const struct b
                                           .outside = true });
 }
 
+/* How long a job whose times are not known here is left to other nodes.  When there are none, this
+ * one comes again ever more rarely. */
+static int64_t scheduler_unknown_us(const struct job_claim *c, int64_t now_us)
+{
+    const struct job_record *r = &c->record;
+    int64_t due_us = r->asked_us != 0 ? r->asked_us : r->next.due_us;
+    int64_t wait_us = (now_us - due_us) / UNKNOWN_PART;
+
+    return wait_us < UNKNOWN_US        ? UNKNOWN_US
+           : wait_us > UNKNOWN_MOST_US ? UNKNOWN_MOST_US
+                                       : wait_us;
+}
+
 void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, bool here)
 {
     const struct book_job *job = book_find(b, c->record.name);
@@ -260,6 +281,10 @@ void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, b
     }
     if (c->awaited != 0) {
         scheduler_end_awaited(j, b, job, c, now_us);
+        return;
+    }
+    if (job->times_unknown) {
+        (void)scheduler_give_back(j, c, now_us + scheduler_unknown_us(c, now_us), NULL);
         return;
     }
     if (!scheduler_has_kind(j, job->kind)) {
@@ -300,6 +325,23 @@ static size_t scheduler_room(struct jobs *j, int64_t queues[static JOBS_QUEUES],
     return room;
 }
 
+static int64_t scheduler_lasts(const void *book, const struct job_record *r)
+{
+    const struct book_job *job = book_find(book, r->name);
+
+    return job != NULL && digest_same(&job->digest, &r->digest) ? job->timeout_us : JOB_LASTS_US;
+}
+
+struct job_lease scheduler_lease(const struct jobs *j, const struct book *b)
+{
+    return (struct job_lease){ .now_us = jobs_until_us(j, 0), .lasts = scheduler_lasts, .arg = b };
+}
+
+static void scheduler_unref(struct book **b)
+{
+    book_unref(*b);
+}
+
 /* Claims one batch; if there may be more, it is asked again at once. */
 static void scheduler_claim(struct jobs *j, bool *io_turn)
 {
@@ -317,7 +359,10 @@ static void scheduler_claim(struct jobs *j, bool *io_turn)
         queues[0] = queues[1];
         queues[1] = first;
     }
-    if (!job_claim(j->store, queues, queue_count, buf_view(&j->kinds), room, 0, &arena, claims,
+    AUTO(scheduler_unref) struct book *b = jobs_book(j);
+    const struct job_lease lease = scheduler_lease(j, b);
+
+    if (!job_claim(j->store, queues, queue_count, buf_view(&j->kinds), room, &lease, &arena, claims,
                    &count, &err)) {
         if (!j->claim_failing)
             log_event(LOG_WARN, "job.trouble", kv_z("what", "claim"), kv_z("why", err.text));
@@ -328,11 +373,8 @@ static void scheduler_claim(struct jobs *j, bool *io_turn)
     if (count == room)
         for (size_t i = 0; i < queue_count; i++)
             jobs_due(j, queues[i]);
-    struct book *b = jobs_book(j);
-
     for (size_t i = 0; i < count; i++)
         scheduler_take(j, b, &claims[i], false);
-    book_unref(b);
 }
 
 /* ---- the thread ---- */

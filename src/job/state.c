@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/config.h"
+#include "engine/dispatch/govern.h"
+#include "engine/engine.h"
 #include "engine/road/road.h"
 #include "job/book.h"
 
@@ -27,6 +29,11 @@ size_t jobs_free_slots(const struct jobs *j)
 int64_t jobs_now_us(const struct jobs *j)
 {
     return road_now_us(j->road);
+}
+
+int64_t jobs_until_us(const struct jobs *j, int64_t lasts_us)
+{
+    return govern_time(engine_govern(j->engine)).late_us + lasts_us;
 }
 
 void jobs_due(struct jobs *j, int64_t queue)
@@ -64,6 +71,23 @@ void jobs_say_plan(struct str job, const struct planning *p)
     }
     if (p->what == SCHEDULE_ENDED)
         log_event(LOG_INFO, "job.over", kv_str("job", job), kv_z("why", schedule_end_word(p->why)));
+}
+
+void jobs_say_unknown(const struct book *b)
+{
+    enum { LINES = 20 };
+    size_t said = 0;
+
+    for (size_t i = 0; i < b->count && said < LINES; i++) {
+        if (!b->jobs[i].times_unknown)
+            continue;
+        said++;
+        log_event(LOG_WARN, "job.trouble", kv_z("what", "know its times"),
+                  kv_str("job", b->jobs[i].name), kv_z("why", b->jobs[i].broken),
+                  kv_int("more", said == LINES ? b->unknown_count - said : 0),
+                  kv_z("hint", "This node leaves it to others. Install the time zones of the "
+                               "system, and restart the node."));
+    }
 }
 
 void jobs_token_put(struct jobs *j, int64_t queue, int64_t due_us)

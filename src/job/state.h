@@ -85,10 +85,15 @@ struct jobs {
     struct handover *handed;
 };
 
-struct book *jobs_book(struct jobs *j);    /* a reference, or NULL */
-int64_t jobs_now_us(const struct jobs *j); /* the clock of the store */
+struct book *jobs_book(struct jobs *j); /* a reference, or NULL */
+/* The clock of the store.  While a jump of it is not confirmed, what is over is over by
+ * jobs_now_us(), and what begins now and lasts for so long is not over before jobs_until_us(). */
+int64_t jobs_now_us(const struct jobs *j);
+int64_t jobs_until_us(const struct jobs *j, int64_t lasts_us);
 /* A plan was written: logs the times that it leaves out, and the end of the schedule. */
 void jobs_say_plan(struct str job, const struct planning *p);
+/* Logs the jobs of a version whose times this node does not know. */
+void jobs_say_unknown(const struct book *b);
 /* Waits until the version in force is followed; false: not within a moment. */
 bool jobs_settle(struct jobs *j);
 bool jobs_say_unsettled(struct err *err); /* returns false */
@@ -163,6 +168,8 @@ void *scheduler_main(void *jobs);
 /* A claim is run, or handed over, or given back; `here`: it is not handed over.  On the scheduler.
  */
 void scheduler_take(struct jobs *j, struct book *b, const struct job_claim *c, bool here);
+/* Of claims that begin now, by the settings of this book, which is lent to it. */
+struct job_lease scheduler_lease(const struct jobs *j, const struct book *b);
 /* False: it was not ours any more.  What the store does not take now is given back later. */
 bool scheduler_give_back(struct jobs *j, const struct job_claim *c, int64_t due_us,
                          const struct planning *p);

@@ -6,6 +6,7 @@ import urllib.parse
 
 import pytest
 
+from moved_clock import MovedClock
 from test_76_jobs_run import Service, call, notes, start
 from wire import wait_until
 
@@ -71,6 +72,126 @@ def test_a_claim_that_nobody_ends_is_released_and_the_third_time_suspends(make_n
     await_alerts(node, "job_suspended", [])
     assert notes(node, "bad")[-1]["count"] == 1  # the state of the runs that were released was not kept
     assert node.cli("doctor").returncode == 0
+
+
+def checks(node, count):
+    """So many rounds of the check begin and end."""
+    def last():
+        return node.graphql("{ health { queueCheck } }")["health"]["queueCheck"]
+
+    for _ in range(count + 1):  # the first one may have begun already
+        before = last()
+        wait_until(lambda was=before: last() not in (None, was), SECONDS)
+
+
+def apply(node, text):
+    path = node.folder / "next.yaml"
+    path.write_text(text)
+    applied = node.cli("apply", "--yes", path)
+    assert applied.returncode == 0, applied
+
+
+def shown(node, name="work"):
+    return node.graphql("query($n: String!) { job(name: $n) { state open { run until } } }", n=name)["job"]
+
+
+@BOTH
+@pytest.mark.proves("QC2", "SC2")
+def test_a_run_has_the_time_of_the_version_that_it_began_by(make_node):
+    with Service(lambda seen, n: (None, None)) as service:
+        node = start(make_node, call(service, "every: 1h\ntimeout: 1h"), environment=QUICK)
+        service.wait_for(1)
+        apply(node, call(service, "every: 1h\ntimeout: 100ms"))
+        assert node.wait_event("job.follow", SECONDS, version=2)["changed"] == 1
+        over = time.monotonic() + 7  # beyond the new time-out, the grace of a run and the slack of the check
+        while time.monotonic() < over:
+            checks(node, 3)
+        assert shown(node)["state"] == "running" and len(service.requests) == 1
+        assert not [e for e in node.events if e["event"] in ("job.release", "job.fail", "job.suspend")]
+        assert node.cli("jobs", "cancel", "work").returncode == 0 and node.cli("doctor").returncode == 0
+
+
+# ---- jumps of the clock ----------------------------------------------------------------------------------
+
+
+JUMPS = """
+location: { url: "http://here.example/" }
+jobs:
+  left: { kind: call, url: "URL", body: '{ "left": true }', ack: later, every: 1h, timeout: 30m, retry: { for: 0s } }
+  works: { kind: call, url: "URL", body: '{ "left": false }', every: 200ms, parallel: 2, timeout: 30m, retry: { for: 0s } }
+  tick: { kind: note, every: 1h }
+"""
+
+
+@pytest.mark.proves("QC6")
+def test_a_jump_of_the_clock_ends_no_run_and_no_pause_until_it_is_steady(make_node, tmp_path):
+    clock = MovedClock(tmp_path)
+
+    with Service(lambda seen, n: (202, {}) if seen["body"]["left"] else (None, None)) as service:
+        node = start(make_node, JUMPS.replace("URL", service.url), environment={**QUICK, **clock.environment})
+        requests = service.wait_for(3)
+        left, = (r["headers"] for r in requests if r["body"]["left"])
+        until = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        wait_until(lambda: state(node, "tick") == "scheduled", SECONDS)
+        assert node.cli("jobs", "pause", "tick", "--until", until).returncode == 0
+        assert len(shown(node, "left")["open"]) == 1 and len(shown(node, "works")["open"]) == 2
+        seen = len(node.events)
+
+        def ended():
+            return [e for e in list(node.events)[seen:] if e["event"] in ("job.fail", "job.release", "job.resume", "job.suspend")]
+
+        for hours in (1, -1):
+            since = len(node.events)
+            clock.by(3600 * hours)  # and back: nothing happened
+            node.wait_event("clock.step", SECONDS, since=since)
+            checks(node, 3)
+            clock.by(0)
+            node.wait_event("clock.steady", SECONDS, since=since)
+            checks(node, 3)
+        assert ended() == [] and len(service.requests) == 3
+        assert state(node, "tick") == "paused" and state(node, "works") == "running"
+        assert len(shown(node, "left")["open"]) == 1 and len(shown(node, "works")["open"]) == 2
+        where = urllib.parse.urlsplit(left["Waybill-Ack"])
+        answer = node.request("POST", f"{where.path}?{where.query}", "{}", {"Waybill-Ack-Token": left["Waybill-Ack-Token"]})
+        assert answer.status == 200, answer
+        clock.by(3600)  # and it stays: then it is the time
+        node.wait_event("job.resume", SECONDS, since=seen, job="tick")
+        assert [e for e in list(node.events)[seen:] if e["event"] == "clock.steady"]
+        assert "timeout" in node.wait_event("job.fail", SECONDS, since=seen, job="works")["why"]
+
+
+# ---- without the time zone -------------------------------------------------------------------------------
+
+
+@POSTGRES
+@pytest.mark.proves("SC8", "SC17")
+def test_a_node_that_does_not_know_the_time_zone_leaves_a_job_to_others(make_node):
+    config = "jobs:\n  tick: { kind: note, every: 200ms, zone: Europe/Berlin }\n"
+    lame = {**QUICK, "WAYBILL_TEST_JOB_NO_ZONES": "1"}
+    node, other = start(make_node, config, environment=QUICK), make_node(config="", environment=lame)
+    other.start()
+    assert "Europe/Berlin" in other.wait_event("job.trouble", SECONDS, job="tick")["why"]
+    seen = len(notes(node))
+    wait_until(lambda: len(notes(node)) >= seen + 10, 2 * SECONDS)
+    assert not notes(other)
+    broken = "{ job(name: \"tick\") { broken } health { troubles } }"
+    assert "Europe/Berlin" in other.graphql(broken)["job"]["broken"] and not node.graphql(broken)["job"]["broken"]
+    # Orders may be given there.
+    assert other.cli("jobs", "pause", "tick").returncode == 0
+    assert other.cli("jobs", "resume", "tick").returncode == 0
+    seen = len(notes(node))
+    wait_until(lambda: len(notes(node)) >= seen + 3, 2 * SECONDS)
+    refused = other.cli("jobs", "backfill", "tick", "--from", "2026-01-01", "--to", "2026-01-02")
+    assert refused.returncode != 0 and "Europe/Berlin" in refused.stdout + refused.stderr
+    # Nobody is left who knows it: it waits, and nothing fails.
+    node.stop()
+    wait_until(lambda: state(other, "tick") in ("due", "scheduled"), SECONDS)
+    checks(other, 5)
+    assert not notes(other) and not [e for e in other.events if e["event"] in ("job.fail", "job.suspend")]
+    node.start()
+    seen = len(notes(node))
+    wait_until(lambda: len(notes(node)) > seen, 2 * SECONDS)
+    assert other.cli("doctor").returncode == 0
 
 
 # ---- nobody takes it -------------------------------------------------------------------------------------

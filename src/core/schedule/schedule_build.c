@@ -92,10 +92,7 @@ bool schedule_build(const struct yaml_node *job, struct window_maker *m, struct 
     *ret = (struct schedule){ .form = settings_has(&s, "every")  ? SCHEDULE_EVERY
                                       : settings_has(&s, "once") ? SCHEDULE_ONCE
                                                                  : SCHEDULE_AT };
-    if (!schedule_build_where(&s, m, &ret->times, err) ||
-        !schedule_build_times(&s, &ret->times, err) ||
-        !schedule_build_instant(&s, "once", ret->times.zone, &ret->once_us, err) ||
-        !schedule_build_instant(&s, "until", ret->times.zone, &ret->until_us, err) ||
+    if (!schedule_build_times(&s, &ret->times, err) ||
         !settings_duration(&s, "every", &ret->every_us, err) ||
         !settings_duration(&s, "idle_most", &ret->idle_most_us, err) ||
         !settings_duration(&s, "jitter", &ret->jitter_us, err) ||
@@ -106,5 +103,7 @@ bool schedule_build(const struct yaml_node *job, struct window_maker *m, struct 
         !schedule_build_suspend(&s, &ret->suspend, err))
         return false;
     ret->catch_up = schedule_build_word(catch_up);
-    return true;
+    return schedule_build_where(&s, m, &ret->times, err) &&
+           schedule_build_instant(&s, "once", ret->times.zone, &ret->once_us, err) &&
+           schedule_build_instant(&s, "until", ret->times.zone, &ret->until_us, err);
 }

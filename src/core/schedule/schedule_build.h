@@ -9,6 +9,7 @@
 #include "core/yaml.h"
 
 /* `job` is the map of a job that was checked already.  The maker shares zones and calendars between
- * the jobs of a configuration.  ERR_CONFIG: this machine does not know a zone. */
+ * the jobs of a configuration.  ERR_CONFIG: this machine does not know a zone; then *ret has what
+ * does not depend on one. */
 bool schedule_build(const struct yaml_node *job, struct window_maker *m, struct schedule *ret,
                     struct err *err);

@@ -123,7 +123,7 @@ struct job_record {
     bool running;      /* its token is claimed */
     int64_t holder;    /* the node that has claimed it */
     int64_t open_runs; /* runs without the token (job_run.h) */
-    /* The run that has the token: since when it is claimed (with a lease_us of 0: job_claim.h), or
+    /* The run that has the token: since when it is claimed (with a lease of 0: job_claim.h), or
      * goes on outside, with the token as its time-out; 0: there is none. */
     int64_t held_us;
     int64_t awaited_nominal_us; /* outside: its nominal time; 0: it is claimed */

@@ -23,14 +23,14 @@ bool job_ack_get(struct store *s, int64_t job, int64_t claim, struct job_ack *re
                      ret, ret_found, err);
 }
 
-bool job_ack_put(struct writer *w, const struct job_ack *ack, struct err *err)
+bool job_ack_put(struct writer *w, const struct job_ack *ack, int64_t ended_us, struct err *err)
 {
-    return db_run(w->db, SQL_JOB_ACK_TRIM, DB_ARGS(db_int(ack->job), db_int(JOB_ACK_KEPT_US)), NULL,
-                  err) &&
+    return db_run(w->db, SQL_JOB_ACK_TRIM,
+                  DB_ARGS(db_int(ack->job), db_int(ended_us - JOB_ACK_KEPT_US)), NULL, err) &&
            db_run(w->db, SQL_JOB_ACK_PUT,
                   DB_ARGS(db_int(ack->job), db_int(ack->claim),
                           db_bytes(str_mem(ack->secret.bytes, SHA256_SIZE)),
                           db_bytes(str_mem(ack->said.bytes, SHA256_SIZE)), db_int(ack->outcome),
-                          db_int(ack->stale)),
+                          db_int(ack->stale), db_int(ended_us)),
                   NULL, err);
 }

@@ -22,5 +22,6 @@ struct job_ack {
 bool job_ack_get(struct store *s, int64_t job, int64_t claim, struct job_ack *ret, bool *ret_found,
                  struct err *err);
 
-/* For job_run.c, in an open transaction, with the record locked. */
-bool job_ack_put(struct writer *w, const struct job_ack *ack, struct err *err);
+/* For job_run.c, in an open transaction, with the record locked.  ended_us: of the run; a clock of
+ * the store that jumps forgets none. */
+bool job_ack_put(struct writer *w, const struct job_ack *ack, int64_t ended_us, struct err *err);

@@ -21,7 +21,6 @@ static void backfill_read(struct db_rows *row, struct arena *a, void *to)
                                .last_us = db_get_int(row, JOB_BACKFILL_PAGE_LAST_US),
                                .tries = db_get_int(row, JOB_BACKFILL_PAGE_TRIES),
                                .after_us = db_get_int(row, JOB_BACKFILL_PAGE_AFTER_US),
-                               .now_us = db_get_int(row, JOB_BACKFILL_PAGE_NOW),
                                .name = row_text(row, JOB_BACKFILL_PAGE_NAME, a) };
 }
 

@@ -30,7 +30,6 @@ struct job_backfill {
     int64_t left;             /* times; 0: there is none */
     int64_t next_us, last_us; /* the first and the last of them */
     int64_t tries, after_us;  /* of the first */
-    int64_t now_us;           /* of the store */
     struct str name;          /* of the job */
 };
 

@@ -6,6 +6,7 @@
 #include "store/job/job_token.h"
 #include "store/kernel/store_state.h"
 #include "store/road/claims.h"
+#include "store/road/settle_rows.h"
 
 struct job_claim_op {
     struct store_op op;
@@ -13,7 +14,7 @@ struct job_claim_op {
     struct task over;
     size_t queue_count, limit;
     struct str kinds;
-    int64_t lease_us;
+    const struct job_lease *lease;
     struct arena *arena;
     struct task tasks[JOB_CLAIM_MOST];
     size_t task_count;
@@ -31,7 +32,7 @@ static bool job_claim_tokens(struct writer *w, struct job_claim_op *o, struct er
         return false;
     for (size_t i = 0; restored == 0 && i < o->queue_count && o->task_count < o->limit; i++) {
         size_t n = 0;
-        bool ok = task_claim_in(w, o->queues[i], o->kinds, o->limit - o->task_count, o->lease_us,
+        bool ok = task_claim_in(w, o->queues[i], o->kinds, o->limit - o->task_count, o->lease->us,
                                 o->tasks + o->task_count, &n, err);
 
         o->task_count += n;
@@ -87,6 +88,30 @@ static bool job_sort_claims(struct writer *w, struct job_claim_op *o, struct err
     return true;
 }
 
+/* Notes how long the runs may take. */
+static bool job_claims_last(struct writer *w, const struct job_claim_op *o, struct err *err)
+{
+    const struct job_lease *l = o->lease;
+    struct rows rows = rows_of(w, SQL_JOB_LEASE_LASTS, 4, o->count);
+
+    for (size_t i = 0; i < o->count; i++) {
+        const struct job_claim *c = &o->claims[i];
+        int64_t lasts_us = l->lasts != NULL ? l->lasts(l->arg, &c->record) : JOB_LASTS_US;
+
+        if (w->store->claims != NULL) {
+            claims_lasts(w->store->claims, &c->task, lasts_us);
+            continue;
+        }
+        struct db_value *v = row_of(&rows);
+
+        v[0] = db_int(c->task.id);
+        v[1] = db_int(c->task.claim);
+        v[2] = db_int(l->now_us + l->us);
+        v[3] = db_int(lasts_us);
+    }
+    return write_rows(w, &rows, err);
+}
+
 static void job_claim_undo(struct store *s, struct job_claim_op *o)
 {
     task_claim_undo(s, o->tasks, o->task_count);
@@ -102,7 +127,7 @@ static bool job_claim_run(struct writer *w, struct store_op **ops, size_t count,
     job_claim_undo(w->store, o);
     if (!(o->queues != NULL
               ? job_claim_tokens(w, o, err)
-              : task_claim_over(w, &o->over, o->lease_us, o->tasks, &o->task_count, err)))
+              : task_claim_over(w, &o->over, o->lease->us, o->tasks, &o->task_count, err)))
         return false;
     for (size_t i = 0; i < o->task_count; i++) {
         keys[i] = db_int(o->tasks[i].id);
@@ -110,7 +135,7 @@ static bool job_claim_run(struct writer *w, struct store_op **ops, size_t count,
     }
     return o->task_count == 0 || (db_find(w->db, SQL_JOB_CLAIMED, DB_NO_SLOT, 1, keys, 1,
                                           o->task_count, job_found_claimed, o, err) &&
-                                  job_sort_claims(w, o, err));
+                                  job_sort_claims(w, o, err) && job_claims_last(w, o, err));
 }
 
 static void job_claim_committed(struct writer *w, struct store_op **ops, size_t count)
@@ -128,14 +153,14 @@ static const struct store_verb job_claim_verb = {
 };
 
 bool job_claim(struct store *s, const int64_t *queues, size_t queue_count, struct str kinds,
-               size_t limit, int64_t lease_us, struct arena *a, struct job_claim *ret,
+               size_t limit, const struct job_lease *lease, struct arena *a, struct job_claim *ret,
                size_t *ret_count, struct err *err)
 {
     struct job_claim_op o = { .queues = queues,
                               .queue_count = queue_count,
                               .kinds = kinds,
                               .limit = limit,
-                              .lease_us = lease_us,
+                              .lease = lease,
                               .arena = a,
                               .claims = ret };
 
@@ -148,12 +173,12 @@ bool job_claim(struct store *s, const int64_t *queues, size_t queue_count, struc
     return true;
 }
 
-bool job_take_over(struct store *s, int64_t job, int64_t claim, int64_t lease_us, struct arena *a,
-                   struct job_claim *ret, bool *ret_taken, struct err *err)
+bool job_take_over(struct store *s, int64_t job, int64_t claim, const struct job_lease *lease,
+                   struct arena *a, struct job_claim *ret, bool *ret_taken, struct err *err)
 {
     struct job_claim_op o = { .over = { .id = job, .claim = claim, .kind = TASK_JOB },
                               .limit = 1,
-                              .lease_us = lease_us,
+                              .lease = lease,
                               .arena = a,
                               .claims = ret };
 

@@ -13,11 +13,15 @@
 
 static void late_read_held(struct db_rows *row, struct arena *a, void *to)
 {
+    struct job_held *h = to;
+
     (void)a;
-    *(struct job_held *)to = (struct job_held){ .job = db_get_int(row, JOB_HELD_ID),
-                                                .claim = db_get_int(row, JOB_HELD_CLAIM),
-                                                .node = db_get_int(row, JOB_HELD_NODE_ID),
-                                                .over_us = db_get_int(row, JOB_HELD_OVER_US) };
+    *h = (struct job_held){ .job = db_get_int(row, JOB_HELD_ID),
+                            .claim = db_get_int(row, JOB_HELD_CLAIM),
+                            .node = db_get_int(row, JOB_HELD_NODE_ID),
+                            .held_us = db_get_int(row, JOB_HELD_HELD_US),
+                            .lasts_us = db_get_int(row, JOB_HELD_LASTS_US) };
+    h->over_us = h->held_us - h->lasts_us;
 }
 
 static int late_by_age(const void *a, const void *b)
@@ -38,7 +42,9 @@ static size_t late_marks(struct store *s, size_t most, struct job_held *ret)
         ret[i] = (struct job_held){ .job = marks[i].id,
                                     .claim = marks[i].claim,
                                     .node = store_node(s),
-                                    .over_us = now_us - marks[i].until_us };
+                                    .held_us = now_us - marks[i].until_us,
+                                    .lasts_us = marks[i].lasts_us,
+                                    .over_us = now_us - marks[i].until_us - marks[i].lasts_us };
     qsort(ret, n, sizeof *ret, late_by_age);
     return n;
 }
@@ -77,7 +83,7 @@ static bool late_find_names(struct store *s, struct job_held *held, size_t count
            db_find(r.db, SQL_JOB_NAME, DB_NO_SLOT, 1, keys, 1, count, late_found_name, &n, err);
 }
 
-bool job_claims(struct store *s, int64_t least_us, size_t most, struct arena *a,
+bool job_claims(struct store *s, int64_t now_us, int64_t least_us, size_t most, struct arena *a,
                 struct job_held *ret, size_t *ret_count, struct err *err)
 {
     size_t n = 0;
@@ -85,7 +91,7 @@ bool job_claims(struct store *s, int64_t least_us, size_t most, struct arena *a,
     require(most <= JOB_LATE_MOST);
     if (s->claims != NULL)
         *ret_count = late_marks(s, most, ret);
-    else if (!store_collect(s, SQL_JOB_HELD, DB_ARGS(db_int(most)),
+    else if (!store_collect(s, SQL_JOB_HELD, DB_ARGS(db_int(now_us), db_int(most)),
                             ROWS_INTO(ret, most, NULL, late_read_held), ret_count, err))
         return false;
     while (n < *ret_count && ret[n].over_us >= least_us)
@@ -137,7 +143,6 @@ static void late_read_waiting(struct db_rows *row, struct arena *a, void *to)
 {
     *(struct job_waiting *)to = (struct job_waiting){ .job = db_get_int(row, WAITING_NUM),
                                                       .due_us = db_get_int(row, WAITING_DUE_US),
-                                                      .now_us = db_get_int(row, WAITING_NOW),
                                                       .name = row_text(row, WAITING_NAME, a),
                                                       .area = row_text(row, WAITING_AREA, a) };
 }
@@ -190,7 +195,6 @@ static void late_read_stopped(struct db_rows *row, struct arena *a, void *to)
         (struct job_stopped){ .job = db_get_int(row, STOPPED_NUM),
                               .stop = stop == JOB_SUSPENDED ? JOB_SUSPENDED : JOB_PAUSED,
                               .until_us = db_get_int(row, STOPPED_STOP_UNTIL_US),
-                              .now_us = db_get_int(row, STOPPED_NOW),
                               .name = row_text(row, STOPPED_NAME, a),
                               .why = row_text(row, STOPPED_STOP_WHY, a) };
 }

@@ -3,15 +3,19 @@
  * Each question is one statement of bounded size, on a connection for reading; it locks nothing.
  * What is long, and what is done about it, decides the caller, who knows the settings of each job.
  *
- *   job_claims()      the runs that hold their token: claimed for longer than `timeout`, although
- *                     the node lives?  (Those of dead nodes are rescued, store/road/rescue.h.)
+ *   job_claims()      the runs that hold their token: claimed for longer than they may take,
+ *                     although the node lives?  (Those of dead nodes are rescued,
+ *                     store/road/rescue.h.)
  *   job_claims_hold() the runs of this node: are they still its own?  A person may have cancelled
- * one on another node, the queue check of another node released it. job_unclaimed()   the tokens
- * that are due: does nobody serve that area, are all slots taken? job_tokenless()   the jobs that
- * should have a token and have none: will never run job_stopped()     the jobs that are suspended,
- * and those whose pause has an end
+ *                     one on another node, the queue check of another node released it.
+ *   job_unclaimed()   the tokens that are due: does nobody serve that area, are all slots taken?
+ *   job_tokenless()   the jobs that should have a token and have none: will never run
+ *   job_stopped()     the jobs that are suspended, and those whose pause has an end
  *
  * Runs without the token that are late: job_run.h.
+ *
+ * now_us is the clock of the store, but one that has confirmed its jumps (core/steady.h): a jump
+ * ends nothing.
  *
  * Threads: any that may block.
  */
@@ -24,13 +28,15 @@ enum { JOB_LATE_MOST = 1000 }; /* in one answer */
 
 struct job_held {
     int64_t job, claim;
-    int64_t node;    /* which lives */
-    int64_t over_us; /* since when its lease_us (job_claim()) is over; below 0: it still lasts */
-    struct str name; /* of the job; empty: there is no such job */
+    int64_t node;     /* which lives */
+    int64_t held_us;  /* for how long it is claimed */
+    int64_t lasts_us; /* how long its run may take, by the settings of its claim (job_lease) */
+    int64_t over_us;  /* since when that is over; below 0: it is not */
+    struct str name;  /* of the job; empty: there is no such job */
 };
 
-/* Claims that are over since `least_us`, the longest over first. */
-bool job_claims(struct store *s, int64_t least_us, size_t most, struct arena *a,
+/* Claims whose time is over since `least_us`, the longest over first. */
+bool job_claims(struct store *s, int64_t now_us, int64_t least_us, size_t most, struct arena *a,
                 struct job_held *ret, size_t *ret_count, struct err *err);
 
 /* Whether each claim still holds: that of its token, or as a run without it. */
@@ -39,7 +45,6 @@ bool job_claims_hold(struct store *s, const struct task *claims, size_t count, s
 
 struct job_waiting {
     int64_t job, due_us;
-    int64_t now_us; /* of the store */
     struct str name, area;
 };
 
@@ -57,7 +62,6 @@ struct job_stopped {
     int64_t job;
     enum job_stop stop; /* JOB_SUSPENDED, or JOB_PAUSED until ... */
     int64_t until_us;   /* ... then */
-    int64_t now_us;     /* of the store */
     struct str name, why;
 };
 

@@ -328,12 +328,12 @@ static bool run_end_beside(struct writer *w, const struct job_run_end *e, const 
 }
 
 /* Its time is over, or its node is not alive. */
-static bool run_is_late(struct writer *w, const struct job_run *run, bool *ret, struct err *err)
+static bool run_is_late(struct writer *w, const struct job_run *run, int64_t now_us, bool *ret,
+                        struct err *err)
 {
-    int64_t now_us, alive;
+    int64_t alive;
 
-    if (!db_one_int(w->db, SQL_RATE_NOW, DB_NO_ARGS, 0, &now_us, err) ||
-        !db_one_int(w->db, SQL_JOB_RUN_ALIVE, DB_ARGS(db_int(run->node)), 0, &alive, err))
+    if (!db_one_int(w->db, SQL_JOB_RUN_ALIVE, DB_ARGS(db_int(run->node)), 0, &alive, err))
         return false;
     *ret = run->until_us < now_us || (!run->outside && alive == 0);
     return true;
@@ -351,7 +351,7 @@ static bool run_keep_ack(struct writer *w, const struct job_run_end *e, struct e
     ack.claim = e->end->task.claim;
     ack.outcome = e->end->outcome;
     ack.stale = e->end->stale;
-    return job_ack_put(w, &ack, err);
+    return job_ack_put(w, &ack, e->end->ended_us, err);
 }
 
 static bool run_end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -368,7 +368,7 @@ static bool run_end_run(struct writer *w, struct store_op **ops, size_t count, s
     o->due_us = 0;
     if (!job_lock_num(w, o->task.id, &o->record, err) ||
         !run_read(w, o->task.id, o->task.claim, &run, &there, err) ||
-        (there && e->late && !run_is_late(w, &run, &late, err)))
+        (there && e->late_us != 0 && !run_is_late(w, &run, e->late_us, &late, err)))
         return false;
     if (o->record.num == 0 || !there || !late)
         return true;
@@ -431,20 +431,21 @@ bool job_run_read(struct writer *w, int64_t job, struct job_run ret[static JOB_R
                         ROWS_INTO(ret, JOB_RUNS_MOST, NULL, job_read_run), ret_count, err);
 }
 
-bool job_run_late(struct store *s, int64_t patience_us, const struct job_run *above, size_t most,
-                  struct job_run *ret, size_t *ret_count, struct err *err)
+bool job_run_late(struct store *s, int64_t now_us, int64_t patience_us, const struct job_run *above,
+                  size_t most, struct job_run *ret, size_t *ret_count, struct err *err)
 {
     return store_collect(s, SQL_JOB_RUN_LATE,
-                         DB_ARGS(db_int(patience_us), db_int(above->until_us), db_int(above->job),
-                                 db_int(above->claim), db_int(most)),
+                         DB_ARGS(db_int(now_us), db_int(now_us - patience_us),
+                                 db_int(above->until_us), db_int(above->job), db_int(above->claim),
+                                 db_int(most)),
                          ROWS_INTO(ret, most, NULL, job_read_run), ret_count, err);
 }
 
-bool job_run_left(struct store *s, const struct job_run *above, size_t most, struct job_run *ret,
-                  size_t *ret_count, struct err *err)
+bool job_run_left(struct store *s, int64_t now_us, const struct job_run *above, size_t most,
+                  struct job_run *ret, size_t *ret_count, struct err *err)
 {
-    return store_collect(
-        s, SQL_JOB_RUN_LEFT,
-        DB_ARGS(db_int(above->node), db_int(above->job), db_int(above->claim), db_int(most)),
-        ROWS_INTO(ret, most, NULL, job_read_run), ret_count, err);
+    return store_collect(s, SQL_JOB_RUN_LEFT,
+                         DB_ARGS(db_int(now_us), db_int(above->node), db_int(above->job),
+                                 db_int(above->claim), db_int(most)),
+                         ROWS_INTO(ret, most, NULL, job_read_run), ret_count, err);
 }

@@ -22,6 +22,9 @@
  * any node, which then ends it.  So does one for which the token should wait, if the job has none
  * (it is paused, or has left the configuration), or nobody claims it.
  *
+ * What is over or late is so by a time that the caller gives: the clock of the store, but one that
+ * has confirmed its jumps (core/steady.h).
+ *
  * Threads: any that may block.
  */
 #pragma once
@@ -77,11 +80,12 @@ bool job_run_beat(struct store *s, int64_t job, int64_t claim, int64_t until_us,
  * over).  Plan, queue and digest count only if the token waits for it; otherwise the schedule has
  * moved on already, only failures in a row are counted, and the job is suspended after so many; a
  * cancelled one changes nothing of that.
- * late: only if its time is over or its node died.  began_us and state_number come from its row. */
+ * late_us: only if its time is over by then or its node died; 0: in any case.  began_us and
+ * state_number come from its row. */
 struct job_run_end {
     struct job_end_op *end;
     int64_t suspend_after; /* 0: never */
-    bool late;
+    int64_t late_us;
     const struct job_ack *ack; /* outside: it ends by this one; outcome and stale are set */
 };
 bool job_run_end(struct store *s, const struct job_run_end *e, struct err *err);
@@ -92,12 +96,13 @@ bool job_run_get(struct store *s, int64_t job, int64_t claim, struct job_run *re
 bool job_run_list(struct store *s, int64_t job, size_t most, struct job_run *ret, size_t *ret_count,
                   struct err *err);
 /* Pages of what is behind `above`, the last run of the page before; for the first page it is all
- * zeros.  late: runs whose time is over; one for which the token waits only `patience_us` later,
- * since whoever claims the token ends it.  left: runs of dead nodes whose time is not over. */
-bool job_run_late(struct store *s, int64_t patience_us, const struct job_run *above, size_t most,
+ * zeros.  late: runs whose time is over at now_us; one for which the token waits only `patience_us`
+ * later, since whoever claims the token ends it.  left: runs of dead nodes whose time is not over.
+ */
+bool job_run_late(struct store *s, int64_t now_us, int64_t patience_us, const struct job_run *above,
+                  size_t most, struct job_run *ret, size_t *ret_count, struct err *err);
+bool job_run_left(struct store *s, int64_t now_us, const struct job_run *above, size_t most,
                   struct job_run *ret, size_t *ret_count, struct err *err);
-bool job_run_left(struct store *s, const struct job_run *above, size_t most, struct job_run *ret,
-                  size_t *ret_count, struct err *err);
 
 /* Runs that an order has ended (job_operate.h).  Of the one that held the token, which has no row,
  * the nominal time is that for which a person asked, or 0: the schedule knows it. */

@@ -48,6 +48,7 @@ enum { SLOTS = CLAIMS_MOST * 2, QUEUE_SLOTS = CLAIM_QUEUES * 2 };
 struct mark {
     int64_t id, claim;       /* claim 0: empty */
     int64_t queue, until_us; /* until_us: its deadline; monotonic */
+    int64_t lasts_us;        /* of a job */
 };
 
 struct cursor {
@@ -220,6 +221,13 @@ size_t claims_late(struct claims *c, int64_t now_us, struct claims_late *ret, si
     return count;
 }
 
+static struct claim_mark claims_mark_of(const struct mark *m)
+{
+    return (struct claim_mark){
+        .id = m->id, .claim = m->claim, .until_us = m->until_us, .lasts_us = m->lasts_us
+    };
+}
+
 size_t claims_of_jobs(struct claims *c, struct claim_mark *ret, size_t most)
 {
     enum { PIECE = 4096 };
@@ -231,12 +239,21 @@ size_t claims_of_jobs(struct claims *c, struct claim_mark *ret, size_t most)
             const struct mark *m = &c->marks[i];
 
             if (m->claim != 0 && m->queue <= QUEUE_JOBS)
-                ret[n++] =
-                    (struct claim_mark){ .id = m->id, .claim = m->claim, .until_us = m->until_us };
+                ret[n++] = claims_mark_of(m);
         }
         (void)pthread_mutex_unlock(&c->mutex);
     }
     return n;
+}
+
+void claims_lasts(struct claims *c, const struct task *t, int64_t lasts_us)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    struct mark *m = claims_find(c, t->id);
+
+    if (t->claim != 0 && m->claim == t->claim)
+        m->lasts_us = lasts_us;
+    (void)pthread_mutex_unlock(&c->mutex);
 }
 
 bool claims_mark(struct claims *c, int64_t id, struct claim_mark *ret)
@@ -244,7 +261,8 @@ bool claims_mark(struct claims *c, int64_t id, struct claim_mark *ret)
     (void)pthread_mutex_lock(&c->mutex);
     const struct mark *m = claims_find(c, id);
 
-    *ret = (struct claim_mark){ .id = id, .claim = m->claim, .until_us = m->until_us };
+    *ret = claims_mark_of(m);
+    ret->id = id;
     (void)pthread_mutex_unlock(&c->mutex);
     return ret->claim != 0;
 }

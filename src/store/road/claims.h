@@ -50,9 +50,12 @@ size_t claims_late(struct claims *c, int64_t now_us, struct claims_late *ret, si
  * missed or be there twice. */
 struct claim_mark {
     int64_t id, claim, until_us; /* until_us: its deadline; monotonic */
+    int64_t lasts_us;            /* claims_lasts() */
 };
 size_t claims_of_jobs(struct claims *c, struct claim_mark *ret, size_t most);
 
+/* How long the run of a job may take that this claim is for; without it no time. */
+void claims_lasts(struct claims *c, const struct task *t, int64_t lasts_us);
 /* False: this task is not claimed. */
 bool claims_mark(struct claims *c, int64_t id, struct claim_mark *ret);
 

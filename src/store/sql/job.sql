@@ -109,6 +109,14 @@ SELECT (SELECT count(*) FROM task_later WHERE due_us = $2 AND id = $3)
 -- in:  $1 id int
 DELETE FROM task_lease WHERE id = $1;
 
+-- name: job_lease_lasts
+-- only: postgresql
+-- in:  $1 id int, $2 claim int, $3 until int, $4 lasts int
+-- batch
+-- for: postgresql
+-- Claims that this transaction has taken.
+UPDATE task_lease l SET until_us = c3, lasts_us = c4 FROM @ROWS@ WHERE l.id = @KEY(u.c1)@ AND l.claim = u.c2;
+
 -- name: job_lease_move
 -- only: postgresql
 -- in:  $1 id int, $2 queue int
@@ -319,19 +327,19 @@ SELECT count(*) FROM job_run WHERE job = $1;
 SELECT max(until_us) FROM job_run WHERE job = $1 AND waits = 1;
 
 -- name: job_run_late
--- in:  $1 patience int, $2 until int, $3 job int, $4 claim int, $5 limit int
+-- in:  $1 now int, $2 earlier int, $3 until int, $4 job int, $5 claim int, $6 limit int
 -- out: @open_run@
--- Runs whose time is over, behind that one; one for which the token waits only after some patience.
-SELECT @open_run@ FROM job_run WHERE until_us < @NOW_US@ AND (waits = 0 OR until_us < @NOW_US@ - $1)
-    AND (until_us, job, claim) > ($2, $3, $4) ORDER BY until_us, job, claim LIMIT $5;
+-- Runs whose time is over, behind that one; one for which the token waits only if that was earlier.
+SELECT @open_run@ FROM job_run WHERE until_us < $1 AND (waits = 0 OR until_us < $2)
+    AND (until_us, job, claim) > ($3, $4, $5) ORDER BY until_us, job, claim LIMIT $6;
 
 -- name: job_run_left
--- in:  $1 node int, $2 job int, $3 claim int, $4 limit int
+-- in:  $1 now int, $2 node int, $3 job int, $4 claim int, $5 limit int
 -- out: @open_run@
 -- Runs of nodes that are dead or unknown, whose time is not over, behind that one.
-SELECT @open_run@ FROM job_run r WHERE outside = 0 AND until_us >= @NOW_US@ AND (node_id, job, claim) > ($1, $2, $3)
+SELECT @open_run@ FROM job_run r WHERE outside = 0 AND until_us >= $1 AND (node_id, job, claim) > ($2, $3, $4)
     AND (SELECT n.state FROM node n WHERE n.node_id = @KEY(r.node_id)@ AND n.state = 0) IS NULL
-ORDER BY node_id, job, claim LIMIT $4;
+ORDER BY node_id, job, claim LIMIT $5;
 
 -- name: job_run_alive
 -- in:  $1 node int
@@ -353,8 +361,8 @@ DELETE FROM job_run WHERE job = $1 AND claim = $2;
 DELETE FROM job_run r USING @ROWS@ WHERE r.job = @KEY(u.c1)@ AND r.claim = u.c2;
 
 -- name: job_ack_put
--- in:  $1 job int, $2 claim int, $3 secret bytes, $4 said bytes, $5 outcome int, $6 stale int
-INSERT INTO job_ack(job, claim, secret, said, outcome, stale, at_us) VALUES ($1, $2, $3, $4, $5, $6, @NOW_US@);
+-- in:  $1 job int, $2 claim int, $3 secret bytes, $4 said bytes, $5 outcome int, $6 stale int, $7 at int
+INSERT INTO job_ack(job, claim, secret, said, outcome, stale, at_us) VALUES ($1, $2, $3, $4, $5, $6, $7);
 
 -- name: job_ack_get
 -- in:  $1 job int, $2 claim int
@@ -362,8 +370,8 @@ INSERT INTO job_ack(job, claim, secret, said, outcome, stale, at_us) VALUES ($1,
 SELECT job, claim, secret, said, outcome, stale FROM job_ack WHERE job = $1 AND claim = $2;
 
 -- name: job_ack_trim
--- in:  $1 job int, $2 kept int
-DELETE FROM job_ack WHERE job = $1 AND at_us < @NOW_US@ - $2;
+-- in:  $1 job int, $2 before int
+DELETE FROM job_ack WHERE job = $1 AND at_us < $2;
 
 -- name: job_drop_acks
 -- in:  $1 num int
@@ -392,14 +400,14 @@ UPDATE job SET asked_us = $2, turn = turn + 1,
 
 -- name: job_backfill_page
 -- in:  $1 above int, $2 limit int
--- out: num, name, number, left_over, next_us, last_us, tries, after_us, now
+-- out: num, name, number, left_over, next_us, last_us, tries, after_us
 -- What is left of them, by job.
 SELECT j.num, j.name, (SELECT max(b.number) FROM job_backfill b WHERE b.job = @KEY(j.num)@),
     (SELECT count(*) FROM job_backfill b WHERE b.job = @KEY(j.num)@),
     (SELECT min(b.nominal_us) FROM job_backfill b WHERE b.job = @KEY(j.num)@),
     (SELECT max(b.nominal_us) FROM job_backfill b WHERE b.job = @KEY(j.num)@),
     (SELECT b.tries FROM job_backfill b WHERE b.job = @KEY(j.num)@ ORDER BY b.nominal_us LIMIT 1),
-    (SELECT b.after_us FROM job_backfill b WHERE b.job = @KEY(j.num)@ ORDER BY b.nominal_us LIMIT 1), @NOW_US@
+    (SELECT b.after_us FROM job_backfill b WHERE b.job = @KEY(j.num)@ ORDER BY b.nominal_us LIMIT 1)
 FROM job j WHERE j.num IN (SELECT b.job FROM job_backfill b WHERE b.job > $1) ORDER BY j.num LIMIT $2;
 
 -- name: job_backfill_count
@@ -445,17 +453,18 @@ DELETE FROM job_backfill b USING @ROWS@ WHERE b.job = @KEY(u.c1)@;
 
 -- What the queue check asks (store/job/job_late.h).
 
--- columns stopped: num, name, stop, stop_until_us, stop_why, now = @NOW_US@
+-- columns stopped: num, name, stop, stop_until_us, stop_why
 
--- columns waiting: num, name, area, due_us, now = @NOW_US@
+-- columns waiting: num, name, area, due_us
 
 -- name: job_held
 -- only: postgresql
--- in:  $1 limit int
--- out: id, claim, node_id, over_us
+-- in:  $1 now int, $2 limit int
+-- out: id, claim, node_id, held_us, lasts_us
 -- Claims of nodes that live.
-SELECT id, claim, node_id, @NOW_US@ - until_us FROM task_lease l WHERE queue < 0
-    AND EXISTS (SELECT 1 FROM node n WHERE n.node_id = @KEY(l.node_id)@ AND n.state = 0) ORDER BY until_us LIMIT $1;
+SELECT id, claim, node_id, $1 - until_us, lasts_us FROM task_lease l WHERE queue < 0
+    AND EXISTS (SELECT 1 FROM node n WHERE n.node_id = @KEY(l.node_id)@ AND n.state = 0)
+ORDER BY until_us + lasts_us LIMIT $2;
 
 -- name: job_name
 -- in:  $1 num int
@@ -494,7 +503,7 @@ SELECT @stopped@ FROM job WHERE num > $1 AND gone_us = 0 AND (stop = 2 OR (stop 
 -- in:  $1 before int, $2 limit int
 -- out: @waiting@
 -- Tokens that are due, also when nobody has woken them.
-SELECT @waiting@ FROM job WHERE due_us < $1 AND due_us < @NOW_US@ AND (
+SELECT @waiting@ FROM job WHERE due_us < $1 AND (
         EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = @KEY(job.queue)@ AND t.prio = 4 AND t.rank = job.due_us AND t.id = job.num)
         OR EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = @KEY(job.due_us)@ AND t.id = job.num))
 ORDER BY due_us, num LIMIT $2;

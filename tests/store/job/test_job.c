@@ -127,6 +127,7 @@ static atomic_llong raced;
 static void *race(void *arg)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(TEXTS);
+    const struct job_lease lease = lease_since(0);
     struct racer *r = arg;
     int64_t queue = QUEUE_JOBS;
 
@@ -136,7 +137,7 @@ static void *race(void *arg)
         size_t n = 0;
 
         arena_reset(&a);
-        r->ok = job_claim(r->s, &queue, 1, STR(""), 5, LEASE_US, &a, claims, &n, &err);
+        r->ok = job_claim(r->s, &queue, 1, STR(""), 5, &lease, &a, claims, &n, &err);
         for (size_t i = 0; r->ok && i < n; i++) {
             int64_t which = 0, count = 0;
             char text[32];
@@ -373,8 +374,9 @@ TEST(a_version_that_comes_while_a_job_runs)
     CHECK(take(s, 1, &c) == 0);
     size_t n = 0;
     int64_t queues[] = { QUEUE_JOBS, queue };
+    const struct job_lease lease = lease_since(0);
 
-    CHECK(job_claim(s, queues, 2, STR(""), 5, LEASE_US, &texts, &c, &n, &err) && n == 1);
+    CHECK(job_claim(s, queues, 2, STR(""), 5, &lease, &texts, &c, &n, &err) && n == 1);
     /* It leaves while it runs: its result is there, and no token. */
     CHECK(follow(s, 3, NULL, 0) && followed.left == 1 && show(s, "a").running);
     o = end_of(&c, "y", due);

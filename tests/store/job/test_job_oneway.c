@@ -9,10 +9,11 @@
 
 static bool take_over(struct store *s, const struct task *t, struct job_claim *ret)
 {
+    const struct job_lease lease = lease_since(0);
     struct err err = { 0 };
     bool taken = false;
 
-    if (!job_take_over(s, t->id, t->claim, LEASE_US, &texts, ret, &taken, &err))
+    if (!job_take_over(s, t->id, t->claim, &lease, &texts, ret, &taken, &err))
         printf("# take over: %s\n", err.text);
     return taken;
 }

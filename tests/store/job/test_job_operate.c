@@ -150,7 +150,7 @@ TEST(a_record_says_since_when_its_token_is_claimed)
     int64_t before_us = clock_wall_us();
 
     CHECK(take(s, 1, &c) == 1);
-    int64_t held_us = show(s, "a").held_us - LEASE_US;
+    int64_t held_us = show(s, "a").held_us;
 
     CHECK(held_us >= before_us - CLOCK_S && held_us <= clock_wall_us() + CLOCK_S);
     CHECK(show(s, "a").awaited_nominal_us == 0);
@@ -238,7 +238,7 @@ TEST(jobs_that_are_stopped_are_listed_and_a_pause_ends_once)
     CHECK(give_order(s, &o) == JOB_OK);
     CHECK(job_stopped(s, 0, 5, &texts, stopped, &n, &err) && n == 2);
     CHECK(stopped[0].stop == JOB_SUSPENDED && str_is(stopped[0].name, "a"));
-    CHECK(str_is(stopped[0].why, "a reason") && stopped[1].now_us > 0);
+    CHECK(str_is(stopped[0].why, "a reason"));
     CHECK(stopped[1].stop == JOB_PAUSED && stopped[1].until_us == due - 5);
     CHECK(job_stopped(s, stopped[0].job, 5, &texts, stopped, &n, &err) && n == 1);
     /* Somebody has paused it for longer meanwhile. */
@@ -283,6 +283,7 @@ TEST(jobs_are_no_backlog_of_documents)
     int64_t now = clock_wall_us(), queue = QUEUE_JOBS;
     struct job_wanted jobs[] = { wanted("a", "1", now - 1), wanted("b", "1", now - 1),
                                  wanted("c", "1", now + DAY_US) };
+    const struct job_lease lease = lease_since(60 * CLOCK_S);
     struct overdue late[OVERDUE_MOST];
     struct task_queue queues[4];
     struct err err = { 0 };
@@ -294,7 +295,7 @@ TEST(jobs_are_no_backlog_of_documents)
     CHECK(task_queues(s, queues, 4, &n, &err) && n == 1);
     CHECK(queues[0].queue == QUEUE_INTAKE && queues[0].count == 2);
     CHECK(queues_with_work(s, -1, with_work, 4, &n, &err) && n == 1 && with_work[0] == 1);
-    CHECK(job_claim(s, &queue, 1, STR(""), 1, -60 * CLOCK_S, &texts, &c, &n, &err) && n == 1);
+    CHECK(job_claim(s, &queue, 1, STR(""), 1, &lease, &texts, &c, &n, &err) && n == 1);
     CHECK(overdue_claims(s, late, &n, &err) && n == 0);
     CHECK(task_queues(s, queues, 4, &n, &err) && n == 1 && queues[0].count == 2);
     store_close(s);

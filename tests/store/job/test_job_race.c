@@ -115,7 +115,9 @@ TEST(postgres_a_new_area_beside_a_rescue_loses_no_token)
     (void)pthread_join(other.thread, NULL);
     CHECK(other.ok && other.f.changed == 1 && tokens(s) == 1 && wrongs(s) == 0);
     CHECK(take(s, 1, &c) == 0);
-    CHECK(job_claim(s, &j.queue, 1, STR(""), 5, LEASE_US, &texts, &c, &n, &err) && n == 1);
+    const struct job_lease lease = lease_since(0);
+
+    CHECK(job_claim(s, &j.queue, 1, STR(""), 5, &lease, &texts, &c, &n, &err) && n == 1);
     store_close(s);
 }
 

@@ -29,7 +29,9 @@ static enum job_opened open_run(struct store *s, struct job_run_open *o)
 
 static bool end_run(struct store *s, struct job_end_op *o, int64_t suspend_after, bool late)
 {
-    struct job_run_end e = { .end = o, .suspend_after = suspend_after, .late = late };
+    struct job_run_end e = { .end = o,
+                             .suspend_after = suspend_after,
+                             .late_us = late ? clock_wall_us() : 0 };
     struct err err = { 0 };
 
     do {
@@ -56,11 +58,12 @@ static bool beat_run(struct store *s, const struct job_claim *c, int64_t until_u
 static size_t late_runs_behind(struct store *s, int64_t patience_us, struct job_run above,
                                size_t most, struct job_run *ret)
 {
+    int64_t now_us = clock_wall_us();
     struct err err = { 0 };
     size_t n = 0, left = 0;
 
-    if (!job_run_late(s, patience_us, &above, most, ret, &n, &err) ||
-        (n < most && !job_run_left(s, &above, most - n, ret + n, &left, &err)))
+    if (!job_run_late(s, now_us, patience_us, &above, most, ret, &n, &err) ||
+        (n < most && !job_run_left(s, now_us, &above, most - n, ret + n, &left, &err)))
         printf("# late: %s\n", err.text);
     return n + left;
 }
@@ -459,6 +462,35 @@ TEST(the_run_of_a_dead_node_is_found)
     e.outcome = JOB_FAILED;
     CHECK(end_run(s, &e, 0, true) && late_runs(s, run) == 0 && show(s, "a").past.failures == 1);
     CHECK(tokens(s) == 1 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* The clock of the store has jumped, and the caller's has not: its time seems to be over.
+ * proves: QC6 */
+TEST(a_run_is_late_by_the_clock_of_the_caller)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_run above = { 0 }, run[2];
+    struct err err = { 0 };
+    struct job_claim c;
+    size_t n = 0;
+
+    CHECK(one_job(s) && take(s, 1, &c) == 1);
+    struct job_run_open o = opening(&c, 2, clock_wall_us() + DAY_US);
+
+    o.until_us = clock_wall_us() - DAY_US;
+    CHECK(open_run(s, &o) == JOB_OPENED);
+    CHECK(job_run_late(s, o.until_us, 0, &above, 2, run, &n, &err) && n == 0);
+    CHECK(job_run_left(s, o.until_us, &above, 2, run, &n, &err) && n == 0);
+    struct job_end_op end = end_of(&c, NULL, 5);
+    struct job_run_end e = { .end = &end, .late_us = o.until_us };
+
+    CHECK(job_run_end(s, &e, &err) && end.result == JOB_END_LOST && show(s, "a").open_runs == 1);
+    e.late_us = o.until_us + 1;
+    CHECK(job_run_late(s, e.late_us, 0, &above, 2, run, &n, &err) && n == 1);
+    CHECK(job_run_end(s, &e, &err) && end.result == JOB_END_WRITTEN);
+    CHECK(show(s, "a").open_runs == 0 && wrongs(s) == 0);
     store_close(s);
 }
 

@@ -147,8 +147,30 @@ TEST(what_cannot_run_here_is_broken_and_keeps_nothing_else_from_running)
     CHECK(book->jobs[0].broken != NULL && strstr(book->jobs[0].broken, "none") != NULL);
     CHECK(book->jobs[0].self == NULL && book->jobs[0].schedule.form == SCHEDULE_EVERY);
     CHECK(book->jobs[1].broken != NULL && strstr(book->jobs[1].broken, "Mars/Olympus") != NULL);
-    CHECK(book->jobs[1].schedule.form == SCHEDULE_EVERY); /* it fails now and then, and is seen */
     CHECK(book->jobs[2].broken == NULL && book->jobs[2].self != NULL);
+}
+
+/* What ends its runs is known all the same. */
+TEST(a_job_whose_zone_is_not_known_has_all_but_its_times)
+{
+    AUTO(bench_done) struct bench b = bench_make();
+    AUTO(book_done)
+    struct book *book =
+        book_of(&b, "jobs:\n"
+                    "  a: { kind: note, at: \"@daily\", zone: Mars/Olympus, timeout: 8h,\n"
+                    "       parallel: 3, suspend: 7, retry: { first: 9s } }\n"
+                    "  b: { kind: call, url: \"http://x/\", every: 9s, zone: Mars/Olympus }\n"
+                    "  c: { kind: note, every: 9s }\n");
+    const struct book_job *a, *c;
+
+    CHECK(book != NULL && book->count == 3 && book->unknown_count == 2);
+    a = &book->jobs[0], c = &book->jobs[1];
+    CHECK(a->times_unknown && c->times_unknown && !book->jobs[2].times_unknown);
+    CHECK(a->schedule.form == SCHEDULE_AT && a->schedule.suspend == 7 && a->parallel == 3);
+    CHECK(a->schedule.retry.first_us == 9 * CLOCK_S && a->self != NULL);
+    CHECK(a->timeout_us == INT64_C(8) * 3600 * CLOCK_S && c->timeout_us == 30 * CLOCK_S);
+    CHECK(c->schedule.form == SCHEDULE_EVERY && strstr(c->broken, "Mars/Olympus") != NULL);
+    CHECK(nominal_any(&a->schedule.times, 0) != 0); /* of some zone */
 }
 
 TEST(a_job_whose_service_acknowledges_later)

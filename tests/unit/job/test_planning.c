@@ -462,6 +462,99 @@ TEST(a_forecast_says_what_is_caught_up_with_and_what_is_left_out)
     CHECK(c[0].clock == NOMINAL_SKIPPED && c[0].nominal_us == at("2026-03-29 01:00"));
 }
 
+/* The zone of the job is not known on this node: that of its own times is on another one. */
+static struct book_job unknown(const struct book_job *j)
+{
+    struct book_job u = *j;
+
+    u.times_unknown = true;
+    return u;
+}
+
+TEST(where_the_zone_is_not_known_a_job_is_left_to_whoever_knows_it)
+{
+    struct book_job j = job_of("at: \"*/5 * * * *\", zone: Europe/Berlin"), u = unknown(&j);
+    int64_t now = at("2026-05-01 12:02"), five = at("2026-05-01 12:05"), six = five + MINUTE;
+    struct planning_coming c[2];
+    struct planning p;
+
+    planning_new(&u, now, &p);
+    CHECK(p.what == SCHEDULE_DUE && p.plan.next.due_us == now && p.plan.left_out == 0);
+    struct job_record r = record_of(&p.plan, 3);
+
+    CHECK(planning_forecast(&u, &r, now, 2, c) == 0);
+    planning_now(&j, &r, now + SECOND, &p);
+    CHECK(p.plan.next.due_us == five && p.plan.left_out == 0 && p.plan.turn == 3);
+    r = record_of(&p.plan, 4);
+
+    /* Its run ends there: that time is served, and no other one is settled. */
+    struct planning_run run = run_at(five, six, SCHEDULE_MOVED);
+
+    planning_end(&u, &r, &run, six, &p);
+    CHECK(p.plan.past.settled_us == five && p.plan.past.served == 1 && p.plan.next.due_us == six);
+    r = record_of(&p.plan, 5);
+    planning_now(&j, &r, six + SECOND, &p);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 12:10") && p.plan.left_out == 0);
+    CHECK(p.plan.past.served == 1 && p.plan.past.settled_us == five);
+}
+
+TEST(where_the_zone_is_not_known_failures_count_as_anywhere)
+{
+    struct book_job j = job_of("at: \"@hourly\", zone: Europe/Berlin, suspend: 2,"
+                               "retry: { first: 10s, most: 10s, for: 1m }");
+    struct book_job u = unknown(&j);
+    int64_t one = at("2026-05-01 13:00");
+    struct planning p;
+
+    planning_new(&j, at("2026-05-01 12:30"), &p);
+    struct job_record r = record_of(&p.plan, 1);
+    struct planning_run run = run_at(one, one, SCHEDULE_FAILED);
+
+    planning_end(&u, &r, &run, one, &p);
+    CHECK(p.again && p.plan.next.due_us == one);
+    r = record_of(&p.plan, 2);
+    planning_now(&j, &r, one + SECOND, &p); /* the same time again, when its wait is over */
+    CHECK(p.plan.next.nominal_us == one && p.plan.next.due_us >= one && p.plan.past.tries == 1);
+    run.final = true;
+    planning_end(&u, &r, &run, one, &p);
+    CHECK(!p.again && p.what == SCHEDULE_DUE && p.plan.past.failures == 1);
+    r = record_of(&p.plan, 3);
+    run = run_at(one + HOUR, one + HOUR, SCHEDULE_FAILED);
+    run.final = true;
+    planning_end(&u, &r, &run, one + HOUR, &p);
+    CHECK(p.what == SCHEDULE_SUSPENDED && p.plan.next.due_us == 0);
+}
+
+TEST(where_the_zone_is_not_known_orders_leave_no_time_out)
+{
+    struct book_job j = job_of("at: \"*/5 * * * *\", zone: Europe/Berlin"), u = unknown(&j);
+    int64_t five = at("2026-05-01 12:05"), six = five + MINUTE;
+    struct planning p;
+
+    planning_new(&j, five - MINUTE, &p);
+    struct job_record r = record_of(&p.plan, 1);
+
+    /* A version that this node is the first to follow: what was due is due. */
+    planning_changed(&u, &r, six, &p);
+    CHECK(p.plan.next.due_us == six && p.plan.left_out == 0 && p.plan.past.settled_us < five);
+    r = record_of(&p.plan, 2);
+    planning_now(&j, &r, six + SECOND, &p);
+    CHECK(p.plan.next.nominal_us == five);
+
+    /* Somebody resumes it: what has passed is left out, by whoever knows what that was. */
+    planning_resumed(&u, &r, six + 5 * MINUTE, &p);
+    CHECK(p.plan.next.due_us == six + 5 * MINUTE && p.plan.left_out == 0);
+    r = record_of(&p.plan, 3);
+    planning_now(&j, &r, six + 5 * MINUTE, &p);
+    CHECK(p.plan.next.nominal_us == at("2026-05-01 12:15") && p.left[SCHEDULE_PAUSED].count == 2);
+
+    /* A run is cancelled: the time that it was for is served. */
+    r = held_of(&p.plan, 4, at("2026-05-01 12:15:01"));
+    planning_cancelled(&u, &r, at("2026-05-01 12:16"), &p);
+    CHECK(p.served_us == at("2026-05-01 12:15") && p.plan.past.settled_us == p.served_us);
+    CHECK(p.plan.past.failures == 0 && p.plan.next.due_us == at("2026-05-01 12:16"));
+}
+
 int main(void)
 {
     return test_main();

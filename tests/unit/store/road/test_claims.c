@@ -54,6 +54,25 @@ TEST(claims_take_have_drop)
     claims_free(NULL);
 }
 
+TEST(a_claim_of_a_job_knows_how_long_its_run_may_take)
+{
+    struct claims *c = claims_new(1);
+    struct task a = { .id = 1, .queue = QUEUE_JOBS }, b = { .id = 2, .queue = QUEUE_JOBS }, lost;
+    struct claim_mark mark, all[3];
+
+    CHECK(claims_take(c, &a, 0) && claims_mark(c, 1, &mark) && mark.lasts_us == 0);
+    lost = a;
+    claims_lasts(c, &a, 5);
+    CHECK(claims_mark(c, 1, &mark) && mark.id == 1 && mark.claim == a.claim && mark.lasts_us == 5);
+    claims_drop(c, &a);
+    CHECK(claims_take(c, &a, 0) && claims_take(c, &b, 0));
+    claims_lasts(c, &lost, 6); /* not ours any more: nothing happens */
+    claims_lasts(c, &b, 7);
+    CHECK(claims_mark(c, 1, &mark) && mark.lasts_us == 0 && claims_of_jobs(c, all, 3) == 2);
+    CHECK(all[0].lasts_us + all[1].lasts_us == 7 && !claims_mark(c, 3, &mark) && mark.id == 3);
+    claims_free(c);
+}
+
 /* proves: QC8 */
 TEST(claims_that_last_too_long_are_found_by_queue)
 {
