@@ -1,4 +1,5 @@
 """The check of the queues of jobs: what should move and does not is told once, and mended where it can be."""
+import contextlib
 import datetime
 import sqlite3
 import time
@@ -291,6 +292,28 @@ def test_a_job_without_a_token_is_told_and_given_one(make_node):
     assert node.cli("jobs", "pause", "lost").returncode == 0 and node.cli("jobs", "resume", "lost").returncode == 0
     assert node.cli("doctor").returncode == 0
     await_alerts(node, "job_late", [])
+
+
+# ---- gone ------------------------------------------------------------------------------------------------
+
+
+def test_a_job_that_left_long_ago_is_forgotten(make_node):
+    """By the check, without a new version."""
+    stays = "jobs:\n  tick: { kind: note, every: 1s }\n"
+    node = start(make_node, stays + "  old: { kind: note, every: 1h }\n  young: { kind: note, every: 1h }\n", environment=QUICK)
+    path = node.folder / "next.yaml"
+    path.write_text(stays)
+    assert node.cli("apply", path, "--yes").returncode == 0
+    wait_until(lambda: state(node, "old") == state(node, "young") == "gone", SECONDS)
+    node.stop()
+    with contextlib.closing(sqlite3.connect(node.data / "waybill.db")) as db:
+        assert db.execute("UPDATE job SET gone_us = 5 WHERE name = 'old'").rowcount == 1
+        db.commit()
+    node.start()
+    assert node.wait_event("job.forget", SECONDS)["count"] == 1
+    assert node.graphql('{ job(name: "old") { name } }')["job"] is None
+    assert state(node, "young") == "gone"
+    assert node.cli("doctor").returncode == 0
 
 
 # ---- the check itself ------------------------------------------------------------------------------------
