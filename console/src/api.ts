@@ -216,11 +216,12 @@ export const gateways = query<{ gateways: T.Gateway[] }>(`query {
   gateways { name title kind auth path every accepted refused lastReceived broken line }
 }`);
 
-export const parts = query<{ gateways: T.Gateway[]; routes: T.Route[]; endpoints: T.Endpoint[]; systems: T.Page<T.System> }>(`query {
+export const parts = query<{ gateways: T.Gateway[]; routes: T.Route[]; endpoints: T.Endpoint[]; systems: T.Page<T.System>; jobs: T.Page<T.JobRow> }>(`query {
   gateways { name title kind auth path every accepted refused lastReceived broken line }
   routes { name title sender receiver type steps endpoints broken line }
   endpoints { name kind system breaker since until pause active waiting broken failing }
   systems(first: 200) { items { name title held waiting } }
+  jobs(first: 100) { items { name title kind } next }
 }`);
 
 export const systems = query<{ systems: T.Page<T.System> }, { after: string | null }>(`query ($after: String) {

@@ -30,6 +30,8 @@
 #include "core/units.h"
 #include "core/yaml.h"
 
+enum { CONFIG_JOBS_MOST = 20000 };
+
 /* ---- options of the check ---- */
 
 struct connectors;

@@ -214,6 +214,10 @@ void check_jobs(struct check *c)
     config_jobs_check_hand_over(c);
     if (jobs == NULL || jobs->kind != YAML_MAP)
         return;
+    /* One that is in force already must be read: its jobs wait (store/job/job_follow.h). */
+    if ((c->options->ask_zones || c->options->refuse) && jobs->count > CONFIG_JOBS_MOST)
+        problem_add(c->problems, yaml_position(jobs), NULL,
+                    "there are %zu jobs, and at most %d may be", jobs->count, CONFIG_JOBS_MOST);
     for (const struct yaml_node *job = jobs->first; job != NULL; job = job->next) {
         if (job->kind != YAML_MAP)
             continue;

@@ -18,9 +18,17 @@ struct str job_key(const struct job_io *io)
 
 void job_step(struct job_io *io, const char *what, int64_t took_us)
 {
-    if (io->steps->len < JOB_STEP_BYTES)
-        buf_printf(io->steps, "%lld.%03lld ms  %s\n", (long long)(took_us / CLOCK_MS),
-                   (long long)(took_us % CLOCK_MS), what);
+    struct str said = str_first(str_of(what), JOB_STEP_BYTES / 2);
+    bool is_text = str_is_utf8(said); /* else a database would refuse it */
+    size_t at = io->steps->len;
+
+    if (at >= JOB_STEP_BYTES)
+        return;
+    buf_printf(io->steps, "%lld.%03lld ms  %.*s\n", (long long)(took_us / CLOCK_MS),
+               (long long)(took_us % CLOCK_MS), STR_ARG(said));
+    for (; at < io->steps->len && !is_text; at++)
+        if ((unsigned char)io->steps->ptr[at] >= 0x80)
+            io->steps->ptr[at] = '?';
 }
 
 void job_done(struct job_result *ret)

@@ -65,7 +65,8 @@ struct job_io {
  * backfill.  The same in each repetition.  It is in io->arena. */
 struct str job_key(const struct job_io *io);
 
-/* Notes a step of the run, with how long it took, for its log. */
+/* Notes a step of the run, with how long it took, for its log.  In what is not UTF-8 all that is
+ * not ASCII becomes `?`. */
 void job_step(struct job_io *io, const char *what, int64_t took_us);
 
 /* Only where `leaves` says so, once.  From now on the run does not need this node: somebody outside

@@ -58,6 +58,11 @@ static bool following_follow(struct jobs *j, const struct book *b, struct err *e
         log_event(LOG_INFO, "job.follow", kv_int("version", b->version),
                   kv_int("came", follow.came), kv_int("changed", follow.changed),
                   kv_int("left", follow.left));
+    if (ok && follow.crowded_out > 0)
+        log_event(LOG_WARN, "job.crowd_out", kv_int("count", follow.crowded_out),
+                  kv_z("hint",
+                       "So many jobs have left the configuration that those that left first "
+                       "were forgotten early, with their states."));
     return ok;
 }
 

@@ -20,6 +20,8 @@
 #include "store/job/job_run.h"
 #include "store/store.h"
 
+_Static_assert((int)CONFIG_JOBS_MOST == (int)JOBS_MOST, "what is applied can be followed");
+
 enum {
     STOP_US = 5 * CLOCK_S,  /* for runs when the node stops */
     WRITE_US = 5 * CLOCK_S, /* for their ends after that */

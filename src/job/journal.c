@@ -103,24 +103,64 @@ static void journal_drop(struct journal *g, size_t count)
     }
 }
 
+static void journal_lose(size_t count, const struct job_log_line *first, const struct err *why)
+{
+    metric_add(&journal_dropped, (int64_t)count);
+    if (first != NULL)
+        log_event(LOG_WARN, "job.log_drop", kv_int("count", count), kv_int("claim", first->claim),
+                  kv_z("why", why->text),
+                  kv_z("hint", "The store refuses these lines of the log of runs for good, so they "
+                               "are lost; `claim` is the run of the first one."));
+}
+
+/* Each by itself, because one of them may be refused for good; *ret_done: so many of the first need
+ * not be written any more.  If all are refused, that may be the fault of none: the first one is
+ * lost, so that it goes on in any case, and the others are tried again.  False: the store does not
+ * take them. */
+static bool journal_write_each(struct journal *g, const struct job_log_line *lines, size_t n,
+                               size_t *ret_done, struct err *err)
+{
+    const struct job_log_line *first = NULL;
+    size_t refused = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct err why = { 0 };
+
+        if (job_log_add(g->store, &lines[i], 1, &why))
+            continue;
+        *err = why;
+        if (why.kind != ERR_PERMANENT)
+            return false;
+        first = refused++ == 0 ? &lines[i] : first;
+    }
+    *ret_done = refused == n ? 1 : n;
+    if (refused == n)
+        journal_lose(1, NULL, err);
+    else if (refused > 0)
+        journal_lose(refused, first, err);
+    return refused < n;
+}
+
 /* Writes all that waits.  False: the store does not take it. */
 static bool journal_write(struct journal *g)
 {
     struct job_log_line lines[JOB_LOG_MOST];
-    size_t n;
+    size_t n, done;
 
     while ((n = journal_look(g, lines)) > 0) {
         struct err err = { 0 };
+        bool ok = job_log_add(g->store, lines, n, &err);
 
-        if (!job_log_add(g->store, lines, n, &err)) {
-            if (!g->failing)
-                log_event(LOG_WARN, "job.trouble", kv_z("what", "write the log of runs"),
-                          kv_z("why", err.text));
-            g->failing = true;
+        done = ok ? n : 0;
+        if (!ok && err.kind == ERR_PERMANENT)
+            ok = journal_write_each(g, lines, n, &done, &err);
+        if (!ok && !g->failing)
+            log_event(LOG_WARN, "job.trouble", kv_z("what", "write the log of runs"),
+                      kv_z("why", err.text));
+        g->failing = !ok;
+        journal_drop(g, done);
+        if (!ok)
             return false;
-        }
-        g->failing = false;
-        journal_drop(g, n);
     }
     return true;
 }

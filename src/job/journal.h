@@ -1,8 +1,8 @@
 /* journal.h - writes the log of runs (store/job/job_log.h), apart from their ends.
  *
  * A log that cannot be written ends no work: lines wait here, up to JOURNAL_LINES and
- * JOURNAL_BYTES, and what comes then is dropped and counted.  Tables of old days are dropped now
- * and then.
+ * JOURNAL_BYTES, and what comes then is dropped and counted, and so is a line that the store
+ * refuses for good.  Tables of old days are dropped now and then.
  *
  * Threads: put from any; a thread of its own writes.
  */

@@ -23,6 +23,7 @@
 #include "job/state.h"
 #include "job/telling.h"
 #include "store/job/job_backfill.h"
+#include "store/job/job_forget.h"
 #include "store/job/job_late.h"
 #include "store/job/job_operate.h"
 #include "store/job/job_run.h"
@@ -41,8 +42,9 @@ enum {
     WHY_MOST = 400
 };
 
-#define LATE_MOST_US (INT64_C(900) * CLOCK_S) /* and is late after that in any case */
-#define SILENT_US    (INT64_C(300) * CLOCK_S) /* a check that did not run for so long is told */
+#define LATE_MOST_US (INT64_C(900) * CLOCK_S)  /* and is late after that in any case */
+#define SILENT_US    (INT64_C(300) * CLOCK_S)  /* a check that did not run for so long is told */
+#define FORGET_US    (INT64_C(3600) * CLOCK_S) /* from one look after gone jobs to the next */
 
 struct queue_check {
     struct jobs *jobs;
@@ -62,6 +64,7 @@ struct queue_check {
     int64_t above;     /* how far the pass over the tokens came */
     int64_t tokens_us; /* when the next one begins; monotonic */
     int64_t again_us;  /* when a pause is over, or a time of a backfill is tried again; monotonic */
+    int64_t forget_us; /* when gone jobs are looked after again; monotonic */
     int64_t round_us;  /* when the last whole round began; monotonic */
     int64_t every_us, slack_us, late_us;
 };
@@ -461,6 +464,27 @@ static bool queue_check_past_times(struct queue_check *q, struct err *err)
     return true;
 }
 
+/* ---- gone ---- */
+
+static bool queue_check_gone(struct queue_check *q, struct err *err)
+{
+    int64_t now_us = jobs_now_us(q->jobs);
+    size_t n = JOB_FORGET_MOST, all = 0;
+    bool ok = true;
+
+    if (clock_mono_us() < q->forget_us)
+        return true;
+    while (ok && n == JOB_FORGET_MOST && !queue_check_stops(q)) {
+        ok = job_forget(q->jobs->store, now_us, &n, err);
+        all += ok ? n : 0;
+    }
+    if (all > 0)
+        log_event(LOG_INFO, "job.forget", kv_int("count", all));
+    if (ok)
+        q->forget_us = clock_mono_us() + FORGET_US;
+    return ok;
+}
+
 /* ---- the thread ---- */
 
 static bool queue_check_everything(struct queue_check *q, struct err *err)
@@ -468,7 +492,7 @@ static bool queue_check_everything(struct queue_check *q, struct err *err)
     return queue_check_stopped(q, err) && queue_check_claims(q, err) &&
            queue_check_runs(q, true, err) && queue_check_runs(q, false, err) &&
            queue_check_waiting(q, err) && queue_check_tokens(q, err) &&
-           queue_check_past_times(q, err);
+           queue_check_past_times(q, err) && queue_check_gone(q, err);
 }
 
 /* What of it. */

@@ -9,6 +9,7 @@
  *   without a token      a job that would never run again: told
  *   a backfill           goes on with its next time when the job rests
  *   suspended            as long as it is, there is an alert
+ *   gone                 one that left the configuration 45 days ago is forgotten
  *
  * Claims of dead nodes are rescued with those of documents (store/road/rescue.h).
  *

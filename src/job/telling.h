@@ -2,8 +2,8 @@
  *
  * Each finding is a log line and a mishap when it is new, and an alert as long as it lasts.  What
  * a whole look does not find any more is forgotten, and its alert ends, whoever raised it.  A flood
- * is cut: after TELLING_LINES findings of one look the rest is one line with a count; mishaps and
- * alerts have limits of their own.
+ * is cut: after TELLING_LINES findings of one look the rest is one line with a count, and so is,
+ * once, what is found beyond TELLING_MOST of a kind; mishaps and alerts have limits of their own.
  *
  * Threads: one.
  */
@@ -15,7 +15,7 @@ struct alerts;
 struct mishaps;
 struct telling;
 
-enum { TELLING_MOST = 2000, TELLING_LINES = 20 };
+enum { TELLING_MOST = 2000 /* of each kind */, TELLING_LINES = 20 };
 
 enum telling_of {
     TELLING_SUSPENDED, /* alert job_suspended; whoever suspended it has logged it */

@@ -1,4 +1,5 @@
 """The check of the queues of jobs: what should move and does not is told once, and mended where it can be."""
+import contextlib
 import datetime
 import sqlite3
 import time
@@ -412,6 +413,55 @@ def test_a_job_without_a_token_is_told_and_given_one(make_node):
     assert node.cli("jobs", "pause", "lost").returncode == 0 and node.cli("jobs", "resume", "lost").returncode == 0
     assert node.cli("doctor").returncode == 0
     await_alerts(node, "job_late", [])
+
+
+# ---- gone ------------------------------------------------------------------------------------------------
+
+
+def test_a_job_that_left_long_ago_is_forgotten(make_node):
+    """By the check, without a new version."""
+    stays = "jobs:\n  tick: { kind: note, every: 1s }\n"
+    node = start(make_node, stays + "  old: { kind: note, every: 1h }\n  young: { kind: note, every: 1h }\n", environment=QUICK)
+    path = node.folder / "next.yaml"
+    path.write_text(stays)
+    assert node.cli("apply", path, "--yes").returncode == 0
+    wait_until(lambda: state(node, "old") == state(node, "young") == "gone", SECONDS)
+    node.stop()
+    with contextlib.closing(sqlite3.connect(node.data / "waybill.db")) as db:
+        assert db.execute("UPDATE job SET gone_us = 5 WHERE name = 'old'").rowcount == 1
+        db.commit()
+    node.start()
+    assert node.wait_event("job.forget", SECONDS)["count"] == 1
+    assert node.graphql('{ job(name: "old") { name } }')["job"] is None
+    assert state(node, "young") == "gone"
+    assert node.cli("doctor").returncode == 0
+
+
+# ---- floods ----------------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.proves("SC16")
+def test_a_flood_of_failing_runs_is_counted_by_job(make_node):
+    """Many runs fail: one row for each code and job, a few lines of the log, and no run is missing."""
+    with Service(lambda *_: (500, {"error": "no paper in the printer", "retry": False})) as printer:
+        keys = f'kind: call, url: "{printer.url}", body: "{{}}", every: 5ms, retry: {{ for: 0s }}, suspend: never'
+        node = start(make_node, f"jobs:\n  first: {{ {keys} }}\n  second: {{ {keys} }}\n  fine: {{ kind: note, every: 1s }}\n")
+        began = time.monotonic()
+        printer.wait_for(200)
+        for name in ("first", "second"):
+            assert node.cli("jobs", "pause", name, "--reason", "it is enough").returncode == 0
+            wait_until(lambda: state(node, name) == "paused", SECONDS)  # pylint: disable=cell-var-from-loop
+        ran = node.graphql("{ jobs { items { name runs } } }")["jobs"]["items"]
+        failed = {j["name"]: j["runs"] for j in ran if j["name"] != "fine"}
+        assert min(failed.values()) > 0 and sum(failed.values()) >= 200
+        wait_until(lambda: mishaps(node, "job_failed") == failed, SECONDS, f"{failed}: {mishaps(node, 'job_failed')}")
+        rows = [m for m in node.graphql("{ mishaps { code object message } }")["mishaps"] if m["code"] == "job_failed"]
+        assert sorted(r["object"] for r in rows) == ["job first", "job second"]
+        assert all("no paper in the printer" in r["message"] for r in rows)
+        lines = [e for e in list(node.events) if e["event"] == "job.fail"]
+        assert len(lines) <= 2 * (5 + 1 + (time.monotonic() - began) / 60), lines
+        assert {e["job"] for e in lines} == {"first", "second"}
 
 
 # ---- the check itself ------------------------------------------------------------------------------------

@@ -271,6 +271,11 @@ def test_checks_and_tables_of_options(node):
     assert by[("route", "route")]["when.receiver"]["type"] == "system"
     assert {c["kind"] for c in all_of if c["role"] == "step" and c["runs"]} >= {"replace", "deliver", "drop"}
     assert not [c for c in all_of if c["role"] == "endpoint" and c["kind"] == "content"][0]["runs"]
+    assert by[("job", "call")]["url"]["required"] and not by[("job", "call")]["at"]["required"]
+    assert all(by[("job", "call")][name]["oneOf"] for name in ("at", "every", "once"))
+    assert by[("job", "call")]["timeout"]["default"] == "30s"   # its own, in place of that of all jobs
+    assert by[("job", "note")]["timeout"]["default"] == "1h"
+    assert by[("job", "note")]["at"]["type"] == "schedule or time of day" and by[("job", "note")]["at"]["list"]
 
 
 @BOTH

@@ -102,6 +102,13 @@ def test_help_and_check_know_them(tree, tmp_path):
         assert said in got.stdout
 
 
+def test_the_reference_page_has_them(tree):
+    page = (tree / "docs" / "configuration.md").read_text()
+    before = (ROOT / "docs" / "configuration.md").read_text()
+    for words in ("what the document says", "what stands behind it", "how much it counts", "### job `tally`"):
+        assert words in page and words not in before, words
+
+
 def test_a_service_is_tried_and_tested(tree):
     got = run(["sh", "-e", "-c", commands("Add a service")], tree)
     assert (got.returncode, got.stdout) == (0, "GOOD MORNING!!1 passed\n"), got.stdout + got.stderr
@@ -128,3 +135,9 @@ def test_a_job_of_the_new_kind_runs(tree, make_node):
         assert time.monotonic() < deadline, node.tail()
         time.sleep(0.05)
     assert "job.fail" not in [e["event"] for e in node.events]
+    console = node.graphql("{ connectors { role kind summary runs options { name type default about } } jobs { items { name kind } } }")
+    assert console["jobs"]["items"] == [{"name": "count", "kind": "tally"}]
+    form, = [c for c in console["connectors"] if c["kind"] == "tally"]  # from which the console draws it
+    assert (form["role"], form["summary"], form["runs"]) == ("job", "count", True)
+    assert {"name": "by", "type": "number", "default": "1", "about": "how much it counts at once"} in form["options"]
+    assert {"every", "retry.first", "log"} <= {o["name"] for o in form["options"]}  # and what all jobs have

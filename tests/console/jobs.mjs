@@ -79,6 +79,12 @@ const steps = {
     await page.locator("dl.facts .state", { hasText: "cancelled" }).waitFor();
   },
 
+  async "the parts of the configuration lead to it"() {
+    await page.goto(`${URL_OF_NODE}/config`);
+    await page.getByRole("link", { name: "yearly note" }).click();
+    await page.waitForURL(/\/jobs\/yearly$/);
+  },
+
   async "one that is not there is told of"() {
     await page.goto(`${URL_OF_NODE}/jobs/nothing`);
     await page.getByText("Job not found").waitFor();

@@ -157,6 +157,16 @@ test("a part of a configuration is put where it belongs", async () => {
   assert.throws(() => insert("systems: { a: {} }\n", "systems", part), /one line/);
 });
 
+test("a field of a form is written as one value, or as several", async () => {
+  const { written } = await load("pages/config/field.tsx");
+  const at = { type: "schedule or time of day", list: true }, ids = { type: "text", list: true };
+  assert.equal(written(ids, "a, 1:2"), '[a, "1:2"]');
+  assert.equal(written({ ...ids, list: false }, "a, b"), '"a, b"');
+  assert.equal(written(at, "0 2 1,15 * *"), '"0 2 1,15 * *"', "a comma of a schedule");
+  assert.equal(written(at, "0 2 1,15 * *, 22:00"), '["0 2 1,15 * *", "22:00"]');
+  assert.equal(written({ type: "number", list: false }, "3"), "3");
+});
+
 test("a system gets another id, however it is written", async () => {
   const { addId } = await load("pages/config/yaml.ts");
   const text = 'systems:\n  a: {}\n  b: { title: B, ids: ["1"] }   \n  c:\n    title: C\n  d:\n    ids: [x, y]\n    title: D\n  e:\n    ids:\n      - z\ntypes: {}\n';

@@ -344,6 +344,23 @@ const steps = {
     await button("Discard the changes").click();
   },
 
+  async "add a job by a form"() {
+    await page.goto(`${URL_OF_NODE}/config`);
+    await button("Add a job…").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("combobox").first().selectOption("note"); // its kind
+    await dialog.getByLabel("Name", { exact: true }).fill("close-day");
+    await dialog.getByLabel(/^at/).fill("0 2 1,15 * *, 22:00");
+    await dialog.getByLabel(/^zone/).fill("Europe/Berlin");
+    await shoot(page, "config-job");
+    await button("Add to the draft").click();
+    await page.waitForURL(/config\/text\?line=/);
+    const made = await page.getByLabel("Configuration", { exact: true }).inputValue();
+    check(made.endsWith('jobs:\n  close-day:\n    kind: note\n    at: ["0 2 1,15 * *", "22:00"]\n    zone: Europe/Berlin\n'), `the form wrote ${made.slice(-300)}`);
+    await text("valid").waitFor();
+    await button("Discard the changes").click();
+  },
+
   async "send a schema along with a version, then another one"() {
     const schema = (type) => ({ name: "order.json", mimeType: "application/json", buffer: Buffer.from(`{ "type": "${type}" }\n`) });
     const applied = async () => {

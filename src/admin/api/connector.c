@@ -127,7 +127,8 @@ static bool connectors(struct graphql_call *call, struct err *err)
         enum option_role role;
     } roles[] = { { "gateway", ROLE_GATEWAY },
                   { "endpoint", ROLE_ENDPOINT },
-                  { "step", ROLE_SERVICE } };
+                  { "step", ROLE_SERVICE },
+                  { "job", ROLE_JOB } };
     const struct connectors *all = engine_connectors(api_engine(call));
     const void **list = ARENA_ARRAY(call->arena, const void *, KINDS_MOST);
     const struct option_kind *k;

@@ -9,6 +9,7 @@
  * or gone has no token.
  *
  *   job_follow.h    the jobs follow a version of the configuration
+ *   job_forget.h    those that have left it long ago are forgotten
  *   job_claim.h     claim tokens that are due, with their records
  *   job_end.h       the end of a run: result, state, next time and token in one commit
  *   job_run.h       runs without the token: beside others, or by somebody outside
@@ -52,8 +53,10 @@ enum {
     JOB_STATE_MOST = 64 << 10, /* bytes of a state */
     JOB_STATES_KEPT = 20,
     JOB_TEXT_MOST = 1000, /* bytes of a message or reason; what is longer is cut */
-    JOBS_MOST = 20000,    /* records, with those that are gone */
-    JOB_GONE_DAYS = 45    /* a job that left the configuration is forgotten after */
+    JOBS_MOST = 20000,    /* of a configuration */
+    /* With those that are gone: so one configuration can always follow another. */
+    JOB_RECORDS_MOST = 2 * JOBS_MOST,
+    JOB_GONE_DAYS = 45 /* a job that left the configuration is forgotten after */
 };
 
 enum job_stop { JOB_GOES, JOB_PAUSED, JOB_SUSPENDED, JOB_AT_END, JOB_STOPS };

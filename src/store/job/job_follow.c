@@ -6,12 +6,10 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/db/rows.h"
+#include "store/job/job_forget.h"
 #include "store/job/job_token.h"
 #include "store/kernel/store_state.h"
-#include "store/road/claims.h"
 #include "store/road/settle_rows.h"
-
-#define JOB_DAY_US (INT64_C(86400) * CLOCK_S)
 
 struct follow_op {
     struct store_op op;
@@ -23,7 +21,7 @@ struct followed {
     struct str name;
     struct job_wanted *wanted;
     const struct job_record *record;
-    bool forgotten; /* it is gone for so long that its record goes */
+    bool forgotten; /* it is gone, and its record goes, too */
 };
 
 static int job_by_name(const void *a, const void *b)
@@ -36,11 +34,14 @@ static bool job_lock_all(struct writer *w, struct job_record **ret, size_t *ret_
                          struct err *err)
 {
     struct rows_into into = {
-        .read = job_read, .arena = w->arena, .size = sizeof(struct job_record), .most = JOBS_MOST
+        .read = job_read,
+        .arena = w->arena,
+        .size = sizeof(struct job_record),
+        .most = JOB_RECORDS_MOST,
     };
 
-    if (!rows_collect(w->db, SQL_JOB_LOCK_ALL, DB_NO_SLOT, DB_ARGS(db_int(0), db_int(JOBS_MOST)),
-                      &into, ret_count, err))
+    if (!rows_collect(w->db, SQL_JOB_LOCK_ALL, DB_NO_SLOT,
+                      DB_ARGS(db_int(0), db_int(JOB_RECORDS_MOST)), &into, ret_count, err))
         return false;
     *ret = into.items;
     return true;
@@ -172,45 +173,54 @@ static int job_by_num(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Marks the jobs that are forgotten, counts the others, and drops nothing yet. */
-static bool job_choose_forgotten(struct writer *w, struct followed *all, size_t n, int64_t now_us,
-                                 size_t *ret_kept, struct err *err)
+/* Those that left first come first. */
+static int job_by_age(const void *a, const void *b)
 {
-    int64_t *nums = ARENA_ARRAY(w->arena, int64_t, JOBS_MOST);
-    struct claims *claims = w->store->claims;
-    size_t count;
+    const struct job_record *x = (*(struct followed *const *)a)->record;
+    const struct job_record *y = (*(struct followed *const *)b)->record;
 
-    if (!rows_ints(w->db, SQL_JOB_FORGET,
-                   DB_ARGS(db_int(now_us - JOB_GONE_DAYS * JOB_DAY_US), db_int(JOBS_MOST)), nums,
-                   JOBS_MOST, &count, err))
+    return x->gone_us != y->gone_us ? (x->gone_us < y->gone_us ? -1 : 1)
+                                    : job_by_num(&x->num, &y->num);
+}
+
+/* There is no room for so many: marks the oldest ones that are gone, as many as it takes. */
+static bool job_crowd_out(struct writer *w, struct job_follow *f, struct followed *all, size_t n,
+                          struct err *err)
+{
+    int64_t *nums = ARENA_ARRAY(w->arena, int64_t, JOB_RECORDS_MOST);
+    struct followed **gone = ARENA_ARRAY(w->arena, struct followed *, n);
+    size_t over = n - JOB_RECORDS_MOST, may_go, count = 0;
+
+    if (!job_forget_list(w, INT64_MAX, JOB_RECORDS_MOST, nums, &may_go, err))
         return false;
-    *ret_kept = n;
-    for (size_t i = 0; i < n && count > 0; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct job_record *r = all[i].record;
 
-        all[i].forgotten = r != NULL && all[i].wanted == NULL &&
-                           bsearch(&r->num, nums, count, sizeof *nums, job_by_num) != NULL &&
-                           (claims == NULL || !claims_taken(claims, r->num));
-        *ret_kept -= all[i].forgotten;
+        if (r != NULL && all[i].wanted == NULL &&
+            bsearch(&r->num, nums, may_go, sizeof *nums, job_by_num) != NULL)
+            gone[count++] = &all[i];
     }
+    if (count < over)
+        return err_set(err, ERR_LIMIT, DB_NOT_ALL,
+                       "there would be %zu jobs, with those of earlier versions; at most %d", n,
+                       JOB_RECORDS_MOST);
+    qsort(gone, count, sizeof(struct followed *), job_by_age);
+    for (size_t i = 0; i < over; i++)
+        gone[i]->forgotten = true;
+    f->crowded_out = (int64_t)over;
     return true;
 }
 
-static bool job_forget(struct writer *w, const struct followed *all, size_t n, struct err *err)
+static bool job_drop_forgotten(struct writer *w, const struct followed *all, size_t n,
+                               struct err *err)
 {
-    static const enum sql_id tables[] = { SQL_JOB_DROP_STATES, SQL_JOB_DROP_RUNS,
-                                          SQL_JOB_DROP_BACKFILL, SQL_JOB_DROP_ACKS, SQL_JOB_DROP };
+    int64_t *nums = ARENA_ARRAY(w->arena, int64_t, n + 1);
+    size_t count = 0;
 
-    for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
-        struct rows drop = rows_of(w, tables[k], 1, n);
-
-        for (size_t i = 0; i < n; i++)
-            if (all[i].forgotten)
-                row_of(&drop)[0] = db_int(all[i].record->num);
-        if (!write_rows(w, &drop, err))
-            return false;
-    }
-    return true;
+    for (size_t i = 0; i < n; i++)
+        if (all[i].forgotten)
+            nums[count++] = all[i].record->num;
+    return count == 0 || job_forget_drop(w, nums, count, err);
 }
 
 /* Pairs what is wanted with the records, by name; the same order on every node. */
@@ -247,10 +257,10 @@ static bool follow_run(struct writer *w, struct store_op **ops, size_t count, st
     struct job_record *records;
     struct followed *all;
     int64_t first, now_us;
-    size_t n, kept;
+    size_t n;
 
     require(count == 1);
-    f->came = f->changed = f->left = 0;
+    f->came = f->changed = f->left = f->crowded_out = 0;
     /* PostgreSQL: the mark stays locked until the commit, so other nodes wait here. */
     if (!db_run(w->db, SQL_JOB_FOLLOW, DB_ARGS(db_int(f->version)), &first, err))
         return false;
@@ -262,18 +272,12 @@ static bool follow_run(struct writer *w, struct store_op **ops, size_t count, st
         !job_lock_all(w, &records, &n, err))
         return false;
     n = job_pair(w, f, records, n, &all);
-    /* Those that are forgotten today make room for others. */
-    if (!job_choose_forgotten(w, all, n, now_us, &kept, err))
+    if (n > JOB_RECORDS_MOST && !job_crowd_out(w, f, all, n, err))
         return false;
-    if (kept > JOBS_MOST)
-        return err_set(err, ERR_LIMIT, DB_NOT_ALL,
-                       "there would be %zu jobs, with those of earlier versions that are kept for "
-                       "%d days; at most %d",
-                       kept, JOB_GONE_DAYS, JOBS_MOST);
     for (size_t i = 0; i < n; i++)
         if (!all[i].forgotten && !follow_one(w, &add, f, &all[i], now_us, err))
             return false;
-    return write_rows(w, &add, err) && job_forget(w, all, n, err);
+    return write_rows(w, &add, err) && job_drop_forgotten(w, all, n, err);
 }
 
 /* Apart: it may change thousands of records. */

@@ -6,7 +6,9 @@
  * JOB_GONE_DAYS, and go on where they were if they come back by then.  A run that is claimed is not
  * disturbed: its end finds the new settings (job_end.h).
  *
- * More than JOBS_MOST, with those that are kept, are refused with ERR_LIMIT, and nothing changes.
+ * Where there would be more than JOB_RECORDS_MOST, those that left first are forgotten, before
+ * their time (job_forget.h); one of which something still runs is not.  With too many of these, and
+ * for more than JOBS_MOST: ERR_LIMIT, and nothing changes.
  *
  * Threads: any that may block.
  */
@@ -33,6 +35,7 @@ struct job_follow {
     /* the answer */
     bool first; /* false: this version or a newer one is followed already, and nothing was done */
     int64_t came, changed, left;
+    int64_t crowded_out; /* forgotten, because there was no room */
 };
 
 bool job_follow(struct store *s, struct job_follow *f, struct err *err);

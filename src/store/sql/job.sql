@@ -158,9 +158,10 @@ UPDATE job SET gone_us = @NOW_US@, version = $2, asked_us = 0, turn = turn + 1 W
 -- name: job_forget
 -- in:  $1 before int, $2 limit int
 -- out: num
--- Jobs that left the configuration long ago and do not run.
+-- Jobs that left the configuration before, and of which nothing runs.
 SELECT num FROM job j WHERE gone_us > 0 AND gone_us < $1
-    AND (SELECT l.id FROM task_lease l WHERE l.id = @KEY(j.num)@) IS NULL ORDER BY num LIMIT $2;
+    AND (SELECT l.id FROM task_lease l WHERE l.id = @KEY(j.num)@) IS NULL
+    AND NOT EXISTS (SELECT 1 FROM job_run r WHERE r.job = @KEY(j.num)@) ORDER BY num LIMIT $2 @FOR_UPDATE@;
 
 -- name: job_drop
 -- in:  $1 num int

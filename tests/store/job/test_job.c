@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "job_scene.h"
+#include "store/job/job_forget.h"
 #include "store/job/job_states.h"
 #include "store/road/rescue.h"
 
@@ -280,10 +281,30 @@ TEST(jobs_follow_the_configuration)
     CHECK(follow(s, 7, jobs, 3) && show(s, "c").num == gone.num && show(s, "c").gone_us == 0);
     CHECK(show(s, "b").gone_us != 0 && tokens(s) == 3 && wrongs(s) == 0);
 
-    /* b is forgotten after a while. */
-    CHECK(tell(&h, "UPDATE job SET gone_us = 5 WHERE name = 'b'"));
-    CHECK(follow(s, 8, jobs, 3) && show(s, "b").num == 0);
-    CHECK(ask(&h, "SELECT count(*) FROM job") == 3 && tokens(s) == 3 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* By any node, without a new version. */
+TEST(a_job_that_is_gone_for_long_is_forgotten)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t now = clock_wall_us(), gone_us = JOB_GONE_DAYS * DAY_US;
+    struct job_wanted jobs[] = { wanted("a", "1", now - 1), wanted("b", "1", now + DAY_US) };
+    struct err err = { 0 };
+    struct job_claim c;
+    size_t n = 0;
+
+    CHECK(s != NULL && follow(s, 1, jobs, 2) && take(s, 1, &c) == 1 && follow(s, 2, NULL, 0));
+    gone_us += show(s, "b").gone_us;
+    CHECK(job_forget(s, gone_us, &n, &err) && n == 0 && show(s, "b").num != 0);
+    CHECK(job_forget(s, gone_us + CLOCK_S, &n, &err) && n == 1 && show(s, "b").num == 0);
+    CHECK(show(s, "a").running); /* it stays until its run is over */
+    struct job_end_op o = end_of(&c, "x", now);
+
+    CHECK(end(s, &o) && ask(&h, "SELECT count(*) FROM job_state") == 1);
+    CHECK(job_forget(s, gone_us + CLOCK_S, &n, &err) && n == 1 && show(s, "a").num == 0);
+    CHECK(ask(&h, "SELECT count(*) FROM job_state") == 0 && tokens(s) == 0 && wrongs(s) == 0);
     store_close(s);
 }
 
@@ -299,22 +320,50 @@ static bool full_of_gone(const struct home *h, int64_t gone_us)
         "nominal_us, settled_us, paused_us, last_end_us, served, failures, idle, more, tries, "
         "tried_us, first_us, left_out, gone_us) SELECT 1000000 + i, 'gone' || i, 'note', '', -1, "
         "%s, 1, 1, 5, 5, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, %lld FROM n",
-        JOBS_MOST, on_postgres() ? "decode(repeat('00', 32), 'hex')" : "zeroblob(32)",
+        JOB_RECORDS_MOST, on_postgres() ? "decode(repeat('00', 32), 'hex')" : "zeroblob(32)",
         (long long)gone_us);
     return tell(h, sql);
 }
 
-TEST(jobs_that_are_forgotten_make_room)
+/* A run of each of these jobs is outside. */
+static bool open_runs(const struct home *h, const char *where)
+{
+    char sql[300];
+
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO job_run(job, claim, node_id, nominal_us, began_us, until_us, "
+                   "state_number, waits, outside, ack) SELECT num, 1, 1, 1, 1, 1, 0, 0, 1, %s FROM "
+                   "job %s",
+                   on_postgres() ? "''::bytea" : "x''", where);
+    return tell(h, sql);
+}
+
+TEST(jobs_that_left_first_make_room)
 {
     struct home h = fresh_home();
     struct store *s = open_store(&h);
     struct job_wanted jobs[] = { wanted("a", "1", clock_wall_us() + DAY_US),
-                                 wanted("gone7", "1", clock_wall_us() + DAY_US) };
+                                 wanted("gone7", "1", clock_wall_us() + DAY_US),
+                                 wanted("b", "1", clock_wall_us() + DAY_US) };
+    struct err err = { 0 };
+    size_t n = JOB_FORGET_MOST, all = 0;
 
-    CHECK(s != NULL && full_of_gone(&h, 5));
-    CHECK(follow(s, 3, jobs, 2) && followed.came == 1 && followed.changed == 1);
+    CHECK(s != NULL && full_of_gone(&h, clock_wall_us()));
+    CHECK(tell(&h, "UPDATE job SET gone_us = 5 WHERE num IN (1000007, 1000008, 1000009)"));
+    CHECK(tell(&h, "UPDATE job SET gone_us = 6 WHERE num = 1000005"));
+    CHECK(open_runs(&h, "WHERE num = 1000008")); /* it stays as long as something runs */
+    CHECK(follow(s, 3, jobs, 3) && followed.came == 2 && followed.changed == 1);
+    CHECK(followed.crowded_out == 2 && ask(&h, "SELECT count(*) FROM job") == JOB_RECORDS_MOST);
     CHECK(show(s, "gone7").num == 1000007); /* it was wanted again */
-    CHECK(ask(&h, "SELECT count(*) FROM job") == 2 && tokens(s) == 2 && wrongs(s) == 0);
+    CHECK(show(s, "gone8").num == 1000008 && show(s, "gone9").num == 0);
+    CHECK(show(s, "gone5").num == 0 && show(s, "gone4").num == 1000004);
+    CHECK(follow(s, 4, jobs, 2) && followed.left == 1 && followed.crowded_out == 0);
+    CHECK(tell(&h, "DELETE FROM job_run") &&
+          tell(&h, "UPDATE job SET gone_us = 5 WHERE num < 1001400 AND gone_us > 0"));
+    for (; n == JOB_FORGET_MOST; all += n)
+        CHECK(job_forget(s, clock_wall_us(), &n, &err));
+    CHECK(all >= 1396 && ask(&h, "SELECT count(*) FROM job") == JOB_RECORDS_MOST - (int64_t)all);
+    CHECK(tokens(s) == 2 && wrongs(s) == 0);
     store_close(s);
 }
 
@@ -323,27 +372,22 @@ TEST(too_many_jobs_change_nothing)
     static struct job_wanted many[JOBS_MOST + 1];
     struct home h = fresh_home();
     struct store *s = open_store(&h);
-    struct job_wanted jobs[] = { wanted("a", "1", clock_wall_us() + DAY_US),
-                                 wanted("gone7", "1", clock_wall_us() + DAY_US) };
-    struct job_follow f = { .version = 3, .jobs = jobs, .count = 2, .again = again };
+    struct job_wanted job = wanted("a", "1", clock_wall_us() + DAY_US);
+    struct job_follow f = { .version = 3, .jobs = many, .count = JOBS_MOST + 1, .again = again };
     struct err err = { 0 };
 
-    CHECK(s != NULL && full_of_gone(&h, clock_wall_us()));
-    CHECK(tell(&h, "UPDATE job SET gone_us = 5 WHERE num = 1000008"));
-    CHECK(follow(s, 2, &jobs[1], 1) && ask(&h, "SELECT count(*) FROM job") == JOBS_MOST - 1);
-    CHECK(tell(&h, "UPDATE job SET gone_us = 0, num = 2000000, name = 'z' WHERE num = 1000009"));
-    jobs[1] = wanted("b", "1", clock_wall_us() + DAY_US);
-    CHECK(!job_follow(s, &f, &err) && err.kind == ERR_LIMIT);
-    CHECK(ask(&h, "SELECT count(*) FROM job") == JOBS_MOST - 1 && tokens(s) == 1);
-    CHECK(ask(&h, "SELECT count(*) FROM job WHERE gone_us = 0") == 2);
-    CHECK(ask(&h, "SELECT value FROM mark WHERE name = 'jobs'") == 2);
-    f.jobs = many;
-    f.count = JOBS_MOST + 1;
-    CHECK(!job_follow(s, &f, &err) && err.kind == ERR_LIMIT);
-    /* The same version is followed when there is room. */
-    f.jobs = jobs;
+    CHECK(s != NULL && !job_follow(s, &f, &err) && err.kind == ERR_LIMIT);
+    /* Of all that are there something runs. */
+    CHECK(full_of_gone(&h, 5) && open_runs(&h, ""));
+    f.jobs = &job;
     f.count = 1;
-    CHECK(job_follow(s, &f, &err) && f.first && show(s, "a").num != 0);
+    CHECK(!job_follow(s, &f, &err) && err.kind == ERR_LIMIT);
+    CHECK(ask(&h, "SELECT count(*) FROM job") == JOB_RECORDS_MOST && tokens(s) == 0);
+    CHECK(ask(&h, "SELECT value FROM mark WHERE name = 'jobs'") == 0);
+    /* The same version is followed when there is room. */
+    CHECK(tell(&h, "DELETE FROM job_run WHERE job = 1000002"));
+    CHECK(job_follow(s, &f, &err) && f.first && f.crowded_out == 1 && show(s, "a").num != 0);
+    CHECK(show(s, "gone2").num == 0 && tokens(s) == 1);
     store_close(s);
 }
 

@@ -93,6 +93,20 @@ TEST(what_is_too_long_for_the_log_is_cut)
     store_close(s);
 }
 
+/* Whoever writes finds such a line and drops it (job/journal.c). */
+TEST(postgres_what_is_no_text_is_refused_for_good)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_log_line lines[] = { line_of(1, 5), line_of(1, 6) };
+    struct err err = { 0 };
+
+    lines[1].steps = STR("gr\xfc\xdf");
+    CHECK(s != NULL && !job_log_add(s, lines, 2, &err) && err.kind == ERR_PERMANENT);
+    CHECK(log_lines(s, lines, 1));
+    store_close(s);
+}
+
 TEST(a_level_says_what_is_logged)
 {
     CHECK(!job_log_wants(JOB_LOG_OFF, JOB_FAILED, true));

@@ -50,6 +50,29 @@ TEST(config_jobs_that_are_right)
     }
 }
 
+/* They are refused before they are in force; a version that has so many is still read. */
+TEST(config_has_a_limit_of_jobs)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(4 << 20);
+    struct config *c;
+
+    buf_puts(&text, "jobs:\n");
+    for (int i = 0; i < CONFIG_JOBS_MOST + 1; i++)
+        buf_printf(&text, "  j%d: { kind: note, every: 1h }\n", i);
+    AUTO(config_report_done) struct config_report r = load(buf_view(&text), &c);
+
+    CHECK(c == NULL && r.problems.count == 1 && r.problems.items[0].place.line == 1);
+    CHECK(strcmp(r.problems.items[0].message, "there are 20001 jobs, and at most 20000 may be") ==
+          0);
+
+    static const struct config_options stored = { .connectors = &registry };
+    AUTO(config_report_done) struct config_report again = CONFIG_REPORT_INIT;
+
+    c = config_load(buf_view(&text), "t", &stored, &again);
+    CHECK(c != NULL && c->job_count == CONFIG_JOBS_MOST + 1);
+    config_unref(c);
+}
+
 TEST(config_jobs_with_mistakes_are_refused)
 {
     static const struct {

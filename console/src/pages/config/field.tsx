@@ -16,11 +16,18 @@ const EXAMPLES: Record<string, string> = {
 /** Of these the user writes YAML; of `step` a form does. */
 const RAW = ["map", "step", "number", "boolean"];
 
+/** In these a comma may be a part of one value: the next value follows behind a space. */
+const WITH_COMMAS = ["schedule or time of day"];
+
+function separator(o: ConnectorOption): RegExp {
+  return WITH_COMMAS.includes(o.type) ? /,\s+/ : /,/;
+}
+
 export function written(o: ConnectorOption, value: string): string {
   if (RAW.includes(o.type)) return value;
-  if (!o.list || !value.includes(",")) return scalar(value);
+  if (!o.list || !separator(o).test(value)) return scalar(value);
   return `[${value
-    .split(",")
+    .split(separator(o))
     .map((v) => scalar(v.trim()))
     .join(", ")}]`;
 }
@@ -33,7 +40,8 @@ interface Props {
 
 export function Field({ option: o, value, onChange }: Props) {
   const words = o.type === "boolean" ? ["true", "false"] : o.type === "word" ? o.values : [];
-  const hint = [o.about, o.form, o.list ? "Separate several values with commas." : ""].filter((t) => t).join("\n");
+  const several = WITH_COMMAS.includes(o.type) ? "Separate several values with a comma and a space." : "Separate several values with commas.";
+  const hint = [o.about, o.form, o.list ? several : ""].filter((t) => t).join("\n");
   return (
     <label title={hint}>
       <span>

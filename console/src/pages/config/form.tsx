@@ -11,7 +11,7 @@ import { Steps, writtenSteps } from "./steps";
 import { insert, listPart, namedPart, nest, scalar } from "./yaml";
 
 /** Where a part of this role stands. */
-export const SECTIONS: Record<string, string> = { gateway: "gateways", endpoint: "endpoints", system: "systems", type: "types", route: "routes" };
+export const SECTIONS: Record<string, string> = { gateway: "gateways", endpoint: "endpoints", job: "jobs", system: "systems", type: "types", route: "routes" };
 
 interface Props {
   role: string;
@@ -87,5 +87,5 @@ export function PartDialog({ role, connectors, base, text, onClose }: Props) {
 
 /** Optional fields that most people fill in. */
 function isFirst(o: ConnectorOption): boolean {
-  return ["title", "system", "auth", "ids", "when.sender", "when.receiver", "when.type", "extract.sender", "extract.receiver", "extract.type"].includes(o.name);
+  return ["title", "system", "auth", "ids", "zone", "when.sender", "when.receiver", "when.type", "extract.sender", "extract.receiver", "extract.type"].includes(o.name);
 }

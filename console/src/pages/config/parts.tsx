@@ -1,4 +1,4 @@
-// parts.tsx - what is configured: gateways, routes, endpoints, systems; and forms to add to them.
+// parts.tsx - what is configured: gateways, routes, endpoints, jobs, systems; and forms to add to them.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import * as api from "../../api";
@@ -6,7 +6,7 @@ import { count } from "../../base/format";
 import { usePlace } from "../../base/router";
 import { useStore } from "../../base/store";
 import { useQuery } from "../../base/use_query";
-import type { Endpoint, Gateway, Route } from "../../types";
+import type { Endpoint, Gateway, JobRow, Page, Route } from "../../types";
 import { Empty, Failed, Loading } from "../../ui/say";
 import { State } from "../../ui/state";
 import { Ago } from "../../ui/time";
@@ -39,6 +39,7 @@ export function ConfigParts({ readOnly }: { readOnly: boolean }) {
           <Gateways gateways={data.gateways} find={find} add={add("gateway")} />
           <Routes routes={data.routes} find={find} add={add("route")} />
           <Endpoints endpoints={data.endpoints} find={find} add={add("endpoint")} />
+          <Jobs jobs={data.jobs} add={add("job")} />
           <section class="card">
             <header>
               <h2>Systems and types</h2>
@@ -219,6 +220,34 @@ function Endpoints({ endpoints, find, add }: PartsProps & { endpoints: Endpoint[
           </tbody>
         </table>
       </div>
+    </section>
+  );
+}
+
+/** What they do now is on their own page. */
+function Jobs({ jobs, add }: { jobs: Page<JobRow>; add: JSX.Element }) {
+  return (
+    <section class="card">
+      <header>
+        <h2>Jobs</h2>
+        <span class="room" />
+        {add}
+      </header>
+      {jobs.items.length === 0 && !jobs.next && <Empty title="No jobs">Add a job: work that recurs.</Empty>}
+      {jobs.items.length > 0 && (
+        <div class="body chips">
+          {jobs.items.map((j) => (
+            <a class="chip plain" key={j.name} href={`/jobs/${encodeURIComponent(j.name)}`} title={j.title ?? ""}>
+              {j.name} <span class="quiet">{j.kind}</span>
+            </a>
+          ))}
+        </div>
+      )}
+      {jobs.next && (
+        <div class="body">
+          <a href="/jobs">All jobs</a>
+        </div>
+      )}
     </section>
   );
 }

@@ -66,7 +66,7 @@ function AllJobs() {
         <section class="card">
           {jobs.length === 0 && !next && (
             <Empty title="No jobs">
-              Recurring work is under `jobs` in the <a href="/config/text">configuration</a>.
+              Recurring work is under `jobs` in the <a href="/config">configuration</a>, where a form adds a job.
             </Empty>
           )}
           {jobs.length > 0 && <Table jobs={jobs} onChanged={reload} />}
