@@ -183,14 +183,16 @@ def test_a_node_that_does_not_know_the_time_zone_leaves_a_job_to_others(make_nod
     wait_until(lambda: len(notes(node)) >= seen + 3, 2 * SECONDS)
     refused = other.cli("jobs", "backfill", "tick", "--from", "2026-01-01", "--to", "2026-01-02")
     assert refused.returncode != 0 and "Europe/Berlin" in refused.stdout + refused.stderr
-    # Nobody is left who knows it: it waits, and nothing fails.
+    # Nobody is left who knows it: it waits, which is told, and nothing fails.
     node.stop()
-    wait_until(lambda: state(other, "tick") in ("due", "scheduled"), SECONDS)
+    await_alerts(other, "job_late", ["tick"])
+    assert "time zone" in other.wait_event("job.overdue", SECONDS, job="tick")["why"]
     checks(other, 5)
     assert not notes(other) and not [e for e in other.events if e["event"] in ("job.fail", "job.suspend")]
     node.start()
     seen = len(notes(node))
     wait_until(lambda: len(notes(node)) > seen, 2 * SECONDS)
+    await_alerts(other, "job_late", [])
     assert other.cli("doctor").returncode == 0
 
 
