@@ -363,7 +363,7 @@ static void queue_check_say_waiting(struct queue_check *q, const struct job_wait
                    clock_utc_text(w->due_us, since),
                    reason != NULL ? reason
                                   : "all slots are taken, or jobs are paused, or no node runs its "
-                                    "kind (`node.jobs`)");
+                                    "kind (`node.jobs`) or knows its time zone");
     telling_found(q->telling, TELLING_UNCLAIMED, w->name, why);
 }
 

@@ -161,6 +161,27 @@ def test_a_jump_of_the_clock_ends_no_run_and_no_pause_until_it_is_steady(make_no
         assert "timeout" in node.wait_event("job.fail", SECONDS, since=seen, job="works")["why"]
 
 
+@POSTGRES
+@pytest.mark.proves("SC20", "QC6")
+def test_a_node_whose_clock_is_ahead_ends_nothing(make_node, tmp_path):
+    clock = MovedClock(tmp_path)
+    clock.by(3 * 3600)
+    with Service(lambda seen, n: (202, {}) if seen["body"]["left"] else (None, None)) as service:
+        node = start(make_node, JUMPS.replace("URL", service.url), environment=QUICK)
+        service.wait_for(3)
+        until = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        wait_until(lambda: state(node, "tick") == "scheduled", SECONDS)
+        assert node.cli("jobs", "pause", "tick", "--until", until).returncode == 0
+        ahead = make_node(config="", environment={**QUICK, **clock.environment})
+        ahead.start()
+        for one in (ahead, node):
+            checks(one, 3)
+            assert not [e for e in one.events if e["event"] in ("job.fail", "job.release", "job.resume", "job.suspend", "job.overdue")]
+        assert state(ahead, "tick") == "paused" and state(ahead, "works") == "running"
+        assert len(shown(ahead, "left")["open"]) == 1 and len(shown(ahead, "works")["open"]) == 2
+        assert len(service.requests) == 3
+
+
 # ---- without the time zone -------------------------------------------------------------------------------
 
 
@@ -184,14 +205,16 @@ def test_a_node_that_does_not_know_the_time_zone_leaves_a_job_to_others(make_nod
     wait_until(lambda: len(notes(node)) >= seen + 3, 2 * SECONDS)
     refused = other.cli("jobs", "backfill", "tick", "--from", "2026-01-01", "--to", "2026-01-02")
     assert refused.returncode != 0 and "Europe/Berlin" in refused.stdout + refused.stderr
-    # Nobody is left who knows it: it waits, and nothing fails.
+    # Nobody is left who knows it: it waits, which is told, and nothing fails.
     node.stop()
-    wait_until(lambda: state(other, "tick") in ("due", "scheduled"), SECONDS)
+    await_alerts(other, "job_late", ["tick"])
+    assert "time zone" in other.wait_event("job.overdue", SECONDS, job="tick")["why"]
     checks(other, 5)
     assert not notes(other) and not [e for e in other.events if e["event"] in ("job.fail", "job.suspend")]
     node.start()
     seen = len(notes(node))
     wait_until(lambda: len(notes(node)) > seen, 2 * SECONDS)
+    await_alerts(other, "job_late", [])
     assert other.cli("doctor").returncode == 0
 
 

@@ -48,7 +48,8 @@ struct job_waiting {
     struct str name, area;
 };
 
-/* Jobs whose token is due since before `before_us` and not claimed, the longest first. */
+/* Jobs whose token is due since before `before_us` and not claimed, the longest first.  A token
+ * that was claimed and given back is due since its time, not since it was given back. */
 bool job_unclaimed(struct store *s, int64_t before_us, size_t most, struct arena *a,
                    struct job_waiting *ret, size_t *ret_count, struct err *err);
 

@@ -503,11 +503,14 @@ SELECT @stopped@ FROM job WHERE num > $1 AND gone_us = 0 AND (stop = 2 OR (stop 
 -- name: job_unclaimed
 -- in:  $1 before int, $2 limit int
 -- out: @waiting@
--- Tokens that are due, also when nobody has woken them.
-SELECT @waiting@ FROM job WHERE due_us < $1 AND (
-        EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = @KEY(job.queue)@ AND t.prio = 4 AND t.rank = job.due_us AND t.id = job.num)
-        OR EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = @KEY(job.due_us)@ AND t.id = job.num))
-ORDER BY due_us, num LIMIT $2;
+-- Tokens that are due, also when nobody has woken them, and those that have been given back since, however often.
+SELECT num, name, area, since AS due_us FROM (SELECT j.num, j.name, j.area, j.queue, j.due_us,
+        CASE WHEN j.asked_us = 0 AND j.next_us > 0 AND j.next_us < j.due_us
+            AND NOT EXISTS (SELECT 1 FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) THEN j.next_us ELSE j.due_us END AS since
+    FROM job j) AS w WHERE since < $1 AND (
+        EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = @KEY(w.queue)@ AND t.prio = 4 AND t.rank = w.due_us AND t.id = w.num)
+        OR EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = @KEY(w.due_us)@ AND t.id = w.num))
+ORDER BY since, num LIMIT $2;
 
 -- name: job_upto
 -- in:  $1 above int, $2 most int

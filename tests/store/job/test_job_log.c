@@ -3,6 +3,7 @@
 
 #include "job_scene.h"
 #include "store/job/job_late.h"
+#include "store/job/job_run.h"
 
 /* ---- the log ---- */
 
@@ -323,6 +324,38 @@ TEST(a_token_that_nobody_claims_is_seen)
     CHECK(str_is(waiting[1].name, "a") && unclaimed(s, now - 70) == 0);
     CHECK(unclaimed(s, now) == 3); /* what is not due does not count */
     CHECK(take(s, 1, &c) == 1 && str_is(c.record.name, "a") && unclaimed(s, now - 20) == 1);
+    store_close(s);
+}
+
+/* By nodes that cannot run it now: it is due all the same.
+ * proves: QC5 */
+TEST(a_token_that_is_given_back_again_and_again_is_seen)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() - 50;
+    struct job_wanted j = wanted("a", "1", due);
+    enum job_end_result result;
+    struct err err = { 0 };
+    struct job_claim c;
+
+    CHECK(s != NULL && follow(s, 1, &j, 1) && take(s, 1, &c) == 1);
+    CHECK(job_give_back(s, &c.task, due + DAY_US, NULL, STR(""), &result, &err));
+    CHECK(result == JOB_END_WRITTEN && unclaimed(s, due + 1) == 1 && waiting[0].due_us == due);
+
+    /* A token that is the time-out of a run outside is not, nor is that of a run asked for. */
+    CHECK(wake(s, due + DAY_US) == 1 && take(s, 1, &c) == 1);
+    struct job_run_open o = { .task = c.task,
+                              .parallel = 1,
+                              .began_us = due,
+                              .until_us = due + DAY_US,
+                              .outside = true,
+                              .plan = { .turn = c.record.turn } };
+
+    CHECK(job_run_open(s, &o, &err) && o.opened == JOB_OPENED && o.waits);
+    CHECK(unclaimed(s, due + 1) == 0 && unclaimed(s, due + 2 * DAY_US) == 1);
+    CHECK(act(s, JOB_CANCEL, due, 0) == JOB_OK && unclaimed(s, due + 1) == 1);
+    CHECK(act(s, JOB_RUN, 0, 0) == JOB_OK && unclaimed(s, due + 1) == 0);
     store_close(s);
 }
 
