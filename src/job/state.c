@@ -1,9 +1,12 @@
 #include "job/state.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/config.h"
 #include "engine/road/road.h"
+#include "engine/tally/mishaps.h"
 #include "job/book.h"
 
 struct book *jobs_book(struct jobs *j)
@@ -64,6 +67,16 @@ void jobs_say_plan(struct str job, const struct planning *p)
     }
     if (p->what == SCHEDULE_ENDED)
         log_event(LOG_INFO, "job.over", kv_str("job", job), kv_z("why", schedule_end_word(p->why)));
+}
+
+void jobs_say_suspended(struct jobs *j, struct str job, struct str why)
+{
+    char text[JOB_WHY_MOST];
+
+    (void)snprintf(text, sizeof text, "%.*s", STR_ARG(why));
+    log_event(LOG_ERROR, "job.suspend", kv_str("job", job), kv_z("why", text),
+              kv_z("hint", "It does not run until somebody takes it up: `waybill jobs resume`."));
+    mishaps_note(j->mishaps, "job_suspended", "job", job, text);
 }
 
 void jobs_token_put(struct jobs *j, int64_t queue, int64_t due_us)

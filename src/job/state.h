@@ -89,6 +89,7 @@ struct book *jobs_book(struct jobs *j);    /* a reference, or NULL */
 int64_t jobs_now_us(const struct jobs *j); /* the clock of the store */
 /* A plan was written: logs the times that it leaves out, and the end of the schedule. */
 void jobs_say_plan(struct str job, const struct planning *p);
+void jobs_say_suspended(struct jobs *j, struct str job, struct str why);
 /* Waits until the version in force is followed; false: not within a moment. */
 bool jobs_settle(struct jobs *j);
 bool jobs_say_unsettled(struct err *err); /* returns false */
