@@ -109,9 +109,10 @@ void following_look(struct jobs *j);
 
 /* running.c */
 /* A claim whose run begins, on a slot; planned at now_us.  The texts of the claim are copied.
+ * opens: others may be beside it: the store is asked first whether there is room for one more.
  * False: the node stops. */
 bool running_begin(struct jobs *j, struct book *book, const struct book_job *job,
-                   const struct job_claim *c, int64_t nominal_us, int64_t now_us, bool beside);
+                   const struct job_claim *c, int64_t nominal_us, int64_t now_us, bool opens);
 /* Tells the runs to stop whose time is over; returns when it is to be asked again (monotonic). */
 int64_t running_look(struct jobs *j, int64_t mono_us);
 /* Tells the runs of a job to stop, because somebody has cancelled them. */
