@@ -499,6 +499,21 @@ def test_jobs_follow_the_configuration(make_node, tmp_path):
     assert counts == list(range(1, len(counts) + 1))  # it goes on where it was
 
 
+def test_times_of_new_settings_that_are_over_are_told(make_node):
+    node = start(make_node, "jobs:\n  tick: { kind: note, at: \"0 0 1 1 *\" }\n")
+    node.wait_event("job.follow", SECONDS, came=1)
+    node.stop()
+    with sqlite3.connect(node.data / "waybill.db") as db:  # it came an hour ago
+        db.execute("UPDATE job SET settled_us = settled_us - 3600000000")
+    (node.folder / "w.yaml").write_text("jobs:\n  tick: { kind: note, at: \"*/10 * * * *\" }\n")
+    node.start()
+    since = len(node.events)
+    assert node.cli("apply", "--yes", node.folder / "w.yaml").returncode == 0
+    event = node.wait_event("job.skip", SECONDS, since=since, job="tick")
+    left = node.graphql('{ job(name: "tick") { leftOut } }')["job"]["leftOut"]
+    assert event["reason"] == "changed" and event["count"] == left and 5 <= left <= 7
+
+
 @BOTH
 def test_a_node_whose_jobs_are_paused_begins_none(make_node):
     node = start(make_node, "jobs: { tick: { kind: note, every: 100ms } }\n")
