@@ -204,6 +204,7 @@ void jobs_next_show_left(const struct jobs_next_showing *s, const struct schedul
         [SCHEDULE_HOLIDAY] = "holiday",
         [SCHEDULE_WINDOW] = "window closed",
         [SCHEDULE_PAUSED] = "paused",
+        [SCHEDULE_CHANGED] = "other settings",
     };
     const struct zone *zone = s->zone;
     char first[JOBS_NEXT_LOCAL], last[JOBS_NEXT_LOCAL];

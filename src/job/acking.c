@@ -29,6 +29,8 @@
 #include "store/job/job_run.h"
 
 #define ACKING_WAIT_US (10 * CLOCK_S) /* for the commit; then he is to ask again */
+/* A beat of a job that has left the configuration gets no more than that. */
+#define ACKING_GONE_US (INT64_C(86400) * CLOCK_S)
 
 /* ---- whoever waits for the end of the run ---- */
 
@@ -191,14 +193,21 @@ static bool acking_find(struct acked *x, struct arena *arena, bool *ret_there, s
 
 /* ---- what he says ---- */
 
+/* How long a beat lets the run go on: `timeout`, which nobody knows any more of a job that has left
+ * the configuration.  It is no longer than what its run had so far. */
+static int64_t acking_more_us(const struct acked *x)
+{
+    int64_t had_us = x->run.until_us - x->run.began_us;
+
+    return x->job != NULL ? x->job->timeout_us : had_us < ACKING_GONE_US ? had_us : ACKING_GONE_US;
+}
+
 static bool acking_beat(struct acked *x, struct err *err)
 {
     bool open = false;
 
     x->ack->what = JOBS_ACK_LATE;
-    if (x->job == NULL)
-        return true;
-    x->ack->until_us = jobs_until_us(x->jobs, x->job->timeout_us);
+    x->ack->until_us = jobs_until_us(x->jobs, acking_more_us(x));
     if (!job_run_beat(x->jobs->store, x->mine.job, x->mine.claim, x->ack->until_us, &open, err))
         return false;
     if (open)

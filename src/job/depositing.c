@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/auto.h"
 #include "base/digest.h"
 #include "base/metrics.h"
 #include "core/config.h"
@@ -14,6 +15,8 @@
 #include "job/ports.h"
 #include "job/words.h"
 #include "store/store.h"
+
+enum { DEPOSITING_ARENA = WORDS_MOST + (64 << 10) /* of one try: its name, and its key */ };
 
 static const char *depositing_closed(void *arg)
 {
@@ -103,13 +106,24 @@ static struct plan *depositing_way(const struct job_io *io, const struct job_doc
     return NULL;
 }
 
+/* A run may try so often that its own arena would not do (call_job.c). */
+static struct job_io depositing_once(const struct job_io *io, struct arena *a)
+{
+    struct job_io once = *io;
+
+    once.arena = a;
+    return once;
+}
+
 bool job_may_deposit(const struct job_io *io, const struct job_document *d, struct err *err)
 {
+    AUTO(arena_done) struct arena arena = ARENA_INIT(DEPOSITING_ARENA);
+    const struct job_io once = depositing_once(io, &arena);
     struct depositor o;
-    struct plan *p = depositing_way(io, d, &o, err);
+    struct plan *p = depositing_way(&once, d, &o, err);
     struct deposit *opened = NULL;
     struct str name;
-    bool ok = p != NULL && depositing_name(io, d, &name, err) &&
+    bool ok = p != NULL && depositing_name(&once, d, &name, err) &&
               deposit_port.open(&o, name, STR(""), &opened, err);
 
     if (ok)
@@ -122,9 +136,11 @@ bool job_may_deposit(const struct job_io *io, const struct job_document *d, stru
 bool job_deposit(const struct job_io *io, const struct job_document *d, struct id *ret_id,
                  enum job_deposited *ret, struct err *err)
 {
+    AUTO(arena_done) struct arena arena = ARENA_INIT(DEPOSITING_ARENA);
+    const struct job_io once = depositing_once(io, &arena);
     struct depositor o;
-    struct plan *p = depositing_way(io, d, &o, err);
-    bool repeated = false, ok = p != NULL && depositing_put(io, &o, d, ret_id, &repeated, err);
+    struct plan *p = depositing_way(&once, d, &o, err);
+    bool repeated = false, ok = p != NULL && depositing_put(&once, &o, d, ret_id, &repeated, err);
 
     if (p != NULL)
         plan_unref(p);

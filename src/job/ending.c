@@ -7,7 +7,6 @@
  *
  * Threads: ends are begun by slots, answered by a writer, and repeated by the scheduler.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,7 +38,7 @@ struct ending {
     struct planning_run run;
     struct str steps;
     int64_t due_us, claimed_us;
-    bool asked, beside, suspend;
+    bool asked, backfill, beside, suspend;
     bool unsure;    /* it may have been written already */
     bool cancelled; /* its claim was taken away by a person */
     bool outside;   /* somebody else may have ended it */
@@ -47,6 +46,7 @@ struct ending {
     bool has_ack;
     struct job_ack ack;
     struct book_job gone; /* the job, where no configuration has it */
+    char why[JOB_WHY_MOST];
     void (*told)(void *arg, bool written, bool stale);
     void *told_arg;
     unsigned tries;
@@ -100,6 +100,13 @@ static void ending_again(struct ending *e, int64_t wait_us)
 
 /* ---- what is told ---- */
 
+/* A run of the schedule is repeated as its plan says; one beside others never, because the schedule
+ * has moved on. */
+static bool ending_is_repeated(const struct ending *e)
+{
+    return e->op.planned ? e->planning.again : e->backfill && !e->op.final;
+}
+
 static void ending_say_failed(const struct ending *e)
 {
     char message[JOB_MESSAGE_MOST + 1], nominal[CLOCK_TEXT];
@@ -110,7 +117,7 @@ static void ending_say_failed(const struct ending *e)
     if (mishaps_may_say(e->jobs->mishaps, STR("job_failed"), e->op.task.id, &more))
         log_event(LOG_WARN, "job.fail", kv_str("job", e->job->name),
                   kv_z("nominal", clock_utc_text(e->run.nominal_us, nominal)), kv_z("why", message),
-                  kv_bool("again", e->planning.again), kv_int("more", more));
+                  kv_bool("again", ending_is_repeated(e)), kv_int("more", more));
 }
 
 static void ending_say(const struct ending *e)
@@ -128,15 +135,8 @@ static void ending_say(const struct ending *e)
                   kv_int("read", o->state_number),
                   kv_z("hint", "Its state was not stored, because another one has replaced the one "
                                "that it had read; it is in the log of the job."));
-    if (o->stop == JOB_SUSPENDED && o->suspend) {
-        log_event(
-            LOG_ERROR, "job.suspend", kv_str("job", e->job->name), kv_str("why", o->why),
-            kv_z("hint", "It does not run until somebody takes it up: `waybill jobs resume`."));
-        char why[JOB_MESSAGE_MOST + 1];
-
-        (void)snprintf(why, sizeof why, "%.*s", STR_ARG(o->why));
-        mishaps_note(e->jobs->mishaps, "job_suspended", "job", e->job->name, why);
-    }
+    if (o->stop == JOB_SUSPENDED && o->suspend)
+        jobs_say_suspended(e->jobs, e->job->name, o->why);
     if (o->planned)
         jobs_say_plan(e->job->name, &e->planning);
 }
@@ -269,8 +269,7 @@ static void ending_plan(struct ending *e)
     o->suspend = e->suspend || (!e->asked && o->outcome != JOB_CANCELLED &&
                                 e->planning.what == SCHEDULE_SUSPENDED);
     if (o->suspend && !e->suspend)
-        o->why = str_of(arena_printf(&e->arena, "%" PRId64 " runs in a row failed: %.*s",
-                                     o->plan.past.failures, STR_ARG(o->message)));
+        o->why = job_why_failed(e->why, o->plan.past.failures, o->message);
     else if (o->suspend)
         o->why = o->message;
     else
@@ -281,6 +280,7 @@ static void ending_submit_beside(struct ending *e)
 {
     struct job_run_end end = { .end = &e->op,
                                .suspend_after = e->job->schedule.suspend,
+                               .suspend = e->suspend,
                                .late_us = e->late ? jobs_now_us(e->jobs) : 0,
                                .ack = e->has_ack ? &e->ack : NULL };
     struct err err = { 0 };
@@ -366,6 +366,7 @@ void ending_begin(struct jobs *j, struct book *book, const struct book_job *job,
                           .due_us = r->due_us,
                           .claimed_us = r->claimed_us,
                           .asked = c->record.asked_us != 0,
+                          .backfill = c->backfill != 0,
                           .beside = beside,
                           .cancelled = r->cancelled,
                           .outside = r->outside,

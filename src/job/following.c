@@ -16,53 +16,69 @@
 #include <stdlib.h>
 
 struct following {
-    struct jobs *jobs;
     const struct book *book;
+    struct job_follow follow;
+    struct planning *plans; /* of each job that is wanted */
     int64_t now_us;
 };
 
 static void following_plan(void *arg, struct job_wanted *wanted, const struct job_record *now)
 {
     const struct following *f = arg;
-    struct planning p;
+    size_t i = (size_t)(wanted - f->follow.jobs);
 
-    planning_changed(book_find(f->book, wanted->name), now, f->now_us, &p);
-    wanted->plan = p.plan;
+    planning_changed(&f->book->jobs[i], now, f->now_us, &f->plans[i]);
+    wanted->plan = f->plans[i].plan;
+}
+
+static void following_want(struct following *f, size_t i)
+{
+    const struct book_job *job = &f->book->jobs[i];
+
+    planning_new(job, f->now_us, &f->plans[i]);
+    f->follow.jobs[i] = (struct job_wanted){ .name = job->name,
+                                             .kind = job->kind,
+                                             .area = job->area,
+                                             .queue = job->queue,
+                                             .digest = job->digest,
+                                             .plan = f->plans[i].plan };
+}
+
+static void following_say(const struct following *f)
+{
+    const struct job_follow *o = &f->follow;
+
+    if (o->came + o->changed + o->left > 0)
+        log_event(LOG_INFO, "job.follow", kv_int("version", o->version), kv_int("came", o->came),
+                  kv_int("changed", o->changed), kv_int("left", o->left));
+    for (size_t i = 0; i < o->count; i++)
+        if (o->jobs[i].written)
+            jobs_say_plan(o->jobs[i].name, &f->plans[i]);
 }
 
 static bool following_follow(struct jobs *j, const struct book *b, struct err *err)
 {
-    struct following f = { .jobs = j, .book = b, .now_us = jobs_now_us(j) };
-    struct job_follow follow = { .version = b->version,
-                                 .jobs = xcalloc(b->count + 1, sizeof(struct job_wanted)),
-                                 .count = b->count,
-                                 .again = following_plan,
-                                 .arg = &f };
+    struct following f = { .book = b, .now_us = jobs_now_us(j) };
 
-    for (size_t i = 0; i < b->count; i++) {
-        const struct book_job *job = &b->jobs[i];
-        struct planning p;
+    f.plans = xcalloc(b->count + 1, sizeof *f.plans);
+    f.follow = (struct job_follow){ .version = b->version,
+                                    .jobs = xcalloc(b->count + 1, sizeof(struct job_wanted)),
+                                    .count = b->count,
+                                    .again = following_plan,
+                                    .arg = &f };
+    for (size_t i = 0; i < b->count; i++)
+        following_want(&f, i);
+    bool ok = job_follow(j->store, &f.follow, err);
 
-        planning_new(job, f.now_us, &p);
-        follow.jobs[i] = (struct job_wanted){ .name = job->name,
-                                              .kind = job->kind,
-                                              .area = job->area,
-                                              .queue = job->queue,
-                                              .digest = job->digest,
-                                              .plan = p.plan };
-    }
-    bool ok = job_follow(j->store, &follow, err);
-
-    free(follow.jobs);
-    if (ok && follow.first && follow.came + follow.changed + follow.left > 0)
-        log_event(LOG_INFO, "job.follow", kv_int("version", b->version),
-                  kv_int("came", follow.came), kv_int("changed", follow.changed),
-                  kv_int("left", follow.left));
-    if (ok && follow.crowded_out > 0)
-        log_event(LOG_WARN, "job.crowd_out", kv_int("count", follow.crowded_out),
+    if (ok && f.follow.first)
+        following_say(&f);
+    if (ok && f.follow.crowded_out > 0)
+        log_event(LOG_WARN, "job.crowd_out", kv_int("count", f.follow.crowded_out),
                   kv_z("hint",
                        "So many jobs have left the configuration that those that left first "
                        "were forgotten early, with their states."));
+    free(f.follow.jobs);
+    free(f.plans);
     return ok;
 }
 

@@ -119,6 +119,15 @@ static bool planning_has_time(const struct book_job *j, const struct job_record 
                                              : false;
 }
 
+/* What passed meanwhile, if nobody had paused it, passed while it had other settings. */
+static void planning_say_changed(const struct job_record *r, struct planning *p)
+{
+    if (r->gone_us == 0 && (r->stop == JOB_PAUSED || r->stop == JOB_SUSPENDED))
+        return;
+    p->left[SCHEDULE_CHANGED] = p->left[SCHEDULE_PAUSED];
+    p->left[SCHEDULE_PAUSED] = (struct schedule_left){ 0 };
+}
+
 /* Times of the new schedule that are over by now were not its to serve, but for the one that was
  * due already.  Failures were those of other settings. */
 void planning_changed(const struct book_job *j, const struct job_record *r, int64_t now_us,
@@ -131,6 +140,7 @@ void planning_changed(const struct book_job *j, const struct job_record *r, int6
     k.failures = 0;
     k.paused_us = due ? r->next.nominal_us - 1 : now_us;
     planning_ask(j, &k, now_us, ret);
+    planning_say_changed(r, ret);
 }
 
 void planning_now(const struct book_job *j, const struct job_record *r, int64_t now_us,

@@ -220,6 +220,8 @@ static void queue_check_say_ended(struct queue_check *q, const struct book_job *
     counts_end(job, JOB_FAILED, false, o->ended_us);
     mishaps_note(j->mishaps, "job_failed", "job", job->name, why);
     log_event(LOG_WARN, "job.fail", kv_str("job", job->name), kv_z("why", why));
+    if (o->suspend)
+        jobs_say_suspended(j, job->name, o->why);
     if (job_log_wants(job->log, JOB_FAILED, false))
         journal_put(j->journal, &(struct job_log_line){ .job = r->job,
                                                         .claim = r->claim,
@@ -246,9 +248,9 @@ static bool queue_check_end_beside(struct queue_check *q, const struct book_job 
                                            : STR("its node died"),
                             .began_us = r->began_us,
                             .ended_us = q->now_us };
-    const struct job_run_end end = { .end = &o,
-                                     .suspend_after = job->schedule.suspend,
-                                     .late_us = q->now_us };
+    struct job_run_end end = { .end = &o,
+                               .suspend_after = job->schedule.suspend,
+                               .late_us = q->now_us };
 
     if (!job_run_end(q->jobs->store, &end, err))
         return false;

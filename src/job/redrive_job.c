@@ -3,10 +3,13 @@
  *     again: { kind: redrive, error: rejected, receiver: erp, rate: 20/s, every: 1h }
  *
  * A pass goes through the dead letters that fit and that had died when it began, each at most once:
- * one that dies again is for the next pass.  An iteration takes one batch; `rate` spreads it.
+ * one that dies again is for the next pass.  An iteration takes one batch; `rate` spreads it.  A
+ * rate that lets one through in a longer time than an iteration may rest keeps the next ones
+ * waiting.
  *
- * The state is where the pass stands: the number of the last letter, and when it began.  An
- * iteration that is run again finds what it has retried already alive.
+ * The state is where the pass stands: the number of the last letter, and when it began; and, if
+ * `rate` says so, the time before which nothing more is retried.  An iteration that is run again
+ * finds what it has retried already alive.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,6 +42,7 @@ struct redrive_job {
 /* Where a pass stands. */
 struct redrive_place {
     int64_t above, until_us; /* until_us 0: no pass is under way */
+    int64_t rests_us;        /* nothing is retried before; 0: at once */
 };
 
 static const char *const redrive_from[] = { "auto", "extract", "route", "delivery", NULL };
@@ -94,10 +98,19 @@ static void redrive_job_unmake(void *self)
 
 static bool redrive_job_read(struct str state, struct redrive_place *ret)
 {
-    struct str above, until = str_cut(state, ' ', &above);
+    struct str above, until, rests = str_cut(str_cut(state, ' ', &above), ' ', &until);
 
     *ret = (struct redrive_place){ 0 };
-    return str_to_i64(above, &ret->above) && str_to_i64(until, &ret->until_us);
+    return str_to_i64(above, &ret->above) && str_to_i64(until, &ret->until_us) &&
+           (rests.len == 0 || str_to_i64(rests, &ret->rests_us));
+}
+
+static void redrive_job_write(const struct redrive_place *at, struct job_result *ret)
+{
+    buf_printf(&ret->state, "%" PRId64 " %" PRId64, at->above, at->until_us);
+    if (at->rests_us != 0)
+        buf_printf(&ret->state, " %" PRId64, at->rests_us);
+    ret->has_state = true;
 }
 
 static bool redrive_job_check_state(void *self, struct str state, struct err *err)
@@ -108,15 +121,26 @@ static bool redrive_job_check_state(void *self, struct str state, struct err *er
     return redrive_job_read(state, &at) ||
            err_set(err, ERR_PERMANENT, 0,
                    "the state of a redrive is a number of a dead letter, a blank, and a time in "
-                   "microseconds");
+                   "microseconds, and perhaps another blank and time");
 }
 
 /* ---- a batch ---- */
 
+static int64_t redrive_job_now_us(const struct job_io *io)
+{
+    return road_now_us(engine_road(io->ports->engine));
+}
+
+/* How long an iteration may rest for `rate`. */
+static int64_t redrive_job_rest_us(const struct job_io *io)
+{
+    return io->timeout_us / 2 < REDRIVE_REST_US ? io->timeout_us / 2 : REDRIVE_REST_US;
+}
+
 /* As many as `batch` says, but no more than `rate` lets through in an iteration. */
 static size_t redrive_job_room(const struct redrive_job *j, const struct job_io *io)
 {
-    int64_t most_us = io->timeout_us / 2 < REDRIVE_REST_US ? io->timeout_us / 2 : REDRIVE_REST_US;
+    int64_t most_us = redrive_job_rest_us(io);
     double room = j->rate.count == 0
                       ? (double)j->batch
                       : (double)j->rate.count * (double)most_us / (double)j->rate.per_us;
@@ -124,20 +148,27 @@ static size_t redrive_job_room(const struct redrive_job *j, const struct job_io 
     return room < 1 ? 1 : room > (double)j->batch ? (size_t)j->batch : (size_t)room;
 }
 
-/* Waits until so many are within the rate.  False: it is told to stop. */
-static bool redrive_job_rest(const struct redrive_job *j, const struct job_io *io, int64_t began_us,
-                             size_t count)
+/* How long `rate` takes for so many. */
+static int64_t redrive_job_takes_us(const struct redrive_job *j, size_t count)
 {
-    double us =
-        j->rate.count == 0 ? 0 : (double)count * (double)j->rate.per_us / (double)j->rate.count;
-    int64_t until_us = began_us + (int64_t)us;
+    return j->rate.count == 0
+               ? 0
+               : (int64_t)((double)count * (double)j->rate.per_us / (double)j->rate.count);
+}
 
-    while (clock_mono_us() < until_us && !call_is_over(io->call)) {
-        int64_t left_us = until_us - clock_mono_us();
-
-        clock_sleep_us(left_us < REDRIVE_LOOK_US ? left_us : REDRIVE_LOOK_US);
+/* Waits until *io_rests_us, but not longer than the iteration may; 0: that time has come. */
+static void redrive_job_rest(const struct job_io *io, int64_t end_mono_us, int64_t *io_rests_us)
+{
+    for (int64_t now_us, left_us; *io_rests_us != 0;) {
+        now_us = clock_mono_us();
+        left_us = *io_rests_us - redrive_job_now_us(io);
+        if (left_us <= 0)
+            *io_rests_us = 0;
+        else if (now_us >= end_mono_us || call_is_over(io->call))
+            return;
+        else
+            clock_sleep_us(left_us < REDRIVE_LOOK_US ? left_us : REDRIVE_LOOK_US);
     }
-    return !call_is_over(io->call);
 }
 
 static bool redrive_job_retry(const struct redrive_job *j, const struct job_io *io,
@@ -184,38 +215,70 @@ static bool redrive_job_batch(const struct redrive_job *j, const struct job_io *
            (*ret_count == 0 || redrive_job_retry(j, io, letters, *ret_count, ret_done, err));
 }
 
-static void redrive_job_run(void *self, struct job_io *io, struct job_result *ret)
+/* Where the pass stands by its state.  What `rate` is now counts, also if it was slower then. */
+static struct redrive_place redrive_job_stands(const struct redrive_job *j, const struct job_io *io)
 {
-    const struct redrive_job *j = self;
-    int64_t began_us = clock_mono_us(), done = 0;
+    int64_t most_us = redrive_job_now_us(io) + redrive_job_takes_us(j, redrive_job_room(j, io));
     struct redrive_place at = { 0 };
-    struct err err = { 0 };
-    size_t count = 0;
 
     if (io->state.len > 0)
         (void)redrive_job_read(io->state, &at); /* its form was checked */
-    if (at.until_us == 0)
-        at = (struct redrive_place){ .until_us = road_now_us(engine_road(io->ports->engine)) -
-                                                 j->older_us };
-    if (!redrive_job_batch(j, io, &at, &count, &done, &err)) {
-        job_fail(ret, "%s", err.text);
-        return;
-    }
-    if (!redrive_job_rest(j, io, began_us, count)) {
-        job_fail(ret, "it was told to stop");
-        return;
-    }
-    ret->more = at.above != 0;
+    if (at.rests_us > most_us)
+        at.rests_us = most_us;
+    return at;
+}
+
+static void redrive_job_say(struct redrive_place *at, size_t count, int64_t done,
+                            struct job_result *ret)
+{
+    ret->more = at->above != 0;
     ret->moved = ret->more || count > 0;
-    if (at.above == 0) /* the pass is over */
-        at.until_us = 0;
-    buf_printf(&ret->state, "%" PRId64 " %" PRId64, at.above, at.until_us);
-    ret->has_state = true;
+    if (at->above == 0) /* the pass is over */
+        at->until_us = 0;
+    redrive_job_write(at, ret);
     job_done(ret);
     if (count > 0)
         (void)snprintf(ret->message, sizeof ret->message,
                        "%" PRId64 " of %zu dead letters start again%s", done, count,
                        ret->more ? "; there are more" : "");
+}
+
+/* `rate` lets nothing through in this iteration. */
+static void redrive_job_say_resting(const struct redrive_place *at, struct job_result *ret)
+{
+    char until[CLOCK_TEXT];
+
+    ret->more = ret->moved = at->until_us != 0;
+    redrive_job_write(at, ret);
+    job_done(ret);
+    (void)snprintf(ret->message, sizeof ret->message, "nothing before %s, as `rate` says",
+                   clock_utc_text(at->rests_us, until));
+}
+
+static void redrive_job_run(void *self, struct job_io *io, struct job_result *ret)
+{
+    const struct redrive_job *j = self;
+    int64_t end_mono_us = clock_mono_us() + redrive_job_rest_us(io), done = 0;
+    struct redrive_place at = redrive_job_stands(j, io);
+    struct err err = { 0 };
+    size_t count = 0;
+
+    redrive_job_rest(io, end_mono_us, &at.rests_us);
+    if (at.rests_us != 0) {
+        redrive_job_say_resting(&at, ret);
+        return;
+    }
+    int64_t began_us = redrive_job_now_us(io);
+
+    if (at.until_us == 0)
+        at.until_us = began_us - j->older_us;
+    if (!redrive_job_batch(j, io, &at, &count, &done, &err)) {
+        job_fail(ret, "%s", err.text);
+        return;
+    }
+    at.rests_us = count > 0 && j->rate.count > 0 ? began_us + redrive_job_takes_us(j, count) : 0;
+    redrive_job_rest(io, end_mono_us, &at.rests_us);
+    redrive_job_say(&at, count, done, ret);
 }
 
 const struct job_type job_redrive = {

@@ -8,9 +8,10 @@
  *                    (queue_check.c), or because the node stops: call_is_over()
  *     given up       JOBS_GRACE_US later: it has failed, `timeout`
  *
- * A run that is left to somebody outside (job_leave()) is opened in the store before anybody can
- * know of it, and needs this node no more: an acknowledgement ends it (acking.c), or its time-out,
- * which is its token (scheduler.c).
+ * A run that may have others beside it is opened in the store before its code begins: then the
+ * token is free for the next one.  One that is left to somebody outside (job_leave()) is opened
+ * before anybody can know of it, and needs this node no more: an acknowledgement ends it
+ * (acking.c), or its time-out, which is its token (scheduler.c).
  *
  * A run that the node itself has stopped, and that did not come to its end, is given back: it is
  * run again elsewhere, for the same time.  One beside others has nothing to give back, because the
@@ -46,10 +47,11 @@ struct run {
     const struct book_job *job;
     struct arena arena;
     struct job_claim claim; /* its texts are in the arena */
-    bool beside;
-    _Atomic bool outside; /* it was opened for somebody outside */
-    bool unused;          /* its claim is given back ... */
-    bool lost;            /* ... or is not ours any more */
+    bool opens;             /* before its code begins */
+    _Atomic bool beside;    /* it was opened: it has no token */
+    _Atomic bool outside;   /* ... for somebody outside */
+    bool unused;            /* its claim is given back ... */
+    bool lost;              /* ... or is not ours any more */
     _Atomic bool stop;
     _Atomic int why;               /* enum run_stop */
     _Atomic int64_t began_mono_us; /* 0: it waits for its thread */
@@ -70,43 +72,95 @@ static void run_free(struct run *r)
     free(r);
 }
 
-/* ---- left to somebody outside ---- */
+/* ---- without the token ---- */
 
 enum { UNUSED_US = 500 * CLOCK_MS /* until another one may begin */ };
 
-/* Whether the run was opened although the answer of the store did not say so. */
-static bool run_was_opened(const struct run *r, const struct sha256 *ack, struct err *err)
+/* The claim is lost, perhaps because the run was opened although no answer said so. */
+static bool run_look_lost(const struct run *r, struct job_run_open *o, struct err *err)
 {
     struct job_run row;
     bool found = false;
 
-    return job_run_get(r->jobs->store, r->claim.task.id, r->claim.task.claim, &row, &found, err) &&
-           found && row.outside && digest_same(&row.ack, ack);
+    if (!job_run_get(r->jobs->store, r->claim.task.id, r->claim.task.claim, &row, &found, err))
+        return false;
+    if (!found || row.outside != o->outside || (row.outside && !digest_same(&row.ack, &o->ack)))
+        return true;
+    o->opened = JOB_OPENED;
+    o->waits = row.waits;
+    o->due_us = row.waits ? row.until_us : o->plan.next.due_us;
+    return true;
 }
 
-/* Asks the store until it is known whether the run is open; false: the run was told to stop. */
-static bool run_open(struct run *r, struct job_run_open *o)
+static bool run_try_open(const struct run *r, struct job_run_open *o, bool unsure, struct err *err)
+{
+    if (!job_run_open(r->jobs->store, o, err))
+        return false;
+    if (fault_error(JOB_OPENED))
+        return err_set(err, ERR_UNCERTAIN, 0, "a test says so");
+    return !unsure || o->opened != JOB_OPEN_LOST || run_look_lost(r, o, err);
+}
+
+/* Asks the store until it is known whether the run is open.  False: it is not, and the run was told
+ * to stop, or has done nothing yet and may as well begin another time. */
+static bool run_ask_open(struct run *r, struct job_run_open *o)
 {
     bool unsure = false, said = false;
 
     for (;;) {
         struct err err = { 0 };
 
-        if (job_run_open(r->jobs->store, o, &err)) {
-            if (unsure && o->opened == JOB_OPEN_LOST && run_was_opened(r, &o->ack, &err))
-                o->opened = JOB_OPENED;
-            if (err.kind == ERR_NONE)
-                return true;
-        }
+        if (run_try_open(r, o, unsure, &err))
+            return true;
         unsure = unsure || err.kind == ERR_UNCERTAIN;
         if (!said)
-            log_event(LOG_WARN, "job.trouble", kv_z("what", "leave a run to somebody outside"),
+            log_event(LOG_WARN, "job.trouble", kv_z("what", "open a run without the token"),
                       kv_str("job", r->job->name), kv_z("why", err.text));
         said = true;
-        if (call_is_over(r->io.call) && !unsure)
+        if (!unsure && (r->opens || call_is_over(r->io.call)))
             return false;
         clock_sleep_us(JOBS_AGAIN_US);
     }
+}
+
+/* False: it must not begin. */
+static bool run_open(struct run *r, struct job_run_open *o)
+{
+    struct planning p;
+
+    planning_beside(r->job, &r->claim.record, r->claimed_us, &p);
+    o->task = r->claim.task;
+    o->nominal_us = r->nominal_us;
+    o->state_number = r->claim.record.state_number;
+    o->parallel = r->job->parallel;
+    o->began_us = r->claimed_us; /* as it was planned */
+    o->plan = p.plan;
+    r->unused = !run_ask_open(r, o) || o->opened == JOB_OPEN_TOO_MANY || o->opened == JOB_OPEN_PLAN;
+    r->lost = !r->unused && o->opened == JOB_OPEN_LOST;
+    if (r->unused || r->lost)
+        return false;
+    if (o->opened == JOB_OPEN_HELD)
+        return true;
+    r->outside = o->outside;
+    r->beside = true;
+    if (!o->waits)
+        jobs_say_plan(r->job->name, &p);
+    if (o->due_us != 0)
+        jobs_token_put(r->jobs, r->job->queue, o->due_us);
+    return true;
+}
+
+/* The token goes back, if another run may begin beside this one.  False: this one must not begin,
+ * or was given up. */
+static bool run_open_beside(struct run *r)
+{
+    int64_t most_us = r->job->timeout_us + 2 * JOBS_GRACE_US;
+    struct job_run_open o = { .until_us = jobs_until_us(r->jobs, most_us) };
+
+    r->unused = call_is_over(r->io.call);
+    if (r->unused)
+        return false;
+    return run_open(r, &o) && !call_is_given_up(r->io.call);
 }
 
 static bool run_leave_outside(void *arg, struct str *ret_address, struct str *ret_secret)
@@ -114,7 +168,6 @@ static bool run_leave_outside(void *arg, struct str *ret_address, struct str *re
     struct run *r = arg;
     char text[SHA256_TEXT];
     struct sha256 secret;
-    struct planning p;
 
     require(r->job->leaves && !r->outside && !r->unused);
     chance_bytes(secret.bytes, sizeof secret.bytes);
@@ -122,26 +175,12 @@ static bool run_leave_outside(void *arg, struct str *ret_address, struct str *re
     *ret_address =
         str_of(arena_printf(&r->arena, "%.*s?run=%" PRId64 "-%" PRId64, STR_ARG(r->book->ack_url),
                             r->claim.task.id, r->claim.task.claim));
-    planning_beside(r->job, &r->claim.record, r->claimed_us, &p);
-    struct job_run_open o = { .task = r->claim.task,
-                              .nominal_us = r->nominal_us,
-                              .state_number = r->claim.record.state_number,
-                              .parallel = r->job->parallel,
-                              .began_us = r->claimed_us, /* as it was planned */
-                              .until_us = jobs_until_us(r->jobs, r->job->timeout_us),
+    struct job_run_open o = { .until_us = jobs_until_us(r->jobs, r->job->timeout_us),
                               .outside = true,
-                              .ack = digest_of(*ret_secret),
-                              .plan = p.plan };
+                              .ack = digest_of(*ret_secret) };
 
-    r->unused = !run_open(r, &o) || o.opened == JOB_OPEN_TOO_MANY || o.opened == JOB_OPEN_PLAN;
-    r->lost = !r->unused && o.opened == JOB_OPEN_LOST;
-    r->outside = r->beside = !r->unused && !r->lost;
-    if (!r->outside)
+    if (!run_open(r, &o))
         return false;
-    if (!o.waits)
-        jobs_say_plan(r->job->name, &p);
-    if (o.due_us != 0)
-        jobs_token_put(r->jobs, r->job->queue, o.due_us);
     log_event(LOG_DEBUG, "job.leave", kv_str("job", r->job->name), kv_str("run", r->io.run),
               kv_int("for_ms", r->job->timeout_us / CLOCK_MS));
     return true;
@@ -194,6 +233,9 @@ static void running_run(struct crew_call *call)
     struct run *r = container_of(call, struct run, call);
     struct suspects *suspects = road_suspects(r->jobs->road);
 
+    if (r->opens && !run_open_beside(r))
+        return;
+    counts_claim(r->claimed_us - r->claim.task.rank);
     r->began_us = jobs_now_us(r->jobs);
     atomic_store(&r->began_mono_us, clock_mono_us());
     log_event(LOG_DEBUG, "job.begin", kv_str("job", r->job->name), kv_str("run", r->io.run),
@@ -336,7 +378,7 @@ static void run_copy_claim(struct run *r, const struct job_claim *c)
 }
 
 bool running_begin(struct jobs *j, struct book *book, const struct book_job *job,
-                   const struct job_claim *c, int64_t nominal_us, int64_t now_us, bool beside)
+                   const struct job_claim *c, int64_t nominal_us, int64_t now_us, bool opens)
 {
     struct run *r = NEW(struct run);
 
@@ -351,7 +393,7 @@ bool running_begin(struct jobs *j, struct book *book, const struct book_job *job
                        .book = book_ref(book),
                        .job = job,
                        .arena = ARENA_INIT(JOB_RUN_ARENA),
-                       .beside = beside,
+                       .opens = opens,
                        .nominal_us = nominal_us,
                        .claimed_us = now_us,
                        .result = { .state = BUF_INIT(2 * JOB_STATE_MOST) },

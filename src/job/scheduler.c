@@ -155,56 +155,17 @@ bool scheduler_has_kind(const struct jobs *j, struct str kind)
 
 /* ---- what is run ---- */
 
-/* The token goes back at once, if another run may begin beside this one.  False: this one must not
- * begin, or was lost. */
-static bool scheduler_open(struct jobs *j, const struct book_job *job, const struct job_claim *c,
-                           int64_t nominal_us, int64_t now_us, bool *ret_beside)
+/* Others may be beside it, or are there: of an earlier version, which allowed more, or because a
+ * person has asked for one more. */
+static bool scheduler_may_have_others(const struct book_job *job, const struct job_record *r)
 {
-    struct planning p;
-    struct err err = { 0 };
-
-    planning_beside(job, &c->record, now_us, &p);
-    struct job_run_open o = { .task = c->task,
-                              .nominal_us = nominal_us,
-                              .state_number = c->record.state_number,
-                              .parallel = job->parallel,
-                              .began_us = now_us,
-                              .until_us = jobs_until_us(j, job->timeout_us + 2 * JOBS_GRACE_US),
-                              .plan = p.plan };
-
-    *ret_beside = false;
-    if (!job_run_open(j->store, &o, &err)) {
-        scheduler_back_later(j, &c->task, "begin a run beside others", c->record.name, &err);
-        return false;
-    }
-    switch (o.opened) {
-    case JOB_OPENED:
-        *ret_beside = true;
-        jobs_say_plan(c->record.name, &p);
-        if (o.due_us != 0)
-            jobs_token_put(j, job->queue, o.due_us);
-        return true;
-    case JOB_OPEN_HELD:
-        return true;
-    case JOB_OPEN_TOO_MANY:
-        (void)scheduler_give_back(j, c, now_us + STRANGE_US, NULL);
-        return false;
-    case JOB_OPEN_PLAN:
-        (void)scheduler_give_back(j, c, now_us, NULL);
-        return false;
-    case JOB_OPEN_LOST:
-        break;
-    }
-    counts_lost();
-    return false;
+    return !job->leaves && (r->open_runs > 0 || (job->parallel > 1 && r->asked_us == 0));
 }
 
 static void scheduler_begin(struct jobs *j, struct book *b, const struct book_job *job,
                             const struct job_claim *c, bool here, int64_t nominal_us,
                             int64_t now_us)
 {
-    bool beside = false;
-
     if (j->farm != NULL && !here) {
         struct err err = { 0 };
 
@@ -214,11 +175,9 @@ static void scheduler_begin(struct jobs *j, struct book *b, const struct book_jo
         (void)scheduler_give_back(j, c, now_us + STRANGE_US, NULL);
         return;
     }
-    if (job->parallel > 1 && c->record.asked_us == 0 && !job->leaves &&
-        !scheduler_open(j, job, c, nominal_us, now_us, &beside))
-        return;
-    counts_claim(now_us - c->task.rank);
-    if (!running_begin(j, b, job, c, nominal_us, now_us, beside) && !beside)
+    bool opens = scheduler_may_have_others(job, &c->record);
+
+    if (!running_begin(j, b, job, c, nominal_us, now_us, opens))
         (void)scheduler_give_back(j, c, now_us, NULL);
 }
 

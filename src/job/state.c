@@ -1,11 +1,14 @@
 #include "job/state.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/config.h"
 #include "engine/dispatch/govern.h"
 #include "engine/engine.h"
 #include "engine/road/road.h"
+#include "engine/tally/mishaps.h"
 #include "job/book.h"
 
 struct book *jobs_book(struct jobs *j)
@@ -88,6 +91,16 @@ void jobs_say_unknown(const struct book *b)
                   kv_z("hint", "This node leaves it to others. Install the time zones of the "
                                "system, and restart the node."));
     }
+}
+
+void jobs_say_suspended(struct jobs *j, struct str job, struct str why)
+{
+    char text[JOB_WHY_MOST];
+
+    (void)snprintf(text, sizeof text, "%.*s", STR_ARG(why));
+    log_event(LOG_ERROR, "job.suspend", kv_str("job", job), kv_z("why", text),
+              kv_z("hint", "It does not run until somebody takes it up: `waybill jobs resume`."));
+    mishaps_note(j->mishaps, "job_suspended", "job", job, text);
 }
 
 void jobs_token_put(struct jobs *j, int64_t queue, int64_t due_us)

@@ -94,6 +94,7 @@ int64_t jobs_until_us(const struct jobs *j, int64_t lasts_us);
 void jobs_say_plan(struct str job, const struct planning *p);
 /* Logs the jobs of a version whose times this node does not know. */
 void jobs_say_unknown(const struct book *b);
+void jobs_say_suspended(struct jobs *j, struct str job, struct str why);
 /* Waits until the version in force is followed; false: not within a moment. */
 bool jobs_settle(struct jobs *j);
 bool jobs_say_unsettled(struct err *err); /* returns false */
@@ -113,9 +114,10 @@ void following_look(struct jobs *j);
 
 /* running.c */
 /* A claim whose run begins, on a slot; planned at now_us.  The texts of the claim are copied.
+ * opens: others may be beside it: the store is asked first whether there is room for one more.
  * False: the node stops. */
 bool running_begin(struct jobs *j, struct book *book, const struct book_job *job,
-                   const struct job_claim *c, int64_t nominal_us, int64_t now_us, bool beside);
+                   const struct job_claim *c, int64_t nominal_us, int64_t now_us, bool opens);
 /* Tells the runs to stop whose time is over; returns when it is to be asked again (monotonic). */
 int64_t running_look(struct jobs *j, int64_t mono_us);
 /* Tells the runs of a job to stop, because somebody has cancelled them. */

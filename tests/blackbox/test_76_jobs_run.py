@@ -241,6 +241,7 @@ def test_a_claim_that_the_store_does_not_take_back_is_given_back_later(make_node
     with Service(lambda seen, n: (202, {})) as service:
         config = "location: { url: \"http://here.example/\" }\n" + call(service, "every: 1h\ntimeout: 1h\nparallel: 2\nack: later")
         node = start(make_node, config, environment={"WAYBILL_FAULT": "job.run:delay_ms:5000,job.back:error:1"})
+        node.wait_event("job.follow", SECONDS)
         wait_until(lambda: node.graphql('{ job(name: "work") { state } }')["job"]["state"] == "running", SECONDS)
         assert node.cli("jobs", "pause", "work").returncode == 0 and node.cli("jobs", "resume", "work").returncode == 0
         service.wait_for(1)
@@ -417,6 +418,58 @@ def test_runs_beside_each_other(make_node):
         assert len(service.requests) == 3 and len({r["key"] for r in seen}) == 3
 
 
+def open_runs(node):
+    """Those without the token."""
+    return [r for r in node.graphql('{ job(name: "work") { open { run nominal } } }')["job"]["open"] if r["run"] is not None]
+
+
+@BOTH
+def test_no_run_begins_beside_more_than_may_be(make_node):
+    """A version allows one run where three are: none begins before these are over, not for a person either."""
+    ended = set()
+
+    def answers(seen, n):
+        while n <= 3 and seen["key"] not in ended and not service.closing.wait(0.05):
+            pass
+        return 200, {}
+
+    with Service(answers) as service:
+        # Answers take their time, and must not keep others waiting.
+        service.lock = threading.Semaphore(100)
+        node = start(make_node, call(service, "every: 50ms\nparallel: 3\ntimeout: 1h"))
+        keys = [r["key"] for r in service.wait_for(3)]
+        wait_until(lambda: len(open_runs(node)) == 2, SECONDS)
+        (node.folder / "one.yaml").write_text(call(service, "every: 50ms\nparallel: 1\ntimeout: 1h"))
+        assert node.cli("apply", "--yes", node.folder / "one.yaml").returncode == 0
+        node.wait_event("job.follow", SECONDS, changed=1)
+        rows = {r["nominal"] for r in open_runs(node)}
+        held = next(k for k in keys if k.split(" ")[1] not in rows)  # the third one has the token
+        ended.add(held)
+        done = 'waybill_job_runs_total{kind="call",outcome="done"}'
+        wait_until(lambda: node.metrics().get(done) == 1, SECONDS)
+        # It may be claimed for a moment, only to be given back.
+        wait_until(lambda: node.cli("jobs", "run", "work").returncode == 0, SECONDS)
+        time.sleep(2)
+        assert len(service.requests) == 3 and len(open_runs(node)) == 2
+        ended.update(keys)
+        service.wait_for(6)
+        wait_until(lambda: not open_runs(node), SECONDS)
+        assert node.cli("doctor").returncode == 0
+
+
+@BOTH
+def test_a_run_of_which_nobody_knows_whether_it_is_open_begins(make_node):
+    """It is open, and the store could not say so: nobody else would ever run it."""
+    with Service(lambda seen, n: (None, None)) as service:
+        node = start(make_node, call(service, "every: 50ms\nparallel: 3\ntimeout: 1h"),
+                     environment={"WAYBILL_FAULT": "job.opened:error:1"})
+        seen = service.wait_for(3)
+        assert len({r["key"] for r in seen}) == 3
+        assert "test" in node.wait_event("job.trouble", SECONDS, job="work")["why"]
+        wait_until(lambda: len(open_runs(node)) == 2, SECONDS)
+        assert {r["nominal"] for r in open_runs(node)} < {r["key"].split(" ")[1] for r in seen}
+
+
 # ---- what people and versions change ---------------------------------------------------------------------
 
 
@@ -445,6 +498,21 @@ def test_jobs_follow_the_configuration(make_node, tmp_path):
     back = await_notes(node, 3, "other", since=left + 1)
     counts = [e["count"] for e in back]
     assert counts == list(range(1, len(counts) + 1))  # it goes on where it was
+
+
+def test_times_of_new_settings_that_are_over_are_told(make_node):
+    node = start(make_node, "jobs:\n  tick: { kind: note, at: \"0 0 1 1 *\" }\n")
+    node.wait_event("job.follow", SECONDS, came=1)
+    node.stop()
+    with sqlite3.connect(node.data / "waybill.db") as db:  # it came an hour ago
+        db.execute("UPDATE job SET settled_us = settled_us - 3600000000")
+    (node.folder / "w.yaml").write_text("jobs:\n  tick: { kind: note, at: \"*/10 * * * *\" }\n")
+    node.start()
+    since = len(node.events)
+    assert node.cli("apply", "--yes", node.folder / "w.yaml").returncode == 0
+    event = node.wait_event("job.skip", SECONDS, since=since, job="tick")
+    left = node.graphql('{ job(name: "tick") { leftOut } }')["job"]["leftOut"]
+    assert event["reason"] == "changed" and event["count"] == left and 5 <= left <= 7
 
 
 @BOTH

@@ -1,5 +1,6 @@
 """Jobs one way: runs that are left to a service, which acknowledges later, and jobs that one node hands over to others."""
 import contextlib
+import datetime
 import http.server
 import json
 import re
@@ -331,6 +332,8 @@ def test_a_job_that_left_the_configuration_gets_its_result(make_node):
         assert node.cli("apply", "--yes", node.folder / "w.yaml").returncode == 0
         node.wait_event("job.follow", SECONDS, left=1)
         # A job that left the configuration while it ran gets its result, and does not go on.
+        until = ack(node, seen, {"beat": True}).json["until"]  # an hour, as long as its `timeout`
+        assert datetime.datetime.fromisoformat(until).timestamp() > time.time() + 1800
         assert ack(node, seen, {"state": "kept"}).json == {"outcome": "done"}
         (node.folder / "w.yaml").write_text(later(service))
         assert node.cli("apply", "--yes", node.folder / "w.yaml").returncode == 0

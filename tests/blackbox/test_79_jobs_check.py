@@ -338,6 +338,37 @@ def test_runs_beside_others_end_with_their_node(make_node):
         assert heir.cli("doctor").returncode == 0
 
 
+def suspension(node):
+    """Why it is, as it was told: the event, the alert and the mishap."""
+    why = node.wait_event("job.suspend", 2 * SECONDS, job="work")["why"]
+    await_alerts(node, "job_suspended", ["work"])
+    message, = [a["message"] for a in node.graphql("{ alerts { code message } }")["alerts"] if a["code"] == "job_suspended"]
+    assert message == why
+    wait_until(lambda: mishaps(node, "job_suspended") == {"work": 1}, SECONDS)
+    assert node.graphql('{ job(name: "work") { stop { reason } } }')["job"]["stop"]["reason"] == why
+    return why
+
+
+@BOTH
+@pytest.mark.proves("SC5")
+def test_failures_beside_each_other_suspend_with_their_reason(make_node):
+    with Service(lambda seen, n: (500, {})) as service:
+        node = start(make_node, call(service, "every: 50ms\nparallel: 9\nsuspend: 3"), environment=QUICK)
+        assert suspension(node).startswith("3 runs in a row failed: ")
+        assert not any(e["again"] for e in node.events if e["event"] == "job.fail")
+
+
+@pytest.mark.proves("SC5")
+def test_runs_of_a_dead_node_suspend_with_their_reason(make_node):
+    with Service(lambda seen, n: (None, None)) as service:
+        node = start(make_node, call(service, "every: 50ms\nparallel: 3\ntimeout: 1h\nsuspend: 2"), environment=QUICK)
+        service.wait_for(3)
+        wait_until(lambda: len(node.graphql('{ job(name: "work") { open { run } } }')["job"]["open"]) == 3, SECONDS)
+        node.kill()
+        node.start()
+        assert suspension(node) == "2 runs in a row failed: its node died"
+
+
 def test_runs_that_no_node_can_end_are_in_nobodys_way(make_node):
     """More of them than the check looks at in one page; behind them is what a dead node has left."""
     hang = True

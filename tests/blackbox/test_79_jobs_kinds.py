@@ -290,6 +290,31 @@ def test_a_rate_spreads_what_is_retried(make_node, receiver, tmp_path):
     wait_until(lambda: int(node.metrics()["waybill_dead_letters"]) == 0, SECONDS)
 
 
+@BOTH
+def test_a_rate_may_be_slower_than_a_run_may_take(make_node, receiver, tmp_path):
+    """One letter an hour: the runs that come meanwhile find that nothing may go on yet, and none fails."""
+    receiver.behave("/in", "status", 400)
+    node = start(make_node, config(receiver, ""))
+    make_dead(node, 3)
+    receiver.behave("/in", "ok")
+    again = "again: { kind: redrive, every: 1h, older: 0s, log: all, timeout: 500ms, rate: "
+
+    def dead():
+        return int(node.metrics()["waybill_dead_letters"])
+
+    apply(node, tmp_path, config(receiver, again + "1/h }\n"))
+    await_done(node, "redrive", 5)
+    await_true(node, lambda: dead() == 2, "one letter that starts again")
+    assert failed(node, "redrive") == 0
+    assert "as `rate` says" in node.cli("jobs", "log", "again").stdout
+    node.stop()
+    node.start()  # its state says how long nothing may go on
+    await_done(node, "redrive", 2)
+    assert dead() == 2 and failed(node, "redrive") == 0
+    apply(node, tmp_path, config(receiver, again + "100/s }\n"))  # another rate counts at once
+    await_true(node, lambda: dead() == 0, "the others start again")
+
+
 # ---- doctor ----------------------------------------------------------------------------------------------
 
 

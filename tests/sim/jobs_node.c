@@ -408,17 +408,22 @@ static void lost(struct world *w, int node, struct slot *s)
         free_slot(w, node, s);
 }
 
+static void run_opened(struct world *w, const struct job_op *op)
+{
+    slot_at(w, op->node, op->slot)->opened = true;
+    if (op->until_us <= node_clock_us(w, op->node))
+        jobs_fail(w, op->node, op->slot); /* the answer took longer than the run may */
+    else
+        work(w, op->node, op->slot);
+}
+
 static void on_opened(struct world *w, const struct job_op *op)
 {
     struct slot *s = slot_at(w, op->node, op->slot);
 
     switch (op->answer) {
     case JOB_WRITTEN:
-        s->opened = true;
-        if (op->until_us <= node_clock_us(w, op->node))
-            jobs_fail(w, op->node, op->slot); /* the answer took longer than the run may */
-        else
-            work(w, op->node, op->slot);
+        run_opened(w, op);
         return;
     case JOB_HELD:
         work(w, op->node, op->slot);
@@ -429,9 +434,11 @@ static void on_opened(struct world *w, const struct job_op *op)
     case JOB_OTHER_PLAN:
         jobs_back(w, op->node, op->slot, node_clock_us(w, op->node));
         return;
-    case JOB_LOST:
-        s->opened = true; /* it was done, if the answer to the first request was lost */
-        jobs_fail(w, op->node, op->slot);
+    case JOB_LOST: /* or it was done, and the answer to the first request was lost */
+        if (job_find_run(&op->row, s->claim.token) != NULL)
+            run_opened(w, op);
+        else
+            lost(w, op->node, s);
         return;
     }
 }

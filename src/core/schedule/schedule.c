@@ -347,11 +347,11 @@ bool schedule_end(const struct schedule *s, struct schedule_known *k,
 
 const char *schedule_reason_word(enum schedule_reason reason)
 {
-    static const char *const words[SCHEDULE_REASONS] = { [SCHEDULE_MISSED] = "missed",
-                                                         [SCHEDULE_TOO_OLD] = "catch_up_most",
-                                                         [SCHEDULE_HOLIDAY] = "holiday",
-                                                         [SCHEDULE_WINDOW] = "window",
-                                                         [SCHEDULE_PAUSED] = "paused" };
+    static const char *const words[SCHEDULE_REASONS] = {
+        [SCHEDULE_MISSED] = "missed",   [SCHEDULE_TOO_OLD] = "catch_up_most",
+        [SCHEDULE_HOLIDAY] = "holiday", [SCHEDULE_WINDOW] = "window",
+        [SCHEDULE_PAUSED] = "paused",   [SCHEDULE_CHANGED] = "changed"
+    };
 
     return words[reason];
 }

@@ -110,6 +110,7 @@ enum schedule_reason {
     SCHEDULE_HOLIDAY,
     SCHEDULE_WINDOW,
     SCHEDULE_PAUSED,
+    SCHEDULE_CHANGED, /* it had other settings: said by who asks, instead of PAUSED */
     SCHEDULE_REASONS
 };
 

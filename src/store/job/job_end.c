@@ -24,6 +24,8 @@
  */
 #include "store/job/job_end.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -176,6 +178,13 @@ static bool job_match_claims(struct job_ends *g, struct err *err)
 }
 
 /* ---- what is written ---- */
+
+struct str job_why_failed(char room[static JOB_WHY_MOST], int64_t failures, struct str message)
+{
+    (void)snprintf(room, JOB_WHY_MOST, "%" PRId64 " runs in a row failed: %.*s", failures,
+                   STR_ARG(job_cut(message)));
+    return str_of(room);
+}
 
 static void job_decide(struct job_end_op *o)
 {

@@ -65,6 +65,10 @@ struct job_end_op {
 
 extern const struct store_verb job_end_verb;
 
+/* Why a job is suspended behind so many failed runs in a row; the text is in `room`. */
+enum { JOB_WHY_MOST = JOB_TEXT_MOST + 100 };
+struct str job_why_failed(char room[static JOB_WHY_MOST], int64_t failures, struct str message);
+
 /* For job_run.c, in an open transaction, with o->record locked: whether settings and plan are those
  * of the record, else the result says so; writes ends whose claims were taken. */
 bool job_end_fits(struct job_end_op *o);

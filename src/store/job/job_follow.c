@@ -148,8 +148,11 @@ static bool follow_one(struct writer *w, struct rows *add, struct job_follow *f,
 {
     const struct job_record *r = e->record;
 
+    if (e->wanted != NULL)
+        e->wanted->written = false;
     if (r == NULL) {
         f->came++;
+        e->wanted->written = true;
         return job_come(w, add, f, e->wanted, now_us, err);
     }
     if (e->wanted == NULL) {
@@ -161,6 +164,7 @@ static bool follow_one(struct writer *w, struct rows *add, struct job_follow *f,
     if (r->gone_us == 0 && digest_same(&r->digest, &e->wanted->digest))
         return true;
     f->changed++;
+    e->wanted->written = true;
     return job_take_settings(w, f, e->wanted, r, now_us, err);
 }
 

@@ -21,6 +21,7 @@ struct job_wanted {
     int64_t queue;        /* job_queue() of the area */
     struct sha256 digest; /* of its settings; the same digest: unchanged */
     struct job_plan plan;
+    bool written; /* the answer: its plan was written, because it came or was changed */
 };
 
 struct job_follow {

@@ -236,7 +236,7 @@ bool job_run_beat(struct store *s, int64_t job, int64_t claim, int64_t until_us,
 
 struct run_end_op {
     struct store_op op;
-    const struct job_run_end *e;
+    struct job_run_end *e;
     bool seized; /* a node has claimed its time-out */
 };
 
@@ -298,8 +298,22 @@ static bool run_suspend(struct writer *w, struct job_end_op *o, int64_t *io_aske
     return true;
 }
 
+/* Whether it suspends the job, which nobody has stopped, and why. */
+static void run_decide_suspend(struct job_run_end *e, int64_t failures)
+{
+    struct job_end_op *o = e->end;
+    const struct job_record *r = &o->record;
+    bool many = e->suspend_after > 0 && failures >= e->suspend_after;
+
+    o->suspend =
+        o->outcome == JOB_FAILED && (e->suspend || many) && r->stop == JOB_GOES && r->gone_us == 0;
+    o->why = !o->suspend  ? STR("")
+             : e->suspend ? o->message
+                          : job_why_failed(e->why, failures, o->message);
+}
+
 /* The schedule has moved on: only its result is written. */
-static bool run_end_beside(struct writer *w, const struct job_run_end *e, const struct job_run *run,
+static bool run_end_beside(struct writer *w, struct job_run_end *e, const struct job_run *run,
                            struct err *err)
 {
     struct job_end_op *o = e->end;
@@ -307,13 +321,12 @@ static bool run_end_beside(struct writer *w, const struct job_run_end *e, const 
     bool failed = o->outcome == JOB_FAILED;
     int64_t failures = o->outcome == JOB_DONE ? 0 : r->past.failures + failed;
     int64_t asked_us = r->asked_us;
-    bool suspend = failed && (o->suspend || (e->suspend_after > 0 && failures >= e->suspend_after));
 
+    run_decide_suspend(e, failures);
     o->result = JOB_END_WRITTEN;
     o->stale = o->has_state && o->state_number != r->state_number;
     o->stop = r->stop;
-    if (!run_drop_row(w, run, err) ||
-        (suspend && r->stop == JOB_GOES && r->gone_us == 0 && !run_suspend(w, o, &asked_us, err)))
+    if (!run_drop_row(w, run, err) || (o->suspend && !run_suspend(w, o, &asked_us, err)))
         return false;
     bool has_state = o->has_state && !o->stale;
 
@@ -357,7 +370,7 @@ static bool run_keep_ack(struct writer *w, const struct job_run_end *e, struct e
 static bool run_end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct run_end_op *x = container_of(ops[0], struct run_end_op, op);
-    const struct job_run_end *e = x->e;
+    struct job_run_end *e = x->e;
     struct job_end_op *o = e->end;
     struct job_run run;
     bool there, late = true;
@@ -396,7 +409,7 @@ static const struct store_verb run_end_verb = {
     .name = "end open job run", .run = run_end_run, .notes = true, .committed = run_end_committed
 };
 
-bool job_run_end(struct store *s, const struct job_run_end *e, struct err *err)
+bool job_run_end(struct store *s, struct job_run_end *e, struct err *err)
 {
     struct run_end_op x = { .e = e };
     struct job_record *r = &e->end->record;

@@ -79,16 +79,19 @@ bool job_run_beat(struct store *s, int64_t job, int64_t claim, int64_t until_us,
 /* The end of the run o->task.id, o->task.claim; results as of job_end_verb (JOB_END_LOST: it is
  * over).  Plan, queue and digest count only if the token waits for it; otherwise the schedule has
  * moved on already, only failures in a row are counted, and the job is suspended after so many; a
- * cancelled one changes nothing of that.
+ * cancelled one changes nothing of that.  Then end->suspend says whether it was, and end->why for
+ * which reason.
  * late_us: only if its time is over by then or its node died; 0: in any case.  began_us and
  * state_number come from its row. */
 struct job_run_end {
     struct job_end_op *end;
     int64_t suspend_after; /* 0: never */
+    bool suspend;          /* failed: it is suspended whatever went well before */
     int64_t late_us;
     const struct job_ack *ack; /* outside: it ends by this one; outcome and stale are set */
+    char why[JOB_WHY_MOST];    /* the room of end->why */
 };
-bool job_run_end(struct store *s, const struct job_run_end *e, struct err *err);
+bool job_run_end(struct store *s, struct job_run_end *e, struct err *err);
 
 bool job_run_get(struct store *s, int64_t job, int64_t claim, struct job_run *ret, bool *ret_found,
                  struct err *err);

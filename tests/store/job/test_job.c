@@ -22,7 +22,7 @@ TEST(a_job_waits_runs_and_waits_again)
     struct job_wanted j = wanted("a", "1", due);
     struct job_claim c, none;
 
-    CHECK(s != NULL && follow(s, 1, &j, 1) && followed.came == 1);
+    CHECK(s != NULL && follow(s, 1, &j, 1) && followed.came == 1 && j.written);
     CHECK(places(s).later == 1 && tokens(s) == 1 && take(s, 1, &none) == 0);
     CHECK(wake(s, due - 1) == 0 && wake(s, due) == 1 && places(s).ready == 1);
     CHECK(take(s, 1, &c) == 1 && take(s, 1, &none) == 0);

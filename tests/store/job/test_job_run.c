@@ -31,6 +31,7 @@ static bool end_run(struct store *s, struct job_end_op *o, int64_t suspend_after
 {
     struct job_run_end e = { .end = o,
                              .suspend_after = suspend_after,
+                             .suspend = o->suspend,
                              .late_us = late ? clock_wall_us() : 0 };
     struct err err = { 0 };
 
@@ -200,11 +201,39 @@ TEST(failures_beside_each_other_suspend)
         struct job_end_op e = end_of(&c[i], NULL, 5);
 
         e.outcome = JOB_FAILED;
-        e.why = STR("2 failed runs");
+        e.message = STR("no disk");
         CHECK(end_run(s, &e, 2, false) && show(s, "a").past.failures == i + 1);
-        CHECK(e.stop == (i == 0 ? JOB_GOES : JOB_SUSPENDED));
+        CHECK(e.stop == (i == 0 ? JOB_GOES : JOB_SUSPENDED) && e.suspend == (i == 1));
     }
-    CHECK(show(s, "a").stop == JOB_SUSPENDED && str_is(show(s, "a").stop_why, "2 failed runs"));
+    CHECK(show(s, "a").stop == JOB_SUSPENDED);
+    CHECK(str_is(show(s, "a").stop_why, "2 runs in a row failed: no disk"));
+    CHECK(tokens(s) == 0 && wrongs(s) == 0);
+    store_close(s);
+}
+
+/* A refused credential.  The second one finds it suspended already, and is not what did it. */
+TEST(one_failure_beside_others_may_suspend_for_its_own_reason)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct job_claim c[2];
+
+    CHECK(one_job(s));
+    for (int i = 0; i < 2; i++) {
+        CHECK(take(s, 1, &c[i]) == 1);
+        struct job_run_open o = opening(&c[i], 9, clock_wall_us() - 1);
+
+        CHECK(open_run(s, &o) == JOB_OPENED);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct job_end_op e = end_of(&c[i], NULL, 5);
+
+        e.outcome = JOB_FAILED;
+        e.message = i == 0 ? STR("who are you?") : STR("again");
+        e.suspend = true;
+        CHECK(end_run(s, &e, 0, false) && e.stop == JOB_SUSPENDED && e.suspend == (i == 0));
+        CHECK(str_is(show(s, "a").stop_why, "who are you?") && show(s, "a").open_runs == 1 - i);
+    }
     CHECK(tokens(s) == 0 && wrongs(s) == 0);
     store_close(s);
 }

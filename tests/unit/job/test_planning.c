@@ -216,7 +216,7 @@ TEST(cancelling_the_repetition_of_an_older_time_settles_nothing_twice)
 
     r.running = true; /* for 12:15 */
     planning_changed(&other, &r, at("2026-05-01 14:00"), &p);
-    CHECK(p.left[SCHEDULE_PAUSED].count == 2); /* 12:30 and 13:30 */
+    CHECK(p.left[SCHEDULE_CHANGED].count == 2); /* 12:30 and 13:30 */
     r = record_of(&p.plan, 2);
     struct planning_run run =
         run_at(at("2026-05-01 12:15"), at("2026-05-01 14:01"), SCHEDULE_FAILED);
@@ -250,7 +250,12 @@ TEST(new_settings_do_not_take_away_the_time_that_was_due)
     r.gone_us = at("2026-05-01 12:45");
     planning_changed(&same, &r, at("2026-05-02 12:50"), &p);
     CHECK(p.plan.next.nominal_us == at("2026-05-02 13:00"));
-    CHECK(p.left[SCHEDULE_PAUSED].count == 24 && p.left[SCHEDULE_MISSED].count == 0);
+    CHECK(p.left[SCHEDULE_CHANGED].count == 24 && p.left[SCHEDULE_MISSED].count == 0);
+    /* Or somebody had paused it. */
+    r.gone_us = 0;
+    r.stop = JOB_PAUSED;
+    planning_changed(&other, &r, at("2026-05-02 12:50"), &p);
+    CHECK(p.left[SCHEDULE_PAUSED].count == 24 && p.left[SCHEDULE_CHANGED].count == 0);
 }
 
 TEST(beside_a_run_the_next_one_has_the_next_time)
