@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -12,6 +11,7 @@ import urllib.request
 
 import pytest
 
+from peers import free_port
 from running_node import BINARY, ROOT, clean_environment, run_program
 
 EXAMPLES = ROOT / "examples"
@@ -197,10 +197,7 @@ def reader(tmp_path):
     def read(name):
         folder = tmp_path / name
         shutil.copytree(EXAMPLES / name, folder)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        made.append(Reader(folder, port))
+        made.append(Reader(folder, free_port()))
         return made[-1]
     yield read
     for one in made:

@@ -15,18 +15,20 @@ import contextlib
 import ctypes
 import glob
 import os
+import pathlib
 import pwd
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from rig.process import free_port  # noqa: E402  pylint: disable=wrong-import-position
+
 OWNER = "waybill"
-PORTS = range(20000, 32000)  # below the range from which the kernel picks outgoing ports
 PR_SET_PDEATHSIG = 1
 MEMORY = "/dev/shm"
 MEMORY_LEAST = 6 << 30
@@ -87,18 +89,6 @@ def _is_like_a_disk(folder):
         return not os.statvfs(folder).f_flag & os.ST_NOEXEC
     except OSError:
         return False
-
-
-def free_port():
-    """A TCP port that nobody listens on now."""
-    for port in random.sample(PORTS, 50):
-        with socket.socket() as s:
-            try:
-                s.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise PostgresError("no free port")
 
 
 def children_of(pid):
