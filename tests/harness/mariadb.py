@@ -20,7 +20,7 @@ import tempfile
 import time
 
 import postgres
-from peers import free_port
+from peers import free_port, stop_whole
 
 DATABASE, USER, PASSWORD = "waybill", "hub", "open"
 PR_SET_PDEATHSIG = 1
@@ -111,7 +111,7 @@ class Server:
 
     def freeze(self):
         """It stands still; thaw() lets it go on."""
-        self.process.send_signal(signal.SIGSTOP)
+        stop_whole(self.process.pid)
 
     def thaw(self):
         """It goes on."""

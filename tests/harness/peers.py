@@ -8,7 +8,7 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from rig.process import free_port, free_ports  # noqa: E402, F401  pylint: disable=wrong-import-position,unused-import
+from rig.process import free_port, free_ports, stop_whole  # noqa: E402, F401  pylint: disable=wrong-import-position,unused-import
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)

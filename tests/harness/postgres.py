@@ -26,7 +26,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from rig.process import free_port  # noqa: E402  pylint: disable=wrong-import-position
+from rig.process import free_port, stop_whole  # noqa: E402  pylint: disable=wrong-import-position
 
 OWNER = "waybill"
 PR_SET_PDEATHSIG = 1
@@ -237,7 +237,7 @@ class Cluster(Server):
         if self.process is None:
             return
         pid = self.process.pid
-        os.kill(pid, signal.SIGSTOP)
+        stop_whole(pid)
         backends = children_of(pid)
         for backend in backends:
             _kill(backend, signal.SIGKILL)
@@ -251,10 +251,11 @@ class Cluster(Server):
             time.sleep(0.005)
 
     def freeze(self):
-        """Stop every process of the server where it stands; thaw() lets them go on."""
-        os.kill(self.process.pid, signal.SIGSTOP)
+        """Stop every process of the server where it stands; thaw() lets them go on.  First the one that starts others."""
+        stop_whole(self.process.pid)
         for backend in children_of(self.process.pid):
-            _kill(backend, signal.SIGSTOP)
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError):  # it has just ended
+                stop_whole(backend)
 
     def thaw(self):
         """Let the processes go on."""

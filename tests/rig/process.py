@@ -154,6 +154,13 @@ def threads_stopped(pid):
     return True
 
 
+def stop_whole(pid, seconds=60):
+    """SIGSTOP; when this returns, no thread of it runs any more.  On a busy machine the others go on for a while until the
+    one that takes the signal has a processor."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_for("the stop of all threads", lambda: threads_stopped(pid), seconds, every=0.001)
+
+
 def on_terminate():
     """SIGTERM and SIGHUP end the rig the way Ctrl-C does: every clean-up runs."""
     def interrupt(number, frame):
