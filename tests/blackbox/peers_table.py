@@ -13,7 +13,7 @@ Reason = collections.namedtuple("Reason", "page words")
 
 BEHAVIOURS = {
     "empty": "a document without bytes",
-    "small": "500 small ones",
+    "small": "many small ones",
     "large": "one of 64 MiB",
     "killed": "the server is killed",
     "stopped": "the server stands still",
@@ -48,7 +48,7 @@ TABLE = {
     },
     "ftp": {
         "empty": HERE + "test_an_empty_document",
-        "small": HERE + "test_500_small_ones",
+        "small": HERE + "test_200_small_ones",
         "large": HERE + "test_a_document_of_64_mib",
         "killed": FTP + "test_a_server_that_dies_or_stands_still_is_waited_for",
         "stopped": FTP + "test_a_server_that_dies_or_stands_still_is_waited_for",
@@ -113,7 +113,7 @@ TABLE = {
     },
     "smtp": {
         "empty": HERE + "test_an_empty_document",
-        "small": HERE + "test_500_small_ones",
+        "small": HERE + "test_200_small_ones",
         "large": Reason("smtp.md", "servers usually take mails of 10 to 50 MiB"),
         "killed": SMTP + "test_a_server_that_was_killed_is_waited_for",
         "stopped": SMTP + "test_a_server_that_stands_still_is_given_up",
@@ -128,7 +128,7 @@ TABLE = {
     },
     "soap": {   # where it is sent as any document over HTTP, the tests of HTTP
         "empty": HERE + "test_an_empty_document",
-        "small": HERE + "test_500_small_ones",
+        "small": HERE + "test_200_small_ones",
         "large": HERE + "test_a_document_of_64_mib",
         "killed": "test_20_road.py::test_deliveries_wait_while_a_receiver_is_gone_and_go_when_it_is_back",
         "stopped": RECEIVERS + "test_an_answer_after_our_time_out_comes_too_late_and_the_key_says_so",

@@ -14,8 +14,8 @@ import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("WAYBILL_BIN", ROOT / "build" / "debug" / "waybill")).resolve()
-START_SECONDS = 30
-STOP_SECONDS = 30
+START_SECONDS = 120
+STOP_SECONDS = 120
 CLIENT_VERBS = {
     "apply", "config", "rehearse", "send", "key", "role", "secret", "docs", "dead", "hold", "node", "doctor", "alerts", "backup", "batches",
     "retention", "audit", "user", "probe", "records", "jobs"}
@@ -240,7 +240,7 @@ class Node:
         """Fields of a document, or None."""
         return self.graphql(f"query($id: ID!) {{ document(id: $id) {{ {fields} }} }}", id=doc)["document"]
 
-    def await_state(self, doc, *states, look, seconds=20):
+    def await_state(self, doc, *states, look, seconds=90):
         """Looks until the state is one of these; gives what was seen."""
         until = time.monotonic() + seconds
         while (seen := look(self, doc))["state"] not in states:

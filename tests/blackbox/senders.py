@@ -48,7 +48,7 @@ class Senders:
             self.refused.append(got.json["error"]["code"])
             time.sleep(0.02)
 
-    def wait_for_more(self, count=20, seconds=20):
+    def wait_for_more(self, count=20, seconds=90):
         before = len(self.acked)
         wait_until(lambda: len(self.acked) >= before + count, seconds, "acceptance")
 

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import sqlite3
 import ssl
 import stat
@@ -14,6 +13,7 @@ import time
 
 import pytest
 
+from peers import free_port
 from wire import Closed, Wire, at_once, head, wait_until
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
@@ -175,10 +175,7 @@ def test_the_order_of_a_start_and_kills_in_it(make_node):
 @pytest.mark.proves("FO12")
 def test_nothing_comes_in_before_the_recovery_is_over(make_node):
     """A sender knocks all the time while a start is slow: what it is told is accepted comes behind the last step."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    node = make_node(options=f"listen: 127.0.0.1:{port}")
+    node = make_node(options=f"listen: 127.0.0.1:{free_port()}")
     node.start()
     first = node.accept("open", b"1")
     node.kill()

@@ -66,7 +66,7 @@ def look(node, doc):
     return node.show(doc, "state sender receiver type error { code message } timeline { stage outcome message }")
 
 
-def await_state(node, doc, *states, seconds=20):
+def await_state(node, doc, *states, seconds=90):
     return node.await_state(doc, *states, look=look, seconds=seconds)
 
 

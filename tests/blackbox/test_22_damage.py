@@ -372,15 +372,15 @@ def test_a_run_that_is_repeated_finds_nothing_of_the_first(make_node, receiver, 
 @pytest.mark.proves("DE9")
 @pytest.mark.stores("postgres")
 def test_an_outcome_that_cannot_be_written_is_written_later(road, receiver, postgres):
-    receiver.behave("/in", "late", 1.5)
+    receiver.behave("/in", "late", 8)  # the server stops before
     delivered = [send(road, document("invoice", region="north", n=n)) for n in range(3)]
     receiver.wait_for(3)
     postgres.stop_immediate()
-    road.wait_event("document.unsettled", timeout=20)
+    road.wait_event("document.unsettled", timeout=60)
     postgres.start()
     receiver.behave("/in", "ok")
     for doc in delivered:
-        await_state(road, doc, "delivered", seconds=40)
+        await_state(road, doc, "delivered", seconds=90)
     assert receiver.keys() == {f"{d}.hub-api": 1 for d in delivered}
     wait_until(lambda: road.request("GET", "/readyz").status == 200, 30, "readiness")
     await_state(road, send(road, document("letter")), "dead")

@@ -95,7 +95,7 @@ def test_the_old_primary_comes_back(node, pair):
     """Writable, and first in the address: a node that starts again passes it over and says so."""
     primary, standby = pair
     before = node.accept("open", b"1")
-    wait_until(lambda: documents_of(standby) == 1, 20, "replication")
+    wait_until(lambda: documents_of(standby) == 1, 90, "replication")
     primary.kill_hard()
     standby.promote()
     await_ready(node)
@@ -116,7 +116,7 @@ def test_an_old_primary_alone_is_not_used(node, pair):
     """The new one is down: better nothing than the wrong one."""
     primary, standby = pair
     node.accept("open", b"1")
-    wait_until(lambda: documents_of(standby) == 1, 20, "replication")
+    wait_until(lambda: documents_of(standby) == 1, 90, "replication")
     primary.kill_hard()
     standby.promote()
     await_ready(node)
@@ -126,7 +126,7 @@ def test_an_old_primary_alone_is_not_used(node, pair):
     primary.start()
     seen = len(node.events)
     node.launch()
-    assert "old primary" in node.wait_event("store.wait", 20, since=seen)["why"]
+    assert "old primary" in node.wait_event("store.wait", 90, since=seen)["why"]
     standby.start()
     node.await_ready(40, since=seen)
     assert len(node.documents()) == 2
@@ -170,7 +170,7 @@ def test_an_asynchronous_standby_without_acknowledged_documents(make_node, pair,
         node.start()
         kept = [node.accept("open", b'{"to": "hub"}') for _ in range(5)]
         receiver.wait_for(5)
-        wait_until(lambda: ended_of(standby) == 5, 20, "replication")
+        wait_until(lambda: ended_of(standby) == 5, 90, "replication")
         standby.stop()
         for _ in range(5):
             node.accept("open", b'{"to": "hub"}')
@@ -188,7 +188,7 @@ def test_an_asynchronous_standby_without_acknowledged_documents(make_node, pair,
         assert "lacks" in source and "with 5 documents" in source, source
         assert sorted(node.documents()) == sorted(kept)
         after = node.accept("open", b'{"to": "hub"}')
-        wait_until(lambda: is_held(node, after), 20, "it is held")
+        wait_until(lambda: is_held(node, after), 90, "it is held")
         assert len(receiver.requests("/in")) == 10
         assert node.cli("node", "release", "--in-flight", "resend").returncode == 0
         receiver.wait_for(11)

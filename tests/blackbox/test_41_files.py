@@ -7,7 +7,7 @@ import pytest
 from peers import files_below
 
 pytestmark = pytest.mark.on_disk  # a folder is known by its inode, which counts for less in memory
-SECONDS = 40
+SECONDS = 90
 FILES = 6
 
 HEAD = """\

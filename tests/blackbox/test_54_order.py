@@ -13,10 +13,13 @@ import time
 
 import pytest
 
+from wire import wait_until
+
 SYSTEMS = {"all": "order: receiver", "keys": 'order: key, order_by: "json:/key"',
            "skip": 'order: key, order_by: "json:/key", on_dead: skip',
            "hold": 'order: key, order_by: "json:/key", in_doubt: hold', "free": "order: none"}
 GATEWAYS = ("one", "two", "three")
+LEAST = 200  # documents that are taken under load
 
 
 def config(url, concurrency=8):
@@ -24,7 +27,7 @@ def config(url, concurrency=8):
                       for name, order in SYSTEMS.items())
     endpoints = "".join(
         f"  to-{name}: {{ kind: http, url: '{url}/in/{name}', system: {name}, timeout: 2m,"
-        " retry: { first: 100ms, most: 300ms, for: 60s }, breaker: { failures: 50, wait: 100ms } }\n"
+        " retry: { first: 100ms, most: 300ms, for: 1h }, breaker: { failures: 50, wait: 100ms } }\n"
         for name in SYSTEMS)
     routes = "".join(f"  - {{ name: {name}, when: {{ receiver: {name} }}, do: [ {{ deliver: to-{name} }} ] }}\n"
                      for name in SYSTEMS)
@@ -99,9 +102,9 @@ def test_what_a_batch_lets_go_one_by_one_goes_in_the_order_of_acceptance(make_no
     node.accept("one", json.dumps({"to": "gathered", "key": "k", "n": 0, "pad": "x" * 3_000_000}))
     for n in range(1, count):
         send(node, "gathered", "k", n)
-    assert [n for _, n in await_arrivals(receiver, "all", count, node)] == list(range(count))
+    assert [n for _, n in await_arrivals(receiver, "all", count, node, 180)] == list(range(count))
     send(node, "all", "k", count)  # none of them stands in the way any more
-    await_arrivals(receiver, "all", count + 1, node)
+    await_arrivals(receiver, "all", count + 1, node, 180)
     assert node.cli("doctor").returncode == 0
 
 
@@ -262,20 +265,20 @@ class Sender(threading.Thread):
     """One connection, one key: what was answered 202, in that order.  What got no answer is sent
     again, as the same number, so that it may come twice."""
 
-    def __init__(self, nodes, gateway, key, until):
+    def __init__(self, nodes, gateway, key, over):
         super().__init__()
-        self.nodes, self.gateway, self.key, self.until = nodes, gateway, key, until
+        self.nodes, self.gateway, self.key, self.over = nodes, gateway, key, over
         self.taken = []
         self.start()
 
     def run(self):
         n, chance = 0, random.Random(self.key)
         link = None
-        while time.monotonic() < self.until:
+        while not self.over.is_set():
             try:
                 if link is None:
                     url = chance.choice(self.nodes).url
-                    link = http.client.HTTPConnection(url.split("//")[1].rstrip("/"), timeout=2)
+                    link = http.client.HTTPConnection(url.split("//")[1].rstrip("/"), timeout=60)
                 link.request("POST", f"/in/{self.gateway}", json.dumps({"to": "keys", "key": self.key, "n": n}))
                 answer = link.getresponse()
                 answer.read()
@@ -293,33 +296,38 @@ class Sender(threading.Thread):
             time.sleep(0.04)
 
 
-def trouble(receiver, until):
+def trouble(receiver, over):
     chance = random.Random(4)
-    while time.monotonic() < until:
+    while not over.is_set():
         receiver.behave("/in/keys", *chance.choice([("status", 503), ("close",), ("reset",)]), times=chance.randint(1, 4))
         time.sleep(chance.random() / 5)
 
 
-def judge(receiver, senders, nodes, seconds=20):
+def judge(receiver, senders, nodes, seconds=150):
     want = {(s.key, n) for s in senders for n in s.taken}
     until = time.monotonic() + seconds
     while missing := want - set(arrived(receiver, "keys")):
         assert time.monotonic() < until, f"{len(missing)} of {len(want)} did not come: {sorted(missing)[:5]}\n" + \
             "\n".join(n.tail(4) for n in nodes)
         time.sleep(0.25)
-    assert len(want) > 200
+    assert len(want) > LEAST
     keys = by_key(arrived(receiver, "keys"))
     assert {k: ns for k, ns in keys.items() if ns != sorted(ns)} == {}
 
 
 def load(receiver, nodes, seconds, disturb):
-    until = time.monotonic() + seconds
-    senders = [Sender(nodes, g, f"{g}-{k}", until) for g in GATEWAYS for k in range(20)]
-    unrest = threading.Thread(target=trouble, args=(receiver, until))
+    """For so long, and until enough was taken."""
+    until, over = time.monotonic() + seconds, threading.Event()
+    senders = [Sender(nodes, g, f"{g}-{k}", over) for g in GATEWAYS for k in range(20)]
+    unrest = threading.Thread(target=trouble, args=(receiver, over))
     unrest.start()
-    disturb(until)
-    for t in (*senders, unrest):
-        t.join()
+    try:
+        disturb(until)
+        wait_until(lambda: time.monotonic() > until and sum(len(s.taken) for s in senders) > LEAST, 150, "acceptance")
+    finally:
+        over.set()
+        for t in (*senders, unrest):
+            t.join()
     receiver.behave("/in/keys", "ok")
     judge(receiver, senders, nodes)
 

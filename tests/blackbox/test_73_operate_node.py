@@ -17,7 +17,7 @@ gateways:
     extract: {{ sender: "json:/from", receiver: "json:/to", type: "json:/type",
                attributes: {{ po: "json:/po" }} }}
 endpoints:
-  api:   {{ kind: http, url: "{url}/in", timeout: 2s, retry: {{ first: 1h, most: 1h, for: 3d }},
+  api:   {{ kind: http, url: "{url}/in", timeout: 30s, retry: {{ first: 1h, most: 1h, for: 3d }},
            breaker: {{ failures: 3, wait: 1h }} }}
   shelf: {{ kind: file, system: archive, path: "{folder}/shelf", name: "${{id}}.json" }}
 routes:

@@ -231,7 +231,7 @@ def test_a_node_that_stops_fails_no_run_beside_others(make_node):
         node.start()
         service.wait_for(8)
         assert node.graphql('{ job(name: "work") { state failures } }')["job"]["failures"] == 0
-        wait_until(lambda: node.cli("jobs", "log", "work").stdout.count("its node stopped") == 3, SECONDS)
+        wait_until(lambda: node.cli("jobs", "log", "work", "--limit", 10000).stdout.count("its node stopped") == 3, SECONDS)
         assert not [e for e in node.events if e["event"] in ("job.fail", "job.lose", "job.suspend")]
 
 
@@ -240,10 +240,10 @@ def test_a_claim_that_the_store_does_not_take_back_is_given_back_later(make_node
     """The job is changed before its run is left to the service, so the run does not begin."""
     with Service(lambda seen, n: (202, {})) as service:
         config = "location: { url: \"http://here.example/\" }\n" + call(service, "every: 1h\ntimeout: 1h\nparallel: 2\nack: later")
-        node = start(make_node, config, environment={"WAYBILL_FAULT": "job.run:delay_ms:5000,job.back:error:1"})
+        node = start(make_node, config, environment={"WAYBILL_FAULT": "job.run:delay_ms:8000,job.back:error:1"})
         node.wait_event("job.follow", SECONDS)
         wait_until(lambda: node.graphql('{ job(name: "work") { state } }')["job"]["state"] == "running", SECONDS)
-        assert node.cli("jobs", "pause", "work").returncode == 0 and node.cli("jobs", "resume", "work").returncode == 0
+        node.graphql('mutation { jobPause(name: "work") { state } jobResume(name: "work") { state } }')
         service.wait_for(1)
         assert node.wait_event("job.trouble", SECONDS, what="give a claim back")["job"] == "work"
 
@@ -300,7 +300,7 @@ def test_a_run_that_takes_longer_than_the_interval_is_not_overtaken(make_node):
         service.wait_for(4)
 
         def log():
-            return [json.loads(line) for line in node.cli("jobs", "log", "work", "--json").stdout.splitlines()]
+            return [json.loads(line) for line in node.cli("jobs", "log", "work", "--json", "--limit", 10000).stdout.splitlines()]
         wait_until(lambda: len(log()) >= 4, SECONDS)
         seen = sorted(log(), key=lambda r: r["claimed"])
         assert seen[0]["outcome"] == "failed" and seen[0]["duration"] > 1_000_000  # twenty of its intervals

@@ -246,7 +246,7 @@ def test_a_longer_message_may_be_allowed(make_node):
 @pytest.mark.proves("SC4")
 def test_what_nobody_acknowledges_has_failed(make_node):
     with Service() as service:
-        node = start(make_node, later(service, "every: 1h\ntimeout: 1s\nretry: { first: 10ms, most: 10ms, for: 1h }"))
+        node = start(make_node, later(service, "every: 1h\ntimeout: 5s\nretry: { first: 10ms, most: 10ms, for: 1h }"))
         first, = service.wait_for(1)
         why = node.wait_event("job.fail", SECONDS, job="work")["why"]
         assert why.startswith("timeout: nobody acknowledged it"), why

@@ -48,7 +48,7 @@ class Ears:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 ears.heard.append((self.path, dict(self.headers), json.loads(body)))
-                ears.hold.wait(60)
+                ears.hold.wait(290)
                 self.send_response(ears.status)
                 self.send_header("Content-Length", "0")
                 if ears.pause is not None:
@@ -142,7 +142,7 @@ def test_a_flood_of_dead_letters_is_one_alert_and_one_clear(make_node, ears):
     count, began = 150, time.monotonic()
     for _ in range(count):
         send(node, "other")
-    wait_for(lambda: (open_one(node, "dead_letters") or {}).get("count", 0) >= count or time.sleep(0.2), node, 60)
+    wait_for(lambda: (open_one(node, "dead_letters") or {}).get("count", 0) >= count or time.sleep(0.2), node, 150)
     told = wait_for(lambda: ears.notices("raised"), node)
     assert len(told) == 1 and told[0]["alert"]["code"] == "dead_letters"
     assert told[0]["alert"]["object"] == "store" and told[0]["alert"]["cleared"] is None

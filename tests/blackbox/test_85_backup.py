@@ -24,7 +24,7 @@ gateways:
     auth: none
     extract: {{ receiver: "json:/to" }}
 endpoints:
-  api:  {{ kind: http, url: "{url}/in", timeout: 5s, retry: {{ first: 1h, most: 1h, for: 3d }},
+  api:  {{ kind: http, url: "{url}/in", timeout: 30s, retry: {{ first: 1h, most: 1h, for: 3d }},
           breaker: {{ failures: 1000, wait: 1h }} }}
 routes:
   - {{ name: all, do: [ {{ deliver: api }} ] }}
@@ -108,7 +108,7 @@ def show(node, doc):
     return node.show(doc, "state deliveries { state held } timeline { stage outcome message }")
 
 
-def await_state(node, doc, *states, seconds=20):
+def await_state(node, doc, *states, seconds=90):
     return node.await_state(doc, *states, look=show, seconds=seconds)
 
 

@@ -1,8 +1,6 @@
 """One data folder from its first start to its last check: a node, its senders and receivers."""
 
-import os
 import shutil
-import signal
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +13,7 @@ from rig.checker import COUNTS, Findings
 from rig.journal import Journal
 from rig.load import Load
 from rig.node import Node
-from rig.process import RigError, threads_stopped, wait_for
+from rig.process import RigError, stop_whole
 
 
 @dataclass
@@ -154,9 +152,7 @@ class Field:
     def _freeze(*processes):
         for process in processes:
             try:
-                os.kill(process, signal.SIGSTOP)
-                wait_for("the stop of all threads", lambda p=process: threads_stopped(p), 5,
-                         every=0.001)
+                stop_whole(process, 5)
             except (ProcessLookupError, FileNotFoundError):
                 continue    # a backend that ended in the meantime
 

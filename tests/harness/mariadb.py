@@ -20,6 +20,7 @@ import tempfile
 import time
 
 import postgres
+from peers import free_port, stop_whole
 
 DATABASE, USER, PASSWORD = "waybill", "hub", "open"
 PR_SET_PDEATHSIG = 1
@@ -33,7 +34,7 @@ class Server:
     """One server: made and started in the constructor."""
 
     def __init__(self):
-        self.port = postgres.free_port()
+        self.port = free_port()
         self.socket_dir = tempfile.mkdtemp(prefix="maria-", dir="/tmp")
         self.directory = tempfile.mkdtemp(prefix="mariadata-", dir=postgres.unsynced_folder())
         self.user = pwd.getpwnam("mysql") if os.getuid() == 0 else None
@@ -110,7 +111,7 @@ class Server:
 
     def freeze(self):
         """It stands still; thaw() lets it go on."""
-        self.process.send_signal(signal.SIGSTOP)
+        stop_whole(self.process.pid)
 
     def thaw(self):
         """It goes on."""

@@ -1,33 +1,17 @@
 """What servers that tests start have in common: ports, an end, and a way between them and the node."""
 import ctypes
 import os
-import random
+import pathlib
 import signal
 import socket
+import sys
 import threading
 
-PORTS = range(20000, 32000)  # below the range from which the kernel picks outgoing ports
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from rig.process import free_port, free_ports, stop_whole  # noqa: E402, F401  pylint: disable=wrong-import-position,unused-import
+
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
-
-
-def free_ports(count):
-    """So many ports of 127.0.0.1 that nobody listens on now."""
-    found = []
-    for port in random.sample(PORTS, len(PORTS)):
-        with socket.socket() as s:
-            try:
-                s.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        found.append(port)
-        if len(found) == count:
-            return found
-    raise OSError("no port is free")
-
-
-def free_port():
-    return free_ports(1)[0]
 
 
 def files_below(folder):

@@ -15,18 +15,20 @@ import contextlib
 import ctypes
 import glob
 import os
+import pathlib
 import pwd
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from rig.process import free_port, stop_whole  # noqa: E402  pylint: disable=wrong-import-position
+
 OWNER = "waybill"
-PORTS = range(20000, 32000)  # below the range from which the kernel picks outgoing ports
 PR_SET_PDEATHSIG = 1
 MEMORY = "/dev/shm"
 MEMORY_LEAST = 6 << 30
@@ -87,18 +89,6 @@ def _is_like_a_disk(folder):
         return not os.statvfs(folder).f_flag & os.ST_NOEXEC
     except OSError:
         return False
-
-
-def free_port():
-    """A TCP port that nobody listens on now."""
-    for port in random.sample(PORTS, 50):
-        with socket.socket() as s:
-            try:
-                s.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise PostgresError("no free port")
 
 
 def children_of(pid):
@@ -247,7 +237,7 @@ class Cluster(Server):
         if self.process is None:
             return
         pid = self.process.pid
-        os.kill(pid, signal.SIGSTOP)
+        stop_whole(pid)
         backends = children_of(pid)
         for backend in backends:
             _kill(backend, signal.SIGKILL)
@@ -261,10 +251,11 @@ class Cluster(Server):
             time.sleep(0.005)
 
     def freeze(self):
-        """Stop every process of the server where it stands; thaw() lets them go on."""
-        os.kill(self.process.pid, signal.SIGSTOP)
+        """Stop every process of the server where it stands; thaw() lets them go on.  First the one that starts others."""
+        stop_whole(self.process.pid)
         for backend in children_of(self.process.pid):
-            _kill(backend, signal.SIGSTOP)
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError):  # it has just ended
+                stop_whole(backend)
 
     def thaw(self):
         """Let the processes go on."""

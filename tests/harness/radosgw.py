@@ -13,7 +13,7 @@ import subprocess
 import time
 import uuid
 
-from peers import end_with_parent, free_ports
+from peers import end_with_parent, free_ports, stop_whole
 from s3_client import S3Client
 
 ACCESS_KEY, SECRET_KEY, REGION = "AKWAYBILL", "SKWAYBILL", "us-east-1"
@@ -168,7 +168,7 @@ class Radosgw:
         self._end("rgw")
 
     def pause(self):
-        self.processes["rgw"].send_signal(signal.SIGSTOP)
+        stop_whole(self.processes["rgw"].pid)
 
     def resume(self):
         self.processes["rgw"].send_signal(signal.SIGCONT)

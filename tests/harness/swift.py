@@ -57,6 +57,9 @@ recon_cache_path = {folder}/cache
 pipeline = {name}-server
 [app:{name}-server]
 use = egg:swift#{name}
+conn_timeout = 20
+node_timeout = 60
+container_update_timeout = 60
 """
 PROXY = COMMON + """\
 [pipeline:main]

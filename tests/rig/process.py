@@ -7,6 +7,7 @@ reaches the rig alone and the rig decides what ends when.
 import ctypes
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -14,6 +15,8 @@ import time
 
 PR_SET_PDEATHSIG = 1
 TICKS = os.sysconf("SC_CLK_TCK")
+PORTS = range(20000, 32000)  # below the ephemeral range, so that no client socket takes one before its server
+SLICES = 12
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -65,17 +68,36 @@ def wait_for(what, condition, seconds=30, every=0.005):
         time.sleep(every)
 
 
-def free_port():
-    """A port below the ephemeral range, so that no client socket takes it before the server."""
-    for _ in range(200):
-        port = random.SystemRandom().randrange(20000, 32000)
+def own_ports():
+    """A server that was killed needs its port again.  So that no other test takes it meanwhile, each of the processes to
+    which pytest gives tests has a slice of its own; whoever is none of them has the first one."""
+    worker = re.fullmatch(r"gw(\d+)", os.environ.get("PYTEST_XDIST_WORKER", ""))
+    number = 1 + int(worker[1]) % (SLICES - 1) if worker else 0
+    size = len(PORTS) // SLICES
+    return PORTS[number * size:(number + 1) * size]
+
+
+_given = set()
+
+
+def free_ports(count):
+    """So many ports of 127.0.0.1 that nobody listens on now; those that this process had before come last."""
+    chance, ports, found = random.SystemRandom(), own_ports(), []
+    for port in sorted(ports, key=lambda p: (p in _given, chance.random())):
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
-                return port
             except OSError:
                 continue
-    raise RigError("no free port between 20000 and 32000")
+        _given.add(port)
+        found.append(port)
+        if len(found) == count:
+            return found
+    raise RigError(f"{len(found)} of {count} ports are free in {ports}")
+
+
+def free_port():
+    return free_ports(1)[0]
 
 
 def cpu_seconds(pid, with_reaped=False):
@@ -130,6 +152,13 @@ def threads_stopped(pid):
         if state not in "TtZX":
             return False
     return True
+
+
+def stop_whole(pid, seconds=60):
+    """SIGSTOP; when this returns, no thread of it runs any more.  On a busy machine the others go on for a while until the
+    one that takes the signal has a processor."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_for("the stop of all threads", lambda: threads_stopped(pid), seconds, every=0.001)
 
 
 def on_terminate():

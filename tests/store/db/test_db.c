@@ -329,6 +329,7 @@ static struct rival {
     struct err err;
     bool ok;
 } rivals[2];
+static pthread_barrier_t both_began;
 
 static void *rival_main(void *arg)
 {
@@ -337,7 +338,7 @@ static void *rival_main(void *arg)
 
     r->ok = db_begin(r->db, &r->err) &&
             db_run(r->db, SQL_MARK_SET, DB_ARGS(db_text(str_of(r->first)), db_int(1)), &n, &r->err);
-    clock_sleep_us(300 * CLOCK_MS);
+    (void)pthread_barrier_wait(&both_began); /* each has a row that the other wants */
     r->ok = r->ok && set_mark(r->db, r->second, 1, &r->err) && db_commit(r->db, &r->err);
     if (!r->ok)
         db_rollback(r->db);
@@ -352,6 +353,7 @@ TEST(postgres_of_two_that_block_each_other_one_may_try_again)
     pthread_t threads[2];
 
     CHECK(set_up(&b));
+    CHECK(pthread_barrier_init(&both_began, NULL, 2) == 0);
     for (int i = 0; i < 2; i++) {
         rivals[i] =
             (struct rival){ .first = i == 0 ? "word" : "num", .second = i == 0 ? "num" : "word" };
@@ -369,6 +371,7 @@ TEST(postgres_of_two_that_block_each_other_one_may_try_again)
           db_commit(loser->db, &err));
     for (int i = 0; i < 2; i++)
         db_close(rivals[i].db);
+    (void)pthread_barrier_destroy(&both_began);
     tear_down(&b);
 }
 

@@ -267,20 +267,27 @@ TEST(a_gateway_that_cannot_be_set_up_is_tried_again)
     CHECK(script.made == script.unmade);
 }
 
+static bool looks_rest(void)
+{
+    int before = script.looks;
+
+    clock_sleep_us(100 * CLOCK_MS); /* five of its intervals */
+    return script.looks == before;
+}
+
 TEST(a_closed_node_looks_at_nothing_and_blames_nobody)
 {
     struct home h = fresh_home();
     struct rig r = { 0 };
+    bool rest = false;
 
     new_script();
     CHECK(rig_start(&r, &h, one));
     WAIT_FOR(script.looks > 0);
     r.closed = "the disk is full";
-    clock_sleep_us(60 * CLOCK_MS);
-    int before = script.looks;
-
-    clock_sleep_us(100 * CLOCK_MS);
-    CHECK(script.looks == before && is_troubled(&r, NULL));
+    for (int i = 0; i < 100 && !rest; i++) /* one may have begun before */
+        rest = looks_rest();
+    CHECK(rest && is_troubled(&r, NULL));
     CHECK(metrics_have("waybill_gateway_errors_total{gateway=\"drop\"} 0"));
     rig_stop(&r);
 }

@@ -115,7 +115,7 @@ TEST(sqlite_the_index_catches_up_and_its_watermark_with_it)
     int64_t behind = 1;
 
     CHECK(s != NULL && accept_many(s, 0, 5000, 500));
-    for (int i = 0; i < 100 && behind > 0; i++) {
+    for (int i = 0; i < 3000 && behind > 0; i++) {
         clock_sleep_us(20 * CLOCK_MS);
         behind =
             ask(&h, "SELECT count(*) FROM doc WHERE num > (SELECT value FROM mark WHERE name = "

@@ -62,7 +62,7 @@ static bool index_is_complete(const struct home *h)
     const char *left = "SELECT count(*) FROM doc WHERE num > (SELECT value FROM mark WHERE name = "
                        "'indexed')";
 
-    for (int i = 0; i < 200 && ask(h, left) > 0; i++)
+    for (int i = 0; i < 3000 && ask(h, left) > 0; i++)
         clock_sleep_us(10 * CLOCK_MS);
     return ask(h, left) == 0;
 }
