@@ -83,6 +83,7 @@ struct taken {
     struct taken *next; /* in jobs.taken */
     struct arena arena;
     struct job_claim claim;
+    struct book *book; /* by which it was claimed: a reference */
 };
 
 /* ---- the farm ---- */
@@ -323,6 +324,7 @@ static void handover_release(struct jobs *j)
 
 static void handover_free_taken(struct taken *t)
 {
+    book_unref(t->book);
     arena_done(&t->arena);
     free(t);
 }
@@ -356,12 +358,10 @@ static bool handover_take(struct jobs *j, int64_t job, int64_t claim, enum jobs_
         return true;
     struct taken *t = NEW(struct taken);
 
-    *t = (struct taken){ .arena = ARENA_INIT(TAKEN_ARENA) };
-    struct book *b = jobs_book(j);
-    const struct job_lease lease = scheduler_lease(j, b);
+    *t = (struct taken){ .arena = ARENA_INIT(TAKEN_ARENA), .book = jobs_book(j) };
+    const struct job_lease lease = scheduler_lease(j, t->book);
     bool ok = job_take_over(j->store, job, claim, &lease, &t->arena, &t->claim, &ours, err);
 
-    book_unref(b);
     if (!ok || !ours) {
         handover_free_taken(t);
         if (ok)
@@ -408,10 +408,7 @@ static struct taken *handover_next_taken(struct jobs *j)
 void handover_run_taken(struct jobs *j)
 {
     for (struct taken *t; (t = handover_next_taken(j)) != NULL;) {
-        struct book *b = jobs_book(j);
-
-        scheduler_take(j, b, &t->claim, true);
-        book_unref(b);
+        scheduler_take(j, t->book, &t->claim, true);
         handover_release(j);
         handover_free_taken(t);
     }

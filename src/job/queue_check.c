@@ -364,7 +364,8 @@ static void queue_check_say_waiting(struct queue_check *q, const struct job_wait
     (void)snprintf(why, sizeof why, "due since %s, and no node takes it: %s",
                    clock_utc_text(w->due_us, since),
                    reason != NULL ? reason
-                                  : "all slots are taken, or jobs are paused, or no node runs its "
+                                  : "all slots are taken, or as many of its runs are there as "
+                                    "`parallel` allows, or jobs are paused, or no node runs its "
                                     "kind (`node.jobs`) or knows its time zone");
     telling_found(q->telling, TELLING_UNCLAIMED, w->name, why);
 }

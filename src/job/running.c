@@ -50,6 +50,7 @@ struct run {
     bool opens;             /* before its code begins */
     _Atomic bool beside;    /* it was opened: it has no token */
     _Atomic bool outside;   /* ... for somebody outside */
+    _Atomic bool opened;    /* ... or it was asked whether it may begin, and may */
     bool unused;            /* its claim is given back ... */
     bool lost;              /* ... or is not ours any more */
     _Atomic bool stop;
@@ -117,7 +118,7 @@ static bool run_ask_open(struct run *r, struct job_run_open *o)
             log_event(LOG_WARN, "job.trouble", kv_z("what", "open a run without the token"),
                       kv_str("job", r->job->name), kv_z("why", err.text));
         said = true;
-        if (!unsure && (r->opens || call_is_over(r->io.call)))
+        if (call_is_given_up(r->io.call) || (!unsure && (r->opens || call_is_over(r->io.call))))
             return false;
         clock_sleep_us(JOBS_AGAIN_US);
     }
@@ -160,7 +161,10 @@ static bool run_open_beside(struct run *r)
     r->unused = call_is_over(r->io.call);
     if (r->unused)
         return false;
-    return run_open(r, &o) && !call_is_given_up(r->io.call);
+    if (!run_open(r, &o))
+        return false;
+    atomic_store(&r->opened, true); /* before the look: run_lost() goes by it */
+    return !call_is_given_up(r->io.call);
 }
 
 static bool run_leave_outside(void *arg, struct str *ret_address, struct str *ret_secret)
@@ -233,11 +237,11 @@ static void running_run(struct crew_call *call)
     struct run *r = container_of(call, struct run, call);
     struct suspects *suspects = road_suspects(r->jobs->road);
 
+    atomic_store(&r->began_mono_us, clock_mono_us()); /* as its crew counts */
     if (r->opens && !run_open_beside(r))
         return;
     counts_claim(r->claimed_us - r->claim.task.rank);
     r->began_us = jobs_now_us(r->jobs);
-    atomic_store(&r->began_mono_us, clock_mono_us());
     log_event(LOG_DEBUG, "job.begin", kv_str("job", r->job->name), kv_str("run", r->io.run),
               kv_int("late_ms", (r->began_us - r->claim.task.rank) / CLOCK_MS));
     r->mark = suspects_note(suspects, &r->claim.task);
@@ -269,15 +273,17 @@ static void run_leave(struct run *r)
 static void run_give_back(struct run *r, int64_t wait_us)
 {
     enum job_end_result result = JOB_END_LOST;
+    int64_t due_us = jobs_now_us(r->jobs) + wait_us;
     struct err err = { 0 };
 
     if (fault_error(JOB_BACK))
         err_set(&err, ERR_TRANSIENT, 0, "a test says so");
     else
-        (void)job_give_back(r->jobs->store, &r->claim.task, jobs_now_us(r->jobs) + wait_us, NULL,
-                            STR(""), &result, &err);
+        (void)job_give_back(r->jobs->store, &r->claim.task, due_us, NULL, STR(""), &result, &err);
     if (err.kind != ERR_NONE)
         scheduler_back_later(r->jobs, &r->claim.task, "give a claim back", r->job->name, &err);
+    else if (result == JOB_END_WRITTEN)
+        jobs_token_put(r->jobs, r->claim.task.queue, due_us);
 }
 
 static void running_end(struct run *r, const struct job_result *result, const char *message,
@@ -336,7 +342,8 @@ static void run_done(struct crew_call *call)
     run_free(r);
 }
 
-/* On the crew's timekeeper, while the code of the job still hangs. */
+/* On the crew's timekeeper, while the code of the job still hangs, or it was not told that it may
+ * begin. */
 static void run_lost(struct crew_call *call, bool committed)
 {
     struct run *r = container_of(call, struct run, call);
@@ -345,6 +352,13 @@ static void run_lost(struct crew_call *call, bool committed)
 
     (void)committed;
     if (why == RUN_NODE_STOPS || r->outside) { /* its claim is taken over, or its time is limited */
+        run_leave(r);
+        return;
+    }
+    if (r->opens && !atomic_load(&r->opened)) { /* its code has not begun */
+        struct err err = { .text = "the store has not answered in the time of the run" };
+
+        scheduler_back_later(r->jobs, &r->claim.task, "begin a run", r->job->name, &err);
         run_leave(r);
         return;
     }

@@ -120,12 +120,13 @@ static struct metric flights_metric = { .name = "waybill_flights",
                                         .type = METRIC_GAUGE,
                                         .read = read_flights };
 
-/* A node that may have been declared dead sends nothing: others may have taken its tasks over. */
+/* A node that may have been declared dead sends nothing: others may have taken its tasks over. What
+ * was allowed before is not sent after that either: it may be held since. */
 static bool may_send(void *arg, const struct transfer *t)
 {
     const struct road *r = arg;
 
-    return node_may_go_on(r->store, t->began_us);
+    return t->allowed_us != 0 ? node_may_go_on(r->store, t->allowed_us) : node_may_act(r->store);
 }
 
 static void life_on_round(void *arg)

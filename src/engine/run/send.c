@@ -98,7 +98,7 @@ static const struct verdict *breaker_verdict(const struct leg *p)
     static const struct verdict ours = { .kind = VERDICT_FAILED };
     const struct road *r = p->flight->road;
     bool silent = p->verdict.status == 0 && p->verdict.kind != VERDICT_DELIVERED &&
-                  (atomic_load(&r->stopping) || !node_may_act(r->store));
+                  (atomic_load(&r->stopping) || !node_may_go_on(r->store, p->began_us));
 
     return p->read_err.kind != ERR_NONE || silent ? &ours : &p->verdict;
 }
@@ -291,6 +291,7 @@ static bool send_prepared(struct leg *p, struct outbox *out)
                                      .request = p->request,
                                      .sending = &p->sending,
                                      .once = p->in_doubt != DOUBT_RESEND,
+                                     .allowed_us = p->began_us,
                                      .done = send_on_answer };
     if (p->endpoint->answer != NULL)
         p->transfer.sink = answer_doc_sink(p);

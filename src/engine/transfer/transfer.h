@@ -64,6 +64,7 @@ struct transfer {
     const struct http_out_request *request;
     const struct sending *sending;  /* the bytes, or `next` for a large body */
     bool once;                      /* see (4) */
+    int64_t allowed_us;             /* since when it may be sent, for may_send; monotonic */
     const struct answer_sink *sink; /* NULL: of a large answer the beginning is kept */
     void (*done)(struct transfer *t);
 

@@ -1,5 +1,6 @@
 #include "store/job/job_claim.h"
 
+#include "base/clock.h"
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/db/rows.h"
@@ -15,6 +16,7 @@ struct job_claim_op {
     size_t queue_count, limit;
     struct str kinds;
     const struct job_lease *lease;
+    int64_t asked_us; /* when the lease was given; monotonic */
     struct arena *arena;
     struct task tasks[JOB_CLAIM_MOST];
     size_t task_count;
@@ -93,6 +95,7 @@ static bool job_claims_last(struct writer *w, const struct job_claim_op *o, stru
 {
     const struct job_lease *l = o->lease;
     struct rows rows = rows_of(w, SQL_JOB_LEASE_LASTS, 4, o->count);
+    int64_t now_us = l->now_us + clock_mono_us() - o->asked_us; /* the writer may have been busy */
 
     for (size_t i = 0; i < o->count; i++) {
         const struct job_claim *c = &o->claims[i];
@@ -106,7 +109,7 @@ static bool job_claims_last(struct writer *w, const struct job_claim_op *o, stru
 
         v[0] = db_int(c->task.id);
         v[1] = db_int(c->task.claim);
-        v[2] = db_int(l->now_us + l->us);
+        v[2] = db_int(now_us + l->us);
         v[3] = db_int(lasts_us);
     }
     return write_rows(w, &rows, err);
@@ -161,6 +164,7 @@ bool job_claim(struct store *s, const int64_t *queues, size_t queue_count, struc
                               .kinds = kinds,
                               .limit = limit,
                               .lease = lease,
+                              .asked_us = clock_mono_us(),
                               .arena = a,
                               .claims = ret };
 
@@ -179,6 +183,7 @@ bool job_take_over(struct store *s, int64_t job, int64_t claim, const struct job
     struct job_claim_op o = { .over = { .id = job, .claim = claim, .kind = TASK_JOB },
                               .limit = 1,
                               .lease = lease,
+                              .asked_us = clock_mono_us(),
                               .arena = a,
                               .claims = ret };
 
