@@ -200,7 +200,7 @@ static bool is_passed_here(const char *point)
                                           "backup.",  "restore.", "move.",   "batch.",   "edit.",
                                           "recover.", "parts.",   "call.",   "answer.",  "answers.",
                                           "ftp.",     "sftp.",    "mail.",   "mllp.",    "s3.",
-                                          "sql.",     "job.",     NULL };
+                                          "sql.",     "job.",     "holds.",  NULL };
 
     return !is_in(point, others) && !is_in(point, on_sqlite() ? postgres : sqlite);
 }
