@@ -243,7 +243,8 @@ def test_a_file_that_grows_is_taken_whole(run, server):
             time.sleep(0.25)
     assert all(got == body for got in arrived(node).values())
     wait_for(node, "documents", lambda: arrived(node) == {"slow": body, "kept": body})
-    assert len(node.documents()) == 2 and here(server.inbox) == [] and here(other) == ["kept"]
+    wait_for(node, "the end of the claim", lambda: here(server.inbox) == [])
+    assert len(node.documents()) == 2 and here(other) == ["kept"]
 
 
 # ---- what is refused
