@@ -23,6 +23,7 @@ extern const struct verb cmd_alerts;
 extern const struct verb cmd_audit;
 extern const struct verb cmd_batches;
 extern const struct verb cmd_jobs;
+extern const struct verb cmd_repl;
 extern const struct verb cmd_records;
 extern const struct verb cmd_node;
 extern const struct verb cmd_doctor;

@@ -15,6 +15,7 @@ static const struct {
     { "service", "services, the steps of a route", ROLE_SERVICE },
     { "endpoint", "endpoints, where documents go out", ROLE_ENDPOINT },
     { "job", "jobs, work that recurs", ROLE_JOB },
+    { "database", "databases, whose tables are replicated", ROLE_DATABASE },
 };
 
 static void print_key(const char *name, const struct option *o)

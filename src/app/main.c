@@ -77,12 +77,12 @@ static const struct verb help = {
 
 /* In the order in which `waybill help` shows them. */
 static const struct verb *const verbs[] = {
-    &cmd_demo,     &serve,        &cmd_check,     &cmd_try,     &cmd_test,    &cmd_apply,
-    &cmd_config,   &cmd_rehearse, &cmd_send,      &cmd_key,     &cmd_user,    &cmd_role,
-    &cmd_secret,   &cmd_hash,     &cmd_docs,      &cmd_dead,    &cmd_hold,    &cmd_node,
-    &cmd_probe,    &cmd_doctor,   &cmd_alerts,    &cmd_backup,  &cmd_restore, &cmd_migrate,
-    &cmd_batches,  &cmd_jobs,     &cmd_retention, &cmd_compact, &cmd_audit,   &cmd_records,
-    &help,
+    &cmd_demo,     &serve,        &cmd_check,  &cmd_try,       &cmd_test,    &cmd_apply,
+    &cmd_config,   &cmd_rehearse, &cmd_send,   &cmd_key,       &cmd_user,    &cmd_role,
+    &cmd_secret,   &cmd_hash,     &cmd_docs,   &cmd_dead,      &cmd_hold,    &cmd_node,
+    &cmd_probe,    &cmd_doctor,   &cmd_alerts, &cmd_backup,    &cmd_restore, &cmd_migrate,
+    &cmd_batches,  &cmd_jobs,     &cmd_repl,   &cmd_retention, &cmd_compact, &cmd_audit,
+    &cmd_records,  &help,
 #ifdef WAYBILL_FAULTS
     &fault_points,
 #endif

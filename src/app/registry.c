@@ -1,9 +1,12 @@
 #include "app/registry.h"
 
+#include "table/database.h"
+
 #define GATEWAY(name)
 #define SERVICE(name)
 #define ENDPOINT(name)
 #define JOB(name)
+#define DATABASE(name)
 
 static const struct gateway_type *const gateways[] = {
 #undef GATEWAY
@@ -37,7 +40,25 @@ static const struct job_type *const jobs[] = {
 #define JOB(name) &job_##name,
 #include "connectors.def"
 #undef JOB
+#define JOB(name)
     NULL
 };
 
-const struct connectors registry = { gateways, services, endpoints, jobs };
+static const struct database_type *const databases[] = {
+#undef DATABASE
+#define DATABASE(name) &database_##name,
+#include "connectors.def"
+    NULL
+};
+
+static const struct option_kind *const database_kinds[] = {
+#undef DATABASE
+#define DATABASE(name) &database_##name.kind,
+#include "connectors.def"
+#undef DATABASE
+    NULL
+};
+
+const struct connectors registry = {
+    gateways, services, endpoints, jobs, databases, database_kinds
+};

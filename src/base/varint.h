@@ -22,6 +22,12 @@ static inline char *varint_put(char *to, uint64_t n)
     return to;
 }
 
+/* How many bytes varint_put() writes. */
+static inline size_t varint_size(uint64_t n)
+{
+    return (size_t)(64 - __builtin_clzll(n | 1) + 6) / 7;
+}
+
 /* Takes a number off the front of *s; false: there is none, and *s is unchanged. */
 static inline bool varint_take(struct str *s, uint64_t *ret)
 {
@@ -40,6 +46,19 @@ static inline bool varint_take(struct str *s, uint64_t *ret)
         }
     }
     return false;
+}
+
+/* The same, if it has no more bytes than it needs: what is written again is the same then. */
+static inline bool varint_take_least(struct str *s, uint64_t *ret)
+{
+    struct str rest = *s;
+    uint64_t n;
+
+    if (!varint_take(&rest, &n) || s->len - rest.len != varint_size(n))
+        return false;
+    *s = rest;
+    *ret = n;
+    return true;
 }
 
 /* Writes a text with its length in front. */

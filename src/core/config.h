@@ -32,6 +32,10 @@
 
 enum { CONFIG_JOBS_MOST = 20000 };
 
+/* The kinds of jobs that links are made of. */
+#define CONFIG_KIND_REPLICATE "replicate"
+#define CONFIG_KIND_VERIFY    "verify"
+
 /* ---- options of the check ---- */
 
 struct connectors;
@@ -164,7 +168,8 @@ struct config {
     const struct config_gateway *gateways;
     const struct config_endpoint *endpoints;
     const struct config_route *routes;
-    const struct config_entry *systems, *types, *jobs;
+    const struct config_entry *systems, *types;
+    const struct config_entry *jobs; /* also those that links are made of */
     size_t gateway_count, endpoint_count, route_count, system_count, type_count, job_count;
     const struct yaml_node *root; /* the whole tree, with the planned keys */
     struct folder_rule *folders;  /* those that it names, and what was seen of them since: it has a
@@ -214,9 +219,15 @@ bool config_fits_node(const struct config *config, const struct config_node *nod
 /* Whether a gateway may listen on the port: `node.ports`. */
 bool config_allows_port(const struct config_node *node, uint16_t port);
 
-/* Adds a problem for each folder that the node does not allow (folder_rule.h).  Looks at the
- * folders, so it may block. */
+/* Adds a problem for each folder that the node does not allow (folder_rule.h), and for each
+ * database of `databases` that is a file in one.  Looks at the folders, so it may block. */
 void config_ask_folders(const struct config *config, struct problem_list *problems);
+
+/* Whether a file may be read and written as a database, wherever links lead to: its folder is one
+ * that the node allows, and has nothing to do with its data folder.  Relative folders start in that
+ * of `file`, the configuration.  Looks at them, too. */
+bool config_may_use_file(const struct config_node *node, const char *file, const char *path,
+                         struct err *err);
 
 /* ---- texts ---- */
 

@@ -8,6 +8,7 @@
  *     check_routes    routes that tie                         (config_routes.c)
  *     check_batches   batches, and the routes into them       (config_batches.c)
  *     check_jobs      schedules of jobs                       (config_jobs.c)
+ *     check_links     databases and links                     (config_links.c)
  *     check_safety    what is valid and still may hurt        (config_safety.c)
  *
  * The walk collects what the later checks need: references and attributes.
@@ -65,6 +66,14 @@ void check_routes(struct check *c);
 void check_batches(struct check *c);
 void check_subscriptions(struct check *c);
 void check_jobs(struct check *c);
+void check_links(struct check *c);
+/* Keys of a schedule, of whatever map has it. */
+void check_schedule(struct check *c, const struct yaml_node *map);
+/* ... and whether it has any time; *io_looks bounds the search over all of them.  To be asked of a
+ * tree without mistakes. */
+struct window_maker;
+void check_schedule_comes(struct check *c, struct window_maker *m, const struct yaml_node *map,
+                          size_t *io_looks);
 /* The value of a key `window`. */
 void check_windows(struct check *c, const struct yaml_node *window);
 /* Refuses an attribute that stands both directly in `when` and in its `attributes`. */
@@ -109,6 +118,11 @@ void check_hint_add_kinds(struct check_hint *hint, const struct connectors *conn
 void check_hint_plan(struct check_hint *hint);
 /* `lead` is "allowed" or "defined". */
 const char *check_hint_text(struct check_hint *hint, const char *lead, char text[static 1400]);
+
+/* Adds the jobs that links are made of (config_link_jobs.c). */
+void config_build_link_jobs(struct config *c);
+/* How many these are at most; the tree may have any mistake. */
+size_t check_link_jobs(const struct yaml_node *root);
 
 /* Lists the folders that the configuration names (config_reach.c). */
 void config_build_folders(struct config *c, const struct connectors *all);

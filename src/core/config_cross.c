@@ -95,6 +95,7 @@ static void check_references_resolve(struct check *c)
         { OPT_GATEWAY, "gateways", "there is no gateway", "defined", { 0 } },
         { OPT_CALENDAR, "calendars", "there is no calendar", "defined", { 0 } },
         { OPT_SUBSCRIPTION, "subscriptions", "there is no subscription", "defined", { 0 } },
+        { OPT_DATABASE, "databases", "there is no database", "defined", { 0 } },
         { OPT_STEP, "services", "unknown service", "allowed", { 0 } },
     };
     size_t count = sizeof targets / sizeof targets[0];
@@ -105,6 +106,8 @@ static void check_references_resolve(struct check *c)
         for (size_t i = 0; i < count; i++) {
             const struct target *t = &targets[i];
 
+            if (t->type == OPT_DATABASE && str_find(s->name, '/') >= 0)
+                continue; /* of a peer: config_links.c */
             if (t->type != s->type || check_names_find(&t->names, s->name) != NULL)
                 continue;
             if (t->type == OPT_DOCTYPE && check_names_find(&t->names, STR("*")) != NULL)

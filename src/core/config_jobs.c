@@ -184,8 +184,8 @@ static bool config_jobs_read(struct check *c, struct window_maker *m, const stru
 
 /* Holidays and windows leave no time of `at`, or no time at all.  Dates of one year exclude that
  * year only, so it does not matter where the search starts. */
-static void config_jobs_check_never(struct check *c, struct window_maker *m,
-                                    const struct yaml_node *job, size_t *io_looks)
+void check_schedule_comes(struct check *c, struct window_maker *m, const struct yaml_node *job,
+                          size_t *io_looks)
 {
     const struct yaml_node *at = yaml_get(job, "at");
     const int64_t from_us = CLOCK_S; /* not 0, which stands for no time */
@@ -197,9 +197,31 @@ static void config_jobs_check_never(struct check *c, struct window_maker *m,
     if (at != NULL ? nominal_next(&n, from_us, io_looks) != 0 : nominal_open(&n, from_us) != 0)
         return;
     *io_looks += NOMINAL_LOOKS; /* a search in vain is the most expensive one */
-    problem_add(c->problems, at != NULL ? yaml_position(at) : job->key->place,
+    problem_add(c->problems, yaml_position(at != NULL ? at : job),
                 "change `at`, `holidays` or `window`",
                 "this time never comes: `holidays` and `window` leave none");
+}
+
+/* One that is in force already must be read: its jobs wait (store/job/job_follow.h).  Of links so
+ * many could not even be counted out. */
+static void config_jobs_check_count(struct check *c)
+{
+    const struct yaml_node *jobs = yaml_get(c->root, "jobs"), *links = yaml_get(c->root, "links");
+    size_t linked = check_link_jobs(c->root), count = linked;
+    bool now = c->options->ask_zones || c->options->refuse || linked > CONFIG_JOBS_MOST;
+
+    count += jobs != NULL && jobs->kind == YAML_MAP ? jobs->count : 0;
+    if (now && count > CONFIG_JOBS_MOST)
+        problem_add(c->problems, yaml_position(jobs != NULL ? jobs : links), NULL,
+                    "there are %zu jobs, and at most %d may be", count, CONFIG_JOBS_MOST);
+}
+
+void check_schedule(struct check *c, const struct yaml_node *map)
+{
+    check_windows(c, yaml_get(map, "window"));
+    config_jobs_check_keys(c, map);
+    config_jobs_check_waits(c, map);
+    config_jobs_check_until(c, map);
 }
 
 void check_jobs(struct check *c)
@@ -212,22 +234,16 @@ void check_jobs(struct check *c)
 
     config_jobs_check_node(c);
     config_jobs_check_hand_over(c);
+    config_jobs_check_count(c);
     if (jobs == NULL || jobs->kind != YAML_MAP)
         return;
-    /* One that is in force already must be read: its jobs wait (store/job/job_follow.h). */
-    if ((c->options->ask_zones || c->options->refuse) && jobs->count > CONFIG_JOBS_MOST)
-        problem_add(c->problems, yaml_position(jobs), NULL,
-                    "there are %zu jobs, and at most %d may be", jobs->count, CONFIG_JOBS_MOST);
     for (const struct yaml_node *job = jobs->first; job != NULL; job = job->next) {
         if (job->kind != YAML_MAP)
             continue;
-        check_windows(c, yaml_get(job, "window"));
-        config_jobs_check_keys(c, job);
-        config_jobs_check_waits(c, job);
-        config_jobs_check_until(c, job);
+        check_schedule(c, job);
         config_jobs_check_parallel(c, job);
         config_jobs_check_ack(c, job);
         if (search)
-            config_jobs_check_never(c, &m, job, &looks);
+            check_schedule_comes(c, &m, job, &looks);
     }
 }

@@ -1,8 +1,12 @@
 /* config_reach.c - what a version may reach on the machine of its node: folders, environment
  * variables and files.  The node's own section is the list of what is allowed. */
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/require.h"
 #include "core/config_check.h"
@@ -226,6 +230,80 @@ void config_build_folders(struct config *c, const struct connectors *all)
     c->folder_places = l.places;
 }
 
+/* ---- files that are databases ---- */
+
+/* The file as far as it is there; a link that leads nowhere may lead anywhere later. */
+static bool config_real_file(const char *path, char **ret, struct err *err)
+{
+    struct stat st;
+
+    *ret = realpath(path, NULL);
+    if (*ret == NULL && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+        return err_set(err, ERR_CONFIG, KNOWN_FOLDER_STRANGE,
+                       "it is a link that leads nowhere: make the file, or name another");
+    if (*ret == NULL)
+        *ret = xstrdup(path);
+    return true;
+}
+
+/* Only one file of the folder is used, so it may have the data folder in it. */
+static bool config_is_apart_from_data(const struct folder_rule *rule, const char *folder,
+                                      struct err *err)
+{
+    struct folder_spot own, there;
+
+    if (!folder_spot_find(folder, &there, err) || !folder_spot_find(rule->data, &own, err))
+        return false;
+    return !folder_spot_is_in(&there, &own) ||
+           err_set(err, ERR_CONFIG, KNOWN_FOLDER_STRANGE,
+                   "it lies in the data folder of the node: put it in a folder of its own");
+}
+
+bool config_may_use_file(const struct config_node *node, const char *file, const char *path,
+                         struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct folder_rule rule = config_node_folders(node, file, &a);
+    AUTO_TEXT real = NULL;
+
+    if (!config_real_file(path, &real, err))
+        return false;
+    const char *slash = strrchr(real, '/');
+    struct folder_use use = {
+        .purpose = FOLDER_WRITE,
+        .owner = "",
+        .part = "path",
+        .path = slash == NULL ? "." : arena_text(&a, str_mem(real, (size_t)(slash - real) + 1))
+    };
+
+    if (!config_is_apart_from_data(&rule, use.path, err))
+        return false;
+    rule.data = rule.home = NULL; /* what is left are the roots */
+    return folder_may_use(&rule, &use, -1, err);
+}
+
+static void config_ask_databases(const struct config *config, struct problem_list *problems)
+{
+    const struct yaml_node *all = yaml_get(config->root, "databases");
+    AUTO(arena_done) struct arena a = ARENA_INIT(YAML_ARENA);
+
+    if (all == NULL)
+        return;
+    for (const struct yaml_node *d = all->first; d != NULL; d = d->next) {
+        const struct yaml_node *path = yaml_get(d, "path");
+        struct str text = yaml_text(path);
+        struct err err = { 0 };
+
+        if (text.len == 0 || check_has_reference(text) ||
+            config_may_use_file(&config->node, config->file,
+                                path_beside(text.ptr, config->file, &a), &err) ||
+            err.kind != ERR_CONFIG || (err.sys != 0 && err.sys != KNOWN_FOLDER_STRANGE))
+            continue;
+        problem_add(problems, path->place, NULL, "database %.*s: `path`: %s", (int)OWNER_MOST,
+                    d->key->text.ptr, err.text);
+    }
+}
+
 void config_ask_folders(const struct config *config, struct problem_list *problems)
 {
     struct folder_rule *r = config->folders;
@@ -245,4 +323,5 @@ void config_ask_folders(const struct config *config, struct problem_list *proble
                     "%s%s`%s`: %s", r->uses[i].owner, r->uses[i].owner[0] != '\0' ? ": " : "",
                     r->uses[i].part, err.text);
     }
+    config_ask_databases(config, problems);
 }

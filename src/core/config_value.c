@@ -65,7 +65,8 @@ void check_hint_add_kinds(struct check_hint *hint, const struct connectors *conn
         if (kind->planned && !planned)
             check_hint_plan(hint);
         planned = kind->planned;
-        check_hint_add(hint, str_of(kind->name));
+        if (!kind->linked)
+            check_hint_add(hint, str_of(kind->name));
     }
 }
 
@@ -225,6 +226,7 @@ static bool check_typed(const struct option *o, struct str text, struct err *err
 {
     struct units_instant instant;
     struct units_rate rate;
+    int64_t share;
     struct units_date date;
     struct network network;
     struct cron cron;
@@ -255,6 +257,8 @@ static bool check_typed(const struct option *o, struct str text, struct err *err
         return is_word(o, text) || check_number(o, text, err);
     case OPT_RATE:
         return units_rate(text, &rate, err);
+    case OPT_SHARE:
+        return units_share(text, &share, err);
     case OPT_TIME:
         return units_time(text, &minutes, err);
     case OPT_DAYS:
@@ -416,7 +420,7 @@ void check_value(struct check *c, struct yaml_node *node, const struct option *o
     }
     if (option->type == OPT_SYSTEM || option->type == OPT_DOCTYPE || option->type == OPT_ENDPOINT ||
         option->type == OPT_GATEWAY || option->type == OPT_CALENDAR ||
-        option->type == OPT_SUBSCRIPTION) {
+        option->type == OPT_SUBSCRIPTION || option->type == OPT_DATABASE) {
         check_see(c, &c->references, node, option->type, node->text);
         return;
     }

@@ -274,6 +274,13 @@ static const struct option_kind *read_kind(struct walk *w, const struct option *
     char value[PROBLEM_QUOTE], text[1400];
     struct check_hint hint;
 
+    if (kind != NULL && kind->linked) {
+        problem_add(w->c->problems, named->place,
+                    "write a link: `links: { NAME: { from: DATABASE, to: DATABASE, tables: { "
+                    "TABLE: {} } } }`",
+                    "jobs of kind `%s` are made of `links`, and not written", kind->name);
+        return NULL;
+    }
     if (kind != NULL)
         return kind;
     check_hint_start(&hint, w->c, yaml_text(named));

@@ -32,6 +32,14 @@ const struct job_type *connector_job(const struct connectors *all, struct str ki
     FIND(all->jobs, kind);
 }
 
+const struct database_type *connector_database(const struct connectors *all, struct str kind)
+{
+    for (size_t i = 0; all->databases[i] != NULL; i++)
+        if (str_is(kind, all->database_kinds[i]->name))
+            return all->databases[i];
+    return NULL;
+}
+
 /* Position of a walk over the kinds of a role. */
 struct kind_walk {
     const struct connectors *all;
@@ -46,11 +54,17 @@ static const struct option_kind *next_connector(struct kind_walk *w)
     const struct endpoint_type *e =
         w->role == ROLE_ENDPOINT ? w->all->endpoints[w->connector] : NULL;
     const struct job_type *j = w->role == ROLE_JOB ? w->all->jobs[w->connector] : NULL;
+    const struct option_kind *d =
+        w->role == ROLE_DATABASE ? w->all->database_kinds[w->connector] : NULL;
 
-    if (g == NULL && s == NULL && e == NULL && j == NULL)
+    if (g == NULL && s == NULL && e == NULL && j == NULL && d == NULL)
         return NULL;
     w->connector++;
-    return g != NULL ? &g->kind : s != NULL ? &s->kind : e != NULL ? &e->kind : &j->kind;
+    return g != NULL   ? &g->kind
+           : s != NULL ? &s->kind
+           : e != NULL ? &e->kind
+           : j != NULL ? &j->kind
+                       : d;
 }
 
 static const struct option_kind *next_kind(struct kind_walk *w)
@@ -95,6 +109,7 @@ const struct option *kind_common(enum option_role role)
     return role == ROLE_GATEWAY    ? grammar_gateway
            : role == ROLE_ENDPOINT ? grammar_endpoint
            : role == ROLE_JOB      ? grammar_job
+           : role == ROLE_DATABASE ? grammar_database
                                    : NULL;
 }
 

@@ -27,6 +27,7 @@
 
 /* ---- gateways: documents come in ---- */
 
+struct database_type; /* table/database.h */
 struct deposit_port;
 struct line_type;
 struct probing;
@@ -235,11 +236,13 @@ struct endpoint_type {
 #define SERVICE(name)  extern const struct service_type service_##name;
 #define ENDPOINT(name) extern const struct endpoint_type endpoint_##name;
 #define JOB(name)      extern const struct job_type job_##name;
+#define DATABASE(name) extern const struct database_type database_##name;
 #include "connectors.def"
 #undef GATEWAY
 #undef SERVICE
 #undef ENDPOINT
 #undef JOB
+#undef DATABASE
 
 /* All connectors of this build, each list ending with NULL; app/registry.c builds it from
  * connectors.def. */
@@ -248,6 +251,10 @@ struct connectors {
     const struct service_type *const *services;
     const struct endpoint_type *const *endpoints;
     const struct job_type *const *jobs;
+    /* Databases whose tables are replicated: the drivers stand above this room, so that here only
+     * the kind of each is known, in the same order. */
+    const struct database_type *const *databases;
+    const struct option_kind *const *database_kinds;
 };
 
 /* NULL: this build has no connector of that name. */
@@ -255,6 +262,7 @@ const struct gateway_type *connector_gateway(const struct connectors *all, struc
 const struct service_type *connector_service(const struct connectors *all, struct str kind);
 const struct endpoint_type *connector_endpoint(const struct connectors *all, struct str kind);
 const struct job_type *connector_job(const struct connectors *all, struct str kind);
+const struct database_type *connector_database(const struct connectors *all, struct str kind);
 
 /* ---- kinds: what a configuration may name ---- */
 

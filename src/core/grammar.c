@@ -3,12 +3,6 @@
 #include "base/clock.h"
 #include "core/planned.h"
 
-const char *const grammar_areas[] = { "localhost", "internal", "dmz", "external", NULL };
-
-const char *const grammar_never[] = { "never", NULL };
-
-const char *const grammar_standards[] = { "hl7", "x12", "edifact", NULL };
-
 static const char *const priorities[] = { "high", "normal", "low", NULL };
 
 /* ---- shared parts ---- */
@@ -350,6 +344,14 @@ static const struct option batch_each = {
 
 static const struct option job_each = { .type = OPT_KIND, .role = ROLE_JOB, .noun = "job" };
 
+static const struct option database_each = {
+    .type = OPT_KIND,
+    .role = ROLE_DATABASE,
+    .noun = "database",
+};
+
+static const struct option link_each = { .type = OPT_MAP, .keys = grammar_link, .noun = "link" };
+
 #define KEPT(word)                                                          \
     {                                                                       \
         .name = word, .type = OPT_DURATION, .words = grammar_never,         \
@@ -413,6 +415,10 @@ const struct option grammar_sections[] = {
     OPTION("batches", OPT_NAMED, "how documents are gathered, and what becomes of them then",
            .each = &batch_each),
     OPTION("jobs", OPT_NAMED, "recurring work", .each = &job_each),
+    OPTION("databases", OPT_NAMED, "databases of others, whose tables are replicated by `links`",
+           .each = &database_each),
+    OPTION("links", OPT_NAMED, "tables that are replicated from one database to another",
+           .each = &link_each),
     OPTION("retention", OPT_MAP, "how long documents are kept after they ended",
            .keys = grammar_retention),
     OPTION("alerts", OPT_MAP, "what needs a person, and who is told", .keys = grammar_alerts),

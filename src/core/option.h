@@ -40,6 +40,7 @@ enum option_type {
     OPT_SIZE,
     OPT_DURATION,
     OPT_RATE,
+    OPT_SHARE, /* a part of a whole, in percent */
     OPT_TIME,
     OPT_DAYS,
     OPT_DATE,
@@ -60,6 +61,7 @@ enum option_type {
     OPT_GATEWAY,
     OPT_CALENDAR,
     OPT_SUBSCRIPTION,
+    OPT_DATABASE,
 
     /* A map or a list. */
     OPT_MAP,   /* the keys of `keys`                                   */
@@ -88,7 +90,7 @@ enum option_flag {
 };
 
 /* What has kinds (core/connector.h lists them). */
-enum option_role { ROLE_NONE, ROLE_GATEWAY, ROLE_ENDPOINT, ROLE_SERVICE, ROLE_JOB };
+enum option_role { ROLE_NONE, ROLE_GATEWAY, ROLE_ENDPOINT, ROLE_SERVICE, ROLE_JOB, ROLE_DATABASE };
 
 struct option {
     const char *name;
@@ -116,6 +118,7 @@ struct option_kind {
     const char *example; /* as it stands in a configuration, for help; NULL: none */
     bool ends;           /* OPT_STEP: nothing follows it */
     bool planned;        /* checked and kept; this build does not run it */
+    bool linked;         /* of jobs that links are made of: nobody writes one */
 };
 
 #define OPTION_WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })

@@ -29,6 +29,7 @@ typedef bool secret_find(void *arg, struct str name, struct arena *a, struct str
 
 struct config_files;
 struct config_node;
+struct connectors;
 
 struct settings {
     const struct yaml_node *node;      /* a map; any other value is that of the first key of `own`,
@@ -42,6 +43,7 @@ struct settings {
     const struct config_node *reach;
     const struct folder_port *folders; /* keeps what is known of folders; NULL: nothing does */
     const struct config_files *files;  /* of the version, for OPT_FILE; NULL: none */
+    const struct connectors *connectors; /* for settings that name a kind themselves; NULL: none */
     bool literal; /* over settings_json(): nothing is replaced, a file is its content */
     struct arena *arena;
 };

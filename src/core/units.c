@@ -115,6 +115,24 @@ uint64_t units_rate_burst(struct units_rate rate)
     return burst > 0 ? burst : 1;
 }
 
+bool units_share(struct str text, int64_t *ret, struct err *err)
+{
+    struct str number, rest = str_cut(text, '%', &number), whole, part;
+    uint64_t n, tenth = 0;
+
+    if (text.len == 0 || text.ptr[text.len - 1] != '%' || rest.len > 0)
+        return err_set(err, ERR_CONFIG, 0, "a number and `%%` are expected, such as 5%%");
+    part = str_cut(number, '.', &whole);
+    if (!str_to_u64(whole, &n) ||
+        (whole.len < number.len && (part.len != 1 || !str_to_u64(part, &tenth))))
+        return err_set(err, ERR_CONFIG, 0,
+                       "a number with at most one digit behind the point is expected");
+    if (n > 100 || (n == 100 && tenth > 0))
+        return err_set(err, ERR_CONFIG, 0, "the most is 100%%");
+    *ret = (int64_t)(n * 10 + tenth);
+    return true;
+}
+
 bool units_time(struct str text, int *ret_minutes, struct err *err)
 {
     struct str hour, minute = str_cut(text, ':', &hour);

@@ -34,6 +34,9 @@ bool units_rate(struct str text, struct units_rate *ret, struct err *err);
 /* The default burst of a rate: one second's worth, at least 1. */
 uint64_t units_rate_burst(struct units_rate rate);
 
+/* 5% or 0.5%: *ret is in thousandths of the whole, at most 1000. */
+bool units_share(struct str text, int64_t *ret, struct err *err);
+
 /* "22:00" as minutes after midnight; "24:00" is the end of the day. */
 bool units_time(struct str text, int *ret_minutes, struct err *err);
 

@@ -188,6 +188,7 @@ static bool book_job_build(struct book *b, const struct config_entry *e,
                                 .secret_arg = store,
                                 .reach = &b->config->node,
                                 .files = &b->config->files,
+                                .connectors = connectors,
                                 .arena = &b->arena };
     struct err why = { 0 };
 

@@ -420,6 +420,7 @@ bool running_begin(struct jobs *j, struct book *book, const struct book_job *job
                          .run = str_of(arena_printf(&r->arena, "%lld", (long long)c->task.claim)),
                          .nominal_us = nominal_us,
                          .backfill = c->backfill,
+                         .claimed_us = now_us,
                          .timeout_us = job->timeout_us,
                          .state = r->claim.state,
                          .ports = &j->ports,

@@ -18,7 +18,7 @@ START_SECONDS = 120
 STOP_SECONDS = 120
 CLIENT_VERBS = {
     "apply", "config", "rehearse", "send", "key", "role", "secret", "docs", "dead", "hold", "node", "doctor", "alerts", "backup", "batches",
-    "retention", "audit", "user", "probe", "records", "jobs"}
+    "retention", "audit", "user", "probe", "records", "jobs", "repl"}
 
 CONFIG = """\
 systems:

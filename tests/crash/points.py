@@ -27,6 +27,7 @@ ELSEWHERE = ("batch.",  # crash/batches.py kills at these
              "sftp.", "ftp.", "mail.", "mllp.", "s3.", "sql.",  # crash/peer_scene.py; blackbox/test_42_*.py to test_45_*.py
              "backup.", "restore.", "move.",  # no part of this life: blackbox/test_85_backup.py
              "job.",  # blackbox/test_76_jobs_run.py
+             "link.",  # crash/repl.py
              "recover.",  # an older database must be put back: blackbox/test_32_back_in_time.py
              "retain.", "archive.", "compact.")  # days must pass: store/test_retain.c and test_archive.c
 

@@ -143,6 +143,15 @@ class Server:
             raise PostgresError(got.stderr.strip())
         return got.stdout.rstrip("\n")
 
+    def dump(self, database):
+        """The schema as pg_dump prints it."""
+        got = subprocess.run([f"{self.bin}/pg_dump", "-s", "-d", self.conninfo(database)], capture_output=True, text=True,
+                             check=False)
+        if got.returncode != 0:
+            raise PostgresError(got.stderr.strip())
+        # Newer versions put a random word into \\restrict lines.
+        return "\n".join(line for line in got.stdout.splitlines() if not line.startswith("\\"))
+
     def create_database(self, name):
         """A new, empty database; returns its connection string."""
         self.sql(f'CREATE DATABASE "{name}"')

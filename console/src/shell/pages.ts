@@ -37,6 +37,7 @@ const MapPage = later<PageProps>(() => import("../pages/map/page").then((m) => m
 /* For few people. */
 const UsersPage = later<PageProps>(() => import("../pages/users/page").then((m) => m.UsersPage));
 const JobsPage = later<PageProps>(() => import("../pages/jobs/page").then((m) => m.JobsPage));
+const LinksPage = later<PageProps>(() => import("../pages/links/page").then((m) => m.LinksPage));
 
 export const PAGES: PageInfo[] = [
   { path: "", title: "Overview", icon: "overview", key: "o", right: "see", page: OverviewPage },
@@ -45,6 +46,7 @@ export const PAGES: PageInfo[] = [
   { path: "dead", title: "Dead letters", icon: "dead", key: "l", right: "see", page: DeadPage },
   { path: "systems", title: "Systems", icon: "systems", key: "s", right: "see", page: SystemsPage },
   { path: "jobs", title: "Jobs", icon: "jobs", key: "j", right: "see", page: JobsPage },
+  { path: "links", title: "Links", icon: "links", key: "r", right: "see", page: LinksPage },
   { path: "alerts", title: "Alerts", icon: "alerts", key: "a", right: "see", page: AlertsPage },
   { path: "config", title: "Configuration", icon: "config", key: "c", right: "configure", page: ConfigPage, low: true },
   { path: "health", title: "Health", icon: "health", key: "h", right: "operate", page: HealthPage, low: true },

@@ -68,6 +68,15 @@ const WORDS: Record<string, [Meaning, keyof typeof SHAPES & string]> = {
   sent: ["good", "disc"],
   given_up: ["bad", "cross"],
   ok: ["good", "disc"],
+  new: ["over", "ring"],
+  loading: ["busy", "half"],
+  current: ["good", "disc"],
+  behind: ["wait", "turn"],
+  stopped: ["bad", "triangle"],
+  diverged: ["bad", "cross"],
+  repaired: ["good", "square"],
+  partial: ["wait", "half"],
+  aborted: ["bad", "slash"],
 };
 
 export function meaningOf(word: string): Meaning {

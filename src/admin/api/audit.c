@@ -144,8 +144,8 @@ static struct str text_arg(const struct graphql_call *call, const char *name)
  */
 static struct str object_of(const struct graphql_call *call)
 {
-    static const char *const names[] = { "id",      "name", "user",   "role",
-                                         "gateway", "node", "folder", "set" };
+    static const char *const names[] = { "id",   "name",   "user", "role", "gateway",
+                                         "node", "folder", "set",  "link" };
     struct str found = { 0 };
 
     for (size_t i = 0; found.len == 0 && i < sizeof names / sizeof names[0]; i++)

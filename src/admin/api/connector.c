@@ -128,7 +128,8 @@ static bool connectors(struct graphql_call *call, struct err *err)
     } roles[] = { { "gateway", ROLE_GATEWAY },
                   { "endpoint", ROLE_ENDPOINT },
                   { "step", ROLE_SERVICE },
-                  { "job", ROLE_JOB } };
+                  { "job", ROLE_JOB },
+                  { "database", ROLE_DATABASE } };
     const struct connectors *all = engine_connectors(api_engine(call));
     const void **list = ARENA_ARRAY(call->arena, const void *, KINDS_MOST);
     const struct option_kind *k;
@@ -137,7 +138,8 @@ static bool connectors(struct graphql_call *call, struct err *err)
     (void)err;
     for (size_t r = 0; r < sizeof roles / sizeof roles[0]; r++)
         for (size_t i = 0; (k = kind_at(all, roles[r].role, i)) != NULL && n < KINDS_MOST - 3; i++)
-            list[n++] = describe(call->arena, roles[r].name, kind_common(roles[r].role), k);
+            if (!k->linked)
+                list[n++] = describe(call->arena, roles[r].name, kind_common(roles[r].role), k);
     for (size_t w = 0; w < sizeof wholes / sizeof wholes[0]; w++)
         list[n++] = describe(call->arena, wholes[w].name, NULL, &wholes[w]);
     return graphql_set_objects(call, list, n);

@@ -39,6 +39,13 @@
     PART(job_runs)      \
     PART(job_orders)    \
     PART(duty)          \
+    PART(link_look)     \
+    PART(link_plan)     \
+    PART(link_order)    \
+    PART(link_pass)     \
+    PART(link_aside)    \
+    PART(link_diff)     \
+    PART(link_digest)   \
     PART(user)
 
 #define PART(name)                                     \

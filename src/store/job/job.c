@@ -175,6 +175,29 @@ bool job_list(struct store *s, int64_t above, size_t most, struct arena *a, stru
     return true;
 }
 
+static void job_read_with_state(struct db_rows *row, struct arena *a, void *to)
+{
+    struct job_with_state *j = to;
+
+    _Static_assert((int)JOB_KIND_PAGE_HOLDER == (int)JOB_PAGE_HOLDER &&
+                       (int)JOB_KIND_PAGE_AWAITED_NOMINAL_US == (int)JOB_PAGE_AWAITED_NOMINAL_US,
+                   "read by the same function");
+    job_read_held(row, a, &j->record);
+    j->state = row_text(row, JOB_KIND_PAGE_STATE, a);
+}
+
+bool job_list_kind(struct store *s, struct str kind, int64_t above, size_t most, struct arena *a,
+                   struct job_with_state *ret, size_t *ret_count, struct err *err)
+{
+    if (!store_collect(s, SQL_JOB_KIND_PAGE,
+                       DB_ARGS(db_text(kind), db_int(above), db_int((int64_t)most)),
+                       ROWS_INTO(ret, most, a, job_read_with_state), ret_count, err))
+        return false;
+    for (size_t i = 0; i < *ret_count; i++)
+        job_look_held(s, &ret[i].record);
+    return true;
+}
+
 bool job_mark(struct store *s, int64_t *ret, struct err *err)
 {
     return store_one_int(s, SQL_JOB_MARK, DB_NO_ARGS, 0, ret, err);

@@ -139,6 +139,15 @@ bool job_queue(struct store *s, struct str area, int64_t *ret, struct err *err);
 bool job_list(struct store *s, int64_t above, size_t most, struct arena *a, struct job_record *ret,
               size_t *ret_count, struct err *err);
 
+struct job_with_state {
+    struct job_record record;
+    struct str state; /* empty: none yet */
+};
+
+/* Those of one kind, without those that are gone. */
+bool job_list_kind(struct store *s, struct str kind, int64_t above, size_t most, struct arena *a,
+                   struct job_with_state *ret, size_t *ret_count, struct err *err);
+
 /* The job with this name; *ret_found: there is one. */
 bool job_find(struct store *s, struct str name, struct arena *a, struct job_record *ret,
               bool *ret_found, struct err *err);

@@ -25,6 +25,17 @@ SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) A
     (SELECT max(r.nominal_us) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited_nominal_us
 FROM job j WHERE j.name = $1;
 
+-- name: job_kind_page
+-- in:  $1 kind text, $2 above int, $3 limit int
+-- out: @job@, holder, open_runs, held_us, awaited_us, awaited_nominal_us, state
+-- Those of one kind that have not left the configuration, with their states.
+SELECT @j.job@, (SELECT l.node_id FROM task_lease l WHERE l.id = @KEY(j.num)@) AS holder,
+    (SELECT count(*) FROM job_run r WHERE r.job = @KEY(j.num)@) AS open_runs,
+    (SELECT l.until_us FROM task_lease l WHERE l.id = @KEY(j.num)@) AS held_us,
+    (SELECT max(r.began_us) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited_us,
+    (SELECT max(r.nominal_us) FROM job_run r WHERE r.job = @KEY(j.num)@ AND r.waits = 1) AS awaited_nominal_us, j.state
+FROM job j WHERE j.kind = $1 AND j.gone_us = 0 AND j.num > $2 ORDER BY j.num LIMIT $3;
+
 -- name: job_mark
 -- Another number when a job came, went or was changed: turns and numbers of states only grow.
 SELECT CAST(coalesce(sum(num + turn + state_number), 0) AS BIGINT) FROM job;

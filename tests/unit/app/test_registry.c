@@ -5,6 +5,7 @@
 #include "core/config.h"
 #include "core/grammar.h"
 #include "core/planned.h"
+#include "table/database.h"
 #include "test.h"
 
 enum { ARENA = 16 << 20 };
@@ -168,7 +169,8 @@ TEST(registry_every_job_is_complete)
     const struct job_type *t;
 
     for (size_t i = 0; (t = registry.jobs[i]) != NULL; i++) {
-        CHECK(keeps_contract(ROLE_JOB, &t->kind) && job_example_is_valid(&t->kind));
+        CHECK(keeps_contract(ROLE_JOB, &t->kind));
+        CHECK(t->kind.linked || job_example_is_valid(&t->kind)); /* nobody writes a linked one */
         CHECK(connector_job(&registry, str_of(t->kind.name)) == t);
         CHECK(t->make != NULL && t->unmake != NULL && t->run != NULL);
         IS_POLITE(t, ROLE_JOB);
@@ -176,10 +178,27 @@ TEST(registry_every_job_is_complete)
     CHECK(connector_job(&registry, STR("no such thing")) == NULL);
 }
 
+TEST(registry_every_database_is_complete)
+{
+    const struct database_type *t;
+
+    for (size_t i = 0; (t = registry.databases[i]) != NULL; i++) {
+        const struct option_kind *kind = registry.database_kinds[i];
+
+        CHECK(kind == &t->kind && keeps_contract(ROLE_DATABASE, kind));
+        CHECK(connector_database(&registry, str_of(kind->name)) == t);
+        /* What an address has, and nothing else: link/link_settings.h. */
+        CHECK((option_find(kind->keys, STR("dsn")) != NULL) !=
+              (option_find(kind->keys, STR("path")) != NULL));
+    }
+    CHECK(registry.database_kinds[0] != NULL);
+    CHECK(connector_database(&registry, STR("no such thing")) == NULL);
+}
+
 /* What runs comes first; behind it stands what is planned, and nothing of that runs. */
 TEST(registry_what_runs_comes_first)
 {
-    for (enum option_role role = ROLE_GATEWAY; role <= ROLE_JOB; role++) {
+    for (enum option_role role = ROLE_GATEWAY; role <= ROLE_DATABASE; role++) {
         const struct option_kind *kind;
         bool planned = false;
 

@@ -246,6 +246,8 @@ static void put_keys(struct buf *out, const char *prefix, const struct option *k
             put_row(out, join(path, prefix, o->name, ".NAME"), o->each);
         else if (o->type == OPT_NAMED && o->each->type == OPT_MAP)
             put_keys(out, join(path, prefix, o->name, ".NAME."), o->each->keys);
+        else if (o->type == OPT_LIST && o->each->type == OPT_MAP)
+            put_keys(out, join(path, prefix, o->name, "[]."), o->each->keys);
     }
 }
 
@@ -308,7 +310,7 @@ static bool is_reserved(const struct option *section)
 static void put_types(struct buf *out)
 {
     buf_puts(out, "\n## How values are written\n\n| value | written as |\n| --- | --- |\n");
-    for (enum option_type type = OPT_TEXT; type <= OPT_SUBSCRIPTION; type++) {
+    for (enum option_type type = OPT_TEXT; type <= OPT_DATABASE; type++) {
         buf_printf(out, "| %s | ", option_type_name(type));
         buf_puts(out, option_form(type));
         buf_puts(out, " |\n");

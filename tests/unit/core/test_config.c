@@ -192,7 +192,10 @@ TEST(config_takes_every_kind)
         "services: { s: { jq: . } }\nsubscriptions: {}\nbatches: {}\nretention: { default: 60d, "
         "dead: never }\nalerts: {}\n"
         "calendars: {}\nauth: { oidc: { issuer: \"https://op.example\", client_id: w, roles: { "
-        "ops: [viewer] } } }\nstores: { m: { driver: dir } }\ncontent: {}\nlinks: []",
+        "ops: [viewer] } } }\nstores: { m: { driver: dir } }\ncontent: {}\n"
+        "peers: { p: { url: x } }\nlinks: {}",
+        "databases: { a: { kind: postgres, dsn: secret:a }, b: { kind: sqlite, path: b.db } }\n"
+        "links: { l: { from: a, to: b, tables: { t: } } }",
         "services: { mine: { jq: . } }\nroutes: [ { name: a, do: [ { mine: } ] } ]",
         "{\"gateways\": {\"a\": {\"kind\": \"http\"}}}", /* JSON is YAML */
     };

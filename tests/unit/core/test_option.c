@@ -35,7 +35,7 @@ static void collect(struct tables *t)
     const struct option *o;
 
     add_table(t, grammar_sections);
-    for (enum option_role role = ROLE_GATEWAY; role <= ROLE_JOB; role++)
+    for (enum option_role role = ROLE_GATEWAY; role <= ROLE_DATABASE; role++)
         add_kinds(t, role);
     for (size_t i = 0; i < t->count; i++)
         for (struct option_walk w = { t->seen[i] }; (o = option_next(&w)) != NULL;) {

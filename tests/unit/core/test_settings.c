@@ -446,7 +446,7 @@ TEST(settings_read_every_fallback_of_the_grammar)
     const struct option_kind *k;
     const struct option *o;
 
-    for (enum option_role role = ROLE_GATEWAY; role <= ROLE_JOB; role++)
+    for (enum option_role role = ROLE_GATEWAY; role <= ROLE_DATABASE; role++)
         for (size_t i = 0; (k = kind_at(&registry, role, i)) != NULL; i++) {
             AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
             struct settings s = { .common = kind_common(role), .own = k->keys, .arena = &a };

@@ -71,6 +71,29 @@ TEST(units_size_table)
     }
 }
 
+TEST(units_share_table)
+{
+    static const struct {
+        const char *text;
+        int64_t share; /* -1: refused */
+    } cases[] = {
+        { "5%", 50 },       { "0%", 0 },     { "100%", 1000 }, { "0.5%", 5 },  { "99.9%", 999 },
+        { "100.0%", 1000 }, { "5", -1 },     { "", -1 },       { "%", -1 },    { "101%", -1 },
+        { "100.1%", -1 },   { "0.25%", -1 }, { "5.%", -1 },    { ".5%", -1 },  { "-1%", -1 },
+        { "5 %", -1 },      { "5%%", -1 },   { "1.2.3%", -1 }, { "1.x%", -1 }, { "5%5", -1 },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t share = -1;
+        struct err err = { 0 };
+        bool ok = units_share(str_of(cases[i].text), &share, &err);
+
+        if (share != cases[i].share)
+            printf("# %s: %lld\n", cases[i].text, (long long)share);
+        CHECK(share == cases[i].share && ok == (share >= 0) && (ok || err.text[0] != '\0'));
+    }
+}
+
 TEST(units_rate_table)
 {
     static const struct {

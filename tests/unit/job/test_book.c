@@ -203,6 +203,82 @@ TEST(where_the_address_of_this_site_is_not_known_it_is_broken)
     CHECK(strstr(book->jobs[0].broken, "location.url") != NULL);
 }
 
+/* ---- links ---- */
+
+#define LINKS(base, link, tables)                                                           \
+    "databases:\n  a: { kind: postgres, dsn: \"host=x dbname=" base "\" }\n"                \
+    "  b: { kind: postgres, dsn: \"host=y\" }\n  c: { kind: mariadb, dsn: \"z\" }\n"        \
+    "links:\n  l: { from: a, to: b, verify: [ { every: 1h } ], " link ", tables: { " tables \
+    " } }\n"
+
+TEST(a_table_of_a_link_is_a_job)
+{
+    AUTO(bench_done) struct bench b = bench_make();
+    AUTO(book_done)
+    struct book *book =
+        book_of(&b, LINKS("one", "area: dmz, every: 3s, idle_most: 30s, retry: { for: 9s }",
+                          "t: {}, s.u: {}"));
+    int64_t queue;
+    struct err err;
+
+    CHECK(book != NULL && book->count == 4);
+    const struct book_job *t = book_find(book, STR("l/t"));
+
+    CHECK(t != NULL && book_find(book, STR("l/s.u/verify")) != NULL);
+    CHECK(str_is(t->kind, "replicate") && t->self != NULL && t->broken == NULL);
+    CHECK(job_queue(b.store, STR("dmz"), &queue, &err) && t->queue == queue);
+    CHECK(str_is(t->times, "every 3s") && t->schedule.form == SCHEDULE_EVERY);
+    CHECK(t->schedule.every_us == 3 * CLOCK_S && t->schedule.idle_most_us == 30 * CLOCK_S);
+    CHECK(t->schedule.suspend == 0 && t->parallel == 1);
+    CHECK(t->schedule.retry.first_us == CLOCK_S && t->schedule.retry.most_us == 60 * CLOCK_S);
+    CHECK(t->schedule.retry.for_us == 9 * CLOCK_S);
+}
+
+/* `one` is without a secret, which this store does not have. */
+TEST(a_link_that_was_changed_is_another_job_where_it_matters)
+{
+    static const struct {
+        const char *text;
+        bool same;
+    } cases[] = {
+        { "# a comment\n" LINKS("one", "every: 3s", "t: {  }, u: {}"), true },
+        { LINKS("one", "every: 3s, title: T", "t: {}"), true },
+        { LINKS("two", "every: 3s", "t: {}"), false }, /* another database */
+        { LINKS("one", "every: 4s", "t: {}"), false },
+        { LINKS("one", "every: 3s, deletes: { most: 5 }", "t: {}"), false },
+        { LINKS("one", "every: 3s", "t: { to: v }"), false },
+        { LINKS("one", "every: 3s", "t: { cast: { a: dec } }"), false },
+        { LINKS("one", "every: 3s", "t: {}") "  m: { from: c, to: b, tables: { w: {} } }\n", true },
+    };
+    AUTO(bench_done) struct bench b = bench_make();
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        AUTO(book_done) struct book *x = book_of(&b, LINKS("one", "every: 3s", "t: {}"));
+        AUTO(book_done) struct book *y = book_of(&b, cases[i].text);
+
+        CHECK(x != NULL && y != NULL);
+        const struct book_job *one = book_find(x, STR("l/t")), *two = book_find(y, STR("l/t"));
+
+        CHECK(one != NULL && two != NULL);
+        if (digest_same(&one->digest, &two->digest) != cases[i].same)
+            printf("# %s\n", cases[i].text);
+        CHECK(digest_same(&one->digest, &two->digest) == cases[i].same);
+    }
+}
+
+TEST(a_link_whose_secret_is_missing_is_broken)
+{
+    AUTO(bench_done) struct bench b = bench_make();
+    AUTO(book_done)
+    struct book *book =
+        book_of(&b, "databases: { a: { kind: postgres, dsn: secret:none }, b: { kind: mariadb, "
+                    "dsn: x } }\nlinks: { l: { from: a, to: b, tables: { t: {} } } }\n");
+
+    CHECK(book != NULL && book->count == 1 && book->jobs[0].self == NULL);
+    CHECK(strstr(book->jobs[0].broken, "database a") != NULL);
+    CHECK(strstr(book->jobs[0].broken, "none") != NULL);
+}
+
 int main(void)
 {
     return test_main();

@@ -1,0 +1,126 @@
+// actions.tsx - what people do to a table of a link: verify, go on, take all rows again.
+import { useState } from "preact/hooks";
+import { clientId } from "../../api";
+import { ask } from "../../base/ask";
+import { useCan } from "../../shell/session";
+import { FormDialog } from "../../ui/dialog";
+import { tell } from "../../ui/toast";
+import * as api from "./api";
+import type { Table } from "./types";
+
+interface Props {
+  table: Table;
+  onChanged: () => void;
+}
+
+type Asked = "verify" | "resync" | "go on";
+
+export function TableActions({ table: t, onChanged }: Props) {
+  const [asking, setAsking] = useState<Asked | null>(null);
+  const close = () => {
+    setAsking(null);
+    onChanged();
+  };
+  if (!useCan("operate")) return null;
+  return (
+    <>
+      <button onClick={() => setAsking("verify")}>Verify…</button> <button onClick={() => setAsking("resync")}>All rows again…</button>{" "}
+      {t.stands === "stopped" && (
+        <button class="first" onClick={() => setAsking("go on")}>
+          Go on…
+        </button>
+      )}
+      {asking === "verify" && <VerifyDialog table={t} onChanged={close} />}
+      {asking === "resync" && (
+        <OrderDialog table={t} order={api.linkResync} title={`All rows of ${t.job} again`} action="Take all rows again" said={`${t.job} takes all rows again.`} onChanged={close}>
+          All rows of the source are written once more; rows that it does not have are removed at the destination afterwards. Nothing is emptied before.
+        </OrderDialog>
+      )}
+      {asking === "go on" && (
+        <OrderDialog table={t} order={api.linkGoOn} title={`Let ${t.job} go on`} action="Go on" said={`${t.job} goes on.`} onChanged={close}>
+          You say that what it is stopped for is right: {t.message}
+        </OrderDialog>
+      )}
+    </>
+  );
+}
+
+interface OrderProps extends Props {
+  order: typeof api.linkResync;
+  title: string;
+  action: string;
+  said: string;
+  children: preact.ComponentChildren;
+}
+
+function OrderDialog({ table: t, onChanged, order, title, action, said, children }: OrderProps) {
+  const [reason, setReason] = useState("");
+  const [client] = useState(clientId);
+  const submit = async () => {
+    await ask(order, { link: t.link, table: t.table, reason, client });
+    tell(said);
+    onChanged();
+  };
+  return (
+    <FormDialog title={title} action={action} danger disabled={reason.trim() === ""} onClose={onChanged} onSubmit={submit}>
+      <p class="quiet">{children}</p>
+      <label>
+        Reason
+        <input value={reason} required onInput={(e) => setReason(e.currentTarget.value)} />
+      </label>
+    </FormDialog>
+  );
+}
+
+const REPAIRS: [string, string][] = [
+  ["no", "Only compare"],
+  ["dry", "Say what a repair would do"],
+  ["yes", "Repair: write what differs to the destination"],
+];
+
+export function VerifyDialog({ table: t, onChanged }: Props) {
+  const [mode, setMode] = useState("full");
+  const [repair, setRepair] = useState("no");
+  const [reason, setReason] = useState("");
+  const [client] = useState(clientId);
+  const submit = async () => {
+    const full = mode === "full";
+    await ask(api.linkVerify, {
+      link: t.link,
+      table: t.table,
+      mode,
+      repair: full && repair !== "no",
+      dryRun: full && repair === "dry",
+      reason: reason.trim() || null,
+      client,
+    });
+    tell(`${t.job} is verified.`);
+    onChanged();
+  };
+  return (
+    <FormDialog title={`Verify ${t.job}`} action="Verify" onClose={onChanged} onSubmit={submit}>
+      <label>
+        What is compared
+        <select value={mode} onChange={(e) => setMode(e.currentTarget.value)}>
+          <option value="full">All rows</option>
+          <option value="count">How many rows there are</option>
+          <option value="sample">Some of the rows</option>
+        </select>
+      </label>
+      <label>
+        Then
+        <select value={mode === "full" ? repair : "no"} disabled={mode !== "full"} onChange={(e) => setRepair(e.currentTarget.value)}>
+          {REPAIRS.map(([value, text]) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Reason
+        <input value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
+      </label>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,161 @@
+// rows.tsx - rows of a table of a link: those that are set aside, and both sides of those that differ.
+import { useState } from "preact/hooks";
+import { clientId } from "../../api";
+import { ask } from "../../base/ask";
+import { useQuery } from "../../base/use_query";
+import { useCan } from "../../shell/session";
+import { Empty, Failed, Loading } from "../../ui/say";
+import { State } from "../../ui/state";
+import { Ago } from "../../ui/time";
+import { attempt, tell } from "../../ui/toast";
+import * as api from "./api";
+import type { DiffRow, SetAside } from "./types";
+
+interface Props {
+  link: string;
+  table: string;
+}
+
+// ---- set aside
+
+export function Quarantine({ link, table, onChanged }: Props & { onChanged: () => void }) {
+  const [after, setAfter] = useState<string | null>(null);
+  const { data, error, loading, reload } = useQuery(api.linkQuarantine, { link, table, after });
+  const page = data?.linkQuarantine;
+  const changed = () => {
+    reload();
+    onChanged();
+  };
+  return (
+    <section class="card">
+      <header>
+        <h2>Set aside</h2>
+        <span class="quiet">Rows that could not be written; each is tried again by itself</span>
+        <span class="room" />
+        {page?.next && <button onClick={() => setAfter(page.next)}>More</button>}
+      </header>
+      {loading && <Loading />}
+      <Failed error={error} again={reload} />
+      {page && page.items.length === 0 && <Empty title="No rows">All rows could be written.</Empty>}
+      {page && page.items.length > 0 && (
+        <div class="wide" tabIndex={0}>
+          <table class="aside">
+            <thead>
+              <tr>
+                <th>Key</th>
+                <th class="rest">Why</th>
+                <th>Values</th>
+                <th>Since</th>
+                <th class="num">Tries</th>
+                <th>Next try</th>
+                <th />
+              </tr>
+            </thead>
+            <tbody>
+              {page.items.map((r) => (
+                <AsideRow key={r.id} row={r} onChanged={changed} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function AsideRow({ row: r, onChanged }: { row: SetAside; onChanged: () => void }) {
+  const mayOperate = useCan("operate");
+  const judge = (q: typeof api.linkQuarantineRetry, said: string) =>
+    void attempt(async () => {
+      const { was } = await ask(q, { id: r.id, client: clientId() });
+      tell(was ? said : "The row is not set aside any more.");
+      onChanged();
+    });
+  return (
+    <tr>
+      <td class="mono">{r.key}</td>
+      <td class="long">{r.why}</td>
+      <td class="long">{r.values?.join(", ") ?? <span class="quiet">to be removed, or not kept</span>}</td>
+      <td class="time">
+        <Ago at={r.first} />
+      </td>
+      <td class="num">{r.tries}</td>
+      <td class="time">{r.discarded ? <span class="quiet">discarded</span> : <Ago at={r.due} />}</td>
+      <td class="actions">
+        {mayOperate && (
+          <>
+            <button class="small" onClick={() => judge(api.linkQuarantineRetry, "The row is tried again.")}>
+              Retry
+            </button>{" "}
+            {!r.discarded && (
+              <button class="small" onClick={() => judge(api.linkQuarantineDiscard, "The row is discarded.")}>
+                Discard
+              </button>
+            )}
+          </>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+// ---- both sides
+
+/** Of the findings of a pass. */
+export function Differences({ link, table, pass }: Props & { pass: string }) {
+  const [after, setAfter] = useState<string | null>(null);
+  const { data, error, loading, reload } = useQuery(api.linkDiff, { link, table, pass, key: null, after }, { long: true });
+  const diff = data?.linkDiff;
+  return (
+    <section class="card">
+      <header>
+        <h2>Differences</h2>
+        <span class="quiet">What pass {pass} has found, as both sides are now</span>
+        <span class="room" />
+        <button onClick={reload}>Look again</button>
+        {diff?.next && <button onClick={() => setAfter(diff.next)}>More</button>}
+      </header>
+      {loading && <Loading />}
+      <Failed error={error} again={reload} />
+      {diff && diff.items.length === 0 && <Empty title="No differences">The pass has found none.</Empty>}
+      {diff?.items.map((r) => (
+        <Sides key={r.key} row={r} />
+      ))}
+    </section>
+  );
+}
+
+function Sides({ row: r }: { row: DiffRow }) {
+  const cells = r.cells.filter((c) => !c.same);
+  return (
+    <div class="body">
+      <p>
+        <strong class="mono">{r.key}</strong> {r.found} {r.state && <span class="quiet">{r.state}</span>} {r.same && <State word="ok" text="the same now" />}
+        {!r.same && !r.source && <span class="bad">not at the source</span>}
+        {!r.same && !r.dest && <span class="bad">not at the destination</span>}
+      </p>
+      {cells.length > 0 && (
+        <div class="wide" tabIndex={0}>
+          <table class="sides">
+            <thead>
+              <tr>
+                <th>Column</th>
+                <th>Source</th>
+                <th>Destination</th>
+              </tr>
+            </thead>
+            <tbody>
+              {cells.map((c) => (
+                <tr key={c.column}>
+                  <td class="word">{c.column}</td>
+                  <td class="mono long">{c.source ?? <span class="quiet">no row</span>}</td>
+                  <td class="mono long">{c.dest ?? <span class="quiet">no row</span>}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </div>
+  );
+}

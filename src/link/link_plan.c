@@ -1,0 +1,216 @@
+#include "link/link_plan.h"
+
+#include "table/database.h"
+
+enum { STATEMENTS_MOST = 10000, PLAN_LINES = 64 << 10 };
+
+struct planning_sides {
+    const struct link_spec *spec;
+    struct database *source, *dest;
+    struct fit *of_source, *of_dest;
+};
+
+static void plan_close(struct planning_sides *p)
+{
+    p->spec->source.type->close(p->source);
+    p->spec->dest.type->close(p->dest);
+}
+
+/* ---- collecting ---- */
+
+static bool plan_has(const struct link_planned *plan, struct str database, struct str text)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (str_eq(plan->statements[i].database, database) &&
+            str_eq(plan->statements[i].text, text))
+            return true;
+    return false;
+}
+
+static bool plan_add(struct link_planned *plan, const struct link_end *at, const struct ddl *ddl,
+                     struct err *err)
+{
+    for (size_t i = 0; i < ddl->count; i++) {
+        const struct ddl_statement *s = &ddl->statements[i];
+
+        if (plan_has(plan, at->address.name, s->text))
+            continue; /* what the tables of a database share */
+        if (plan->count == STATEMENTS_MOST)
+            return err_set(err, ERR_LIMIT, 0, "more than %d statements: plan fewer tables at once",
+                           STATEMENTS_MOST);
+        plan->statements[plan->count++] = (struct link_planned_statement){
+            .database = at->address.name, .text = s->text, .purpose = s->purpose, .at = at
+        };
+    }
+    return true;
+}
+
+/* ---- one table ---- */
+
+static bool plan_open(const struct link_end *end, struct database **ret, struct buf *problems)
+{
+    struct err why = { 0 };
+
+    if (end->type->open(&end->address, ret, &why))
+        return true;
+    buf_printf(problems, "database %.*s: %s\n", STR_ARG(end->address.name), why.text);
+    return false;
+}
+
+static bool plan_describe(const struct link_end *end, struct database *db, struct arena *a,
+                          struct shape **ret, struct buf *problems)
+{
+    struct err why = { 0 };
+
+    if (end->type->describe(db, end->table, a, ret, &why))
+        return true;
+    buf_printf(problems, "database %.*s: %s\n", STR_ARG(end->address.name), why.text);
+    return false;
+}
+
+static bool plan_fit(struct planning_sides *p, struct arena *a, struct buf *problems)
+{
+    const struct link_spec *spec = p->spec;
+    struct shape *source, *dest;
+
+    return plan_open(&spec->source, &p->source, problems) &&
+           plan_open(&spec->dest, &p->dest, problems) &&
+           plan_describe(&spec->source, p->source, a, &source, problems) &&
+           plan_describe(&spec->dest, p->dest, a, &dest, problems) &&
+           fit_make(source, dest, &spec->wish, a, &p->of_source, &p->of_dest, problems);
+}
+
+static struct str plan_columns(const struct fit *fit, struct arena *a)
+{
+    struct buf text = BUF_INIT(PLAN_LINES * 8);
+
+    for (size_t i = 0; i < fit->count; i++)
+        buf_printf(&text, "%s%.*s %s%s", i > 0 ? ", " : "", STR_ARG(fit->columns[i].name),
+                   cell_types[fit->columns[i].travels], i < fit->key_count ? " (key)" : "");
+    struct str copy = arena_copy(a, buf_view(&text));
+
+    buf_done(&text);
+    return copy;
+}
+
+static bool plan_install(struct planning_sides *p, struct link_planned_table *t, struct arena *a,
+                         struct link_planned *plan, struct err *err)
+{
+    const struct link_spec *spec = p->spec;
+    struct capture_look look;
+    struct ddl ddl;
+
+    if (!spec->source.type->look(p->source, p->of_source, &spec->capture, a, &look, err))
+        return false;
+    t->installed = look.state == CAPTURE_IS_FINE;
+    if (!t->installed && (!spec->source.type->plan_capture(p->source, p->of_source, a, &ddl, err) ||
+                          !plan_add(plan, &spec->source, &ddl, err)))
+        return false;
+    return spec->dest.type->plan_mark(p->dest, a, &ddl, err) &&
+           plan_add(plan, &spec->dest, &ddl, err);
+}
+
+static bool plan_removal(struct planning_sides *p, struct link_planned_table *t, struct arena *a,
+                         struct link_planned *plan, struct err *err)
+{
+    const struct link_spec *spec = p->spec;
+    struct ddl ddl;
+
+    t->installed = true;
+    if (spec->capture.kind == CAPTURE_JOURNAL &&
+        (!spec->source.type->plan_capture_removal(p->source, p->of_source, a, &ddl, err) ||
+         !plan_add(plan, &spec->source, &ddl, err)))
+        return false;
+    return spec->dest.type->plan_mark_removal(p->dest, spec->link, spec->table, a, &ddl, err) &&
+           plan_add(plan, &spec->dest, &ddl, err);
+}
+
+/* What fails for one table is its problem. */
+static bool plan_table(const struct link_spec *spec, bool removal, struct arena *a,
+                       struct link_planned *plan, struct err *err)
+{
+    struct link_planned_table *t = &plan->tables[plan->table_count++];
+    struct planning_sides p = { .spec = spec };
+    struct buf problems = BUF_INIT(PLAN_LINES * 8);
+    struct err why = { 0 };
+    bool ok = true;
+
+    *t = (struct link_planned_table){ .table = spec->table };
+    t->fits = plan_fit(&p, a, &problems);
+    if (t->fits) {
+        t->columns = plan_columns(p.of_source, a);
+        ok = removal ? plan_removal(&p, t, a, plan, &why) : plan_install(&p, t, a, plan, &why);
+    }
+    if (!ok) {
+        t->fits = false;
+        buf_printf(&problems, "%s\n", why.text);
+    }
+    t->problems = arena_copy(a, buf_view(&problems));
+    buf_done(&problems);
+    plan_close(&p);
+    if (ok || why.kind != ERR_LIMIT)
+        return true;
+    *err = why;
+    return false;
+}
+
+/* ---- all of them ---- */
+
+static struct sha256 plan_digest(const struct link_planned *plan)
+{
+    struct digest d = digest_start();
+
+    for (size_t i = 0; i < plan->count; i++) {
+        digest_add(&d, plan->statements[i].database);
+        digest_add(&d, str_mem("", 1));
+        digest_add(&d, plan->statements[i].text);
+        digest_add(&d, str_mem("", 1));
+    }
+    return digest_end(&d);
+}
+
+bool link_plan_make(const struct link_spec *specs, size_t count, bool removal, struct arena *a,
+                    struct link_planned *ret, struct err *err)
+{
+    *ret = (struct link_planned){ .tables = ARENA_ARRAY(a, struct link_planned_table, count + 1),
+                                  .statements = ARENA_ARRAY(a, struct link_planned_statement,
+                                                            STATEMENTS_MOST) };
+    for (size_t i = 0; i < count; i++)
+        if (!plan_table(&specs[i], removal, a, ret, err))
+            return false;
+    ret->digest = plan_digest(ret);
+    return true;
+}
+
+static bool plan_run_one(const struct link_planned_statement *s, struct err *err)
+{
+    struct database *db = NULL;
+    bool ok =
+        s->at->type->open(&s->at->address, &db, err) && s->at->type->run_ddl(db, s->text, err);
+
+    s->at->type->close(db);
+    return ok ||
+           err_context(err, "database %.*s: %s", STR_ARG(str_first(s->database, 60)), s->purpose);
+}
+
+bool link_plan_run(const struct link_spec *specs, size_t count, bool removal,
+                   const struct sha256 *seen, struct arena *a, size_t *ret_done, struct err *err)
+{
+    struct link_planned plan;
+
+    *ret_done = 0;
+    if (!link_plan_make(specs, count, removal, a, &plan, err))
+        return false;
+    for (size_t i = 0; i < plan.table_count; i++)
+        if (!plan.tables[i].fits)
+            return err_set(err, ERR_PERMANENT, 0, "table %.*s: %.*s",
+                           STR_ARG(str_first(plan.tables[i].table, 60)),
+                           STR_ARG(str_first(plan.tables[i].problems, 120)));
+    if (!digest_same(&plan.digest, seen))
+        return err_set(err, ERR_PERMANENT, 0,
+                       "the databases have changed since: look at the plan again");
+    for (; *ret_done < plan.count; ++*ret_done)
+        if (!plan_run_one(&plan.statements[*ret_done], err))
+            return false;
+    return true;
+}

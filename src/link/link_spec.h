@@ -1,0 +1,29 @@
+/* link_spec.h - a table of a link as its jobs need it: both ends, and what the configuration says.
+ *
+ * Ownership: everything is on the arena of whoever made it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "table/database.h"
+#include "table/shape.h"
+
+struct link_end {
+    const struct database_type *type;
+    struct database_address address;
+    struct str table; /* as it is named there */
+};
+
+struct link_spec {
+    struct str link, table; /* the name of the link, and of the table in it */
+    struct link_end source, dest;
+    struct fit_wish wish;
+    struct capture capture;
+    int64_t deletes_most, deletes_share; /* in thousandths */
+    size_t batch_bytes;
+    int64_t quarantine_most; /* with more rows set aside it stops */
+};

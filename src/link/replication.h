@@ -1,0 +1,60 @@
+/* replication.h - the inside of a run (replicating.h), for the files of this folder. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "link/replicating.h"
+#include "table/side.h"
+
+struct replication {
+    const struct replicating *r;
+    struct link_state *s;
+    struct replicated *done;
+    struct side *source, *dest;
+    struct capture_look look; /* of the source, at the start of the run */
+    bool has_mark;
+    struct mark mark; /* its texts are in these two, or in the run's arena */
+    struct buf place_key, load_key;
+    struct change_place reached; /* in the source: at or behind mark.place */
+    struct buf reached_key;
+    struct arena turn; /* of a batch */
+    struct buf batch;  /* of loading */
+    size_t row_bytes;  /* of a row, about */
+    int64_t go_on;     /* the order that has switched the limit of deletions off in this run */
+    char note[200];    /* what became of an order that was not carried out */
+};
+
+/* Writes a batch and moves the mark to `to`; rows that the destination refuses are set aside first,
+ * as are those that the source could not give.  True, and the state is stopped, or the mark is
+ * another one: what was read is not valid any more. */
+bool replication_put(struct replication *p, struct str batch, struct mark *to,
+                     const struct side_bad_row *bad, size_t bad_count, bool *ret_put,
+                     struct err *err);
+void replication_hold(struct replication *p, const struct mark *mark); /* it is the mark now */
+size_t replication_rows_most(const struct replication *p); /* that may fit into a batch */
+void replication_reach(struct replication *p, struct change_place place);
+struct mark replication_next(const struct replication *p); /* as it is, but one batch later */
+bool replication_stopped(const struct replication *p);
+
+/* What people have said: all rows again, or go on. */
+bool replication_take_orders(struct replication *p, struct err *err);
+/* At the end of the run. */
+bool replication_end_orders(struct replication *p, struct err *err);
+
+/* The mark has no rows yet, or a person wants them all again.  *ret_begun false: the mark is
+ * another one, or it is stopped. */
+bool replication_load_begin(struct replication *p, bool *ret_begun, struct err *err);
+/* One batch of loading or sweeping. */
+bool replication_load(struct replication *p, struct err *err);
+
+/* Rows that were set aside and whose time has come are tried again, as they are now; it is stopped
+ * if too many are set aside then. */
+bool replication_retry(struct replication *p, struct err *err);
+bool replication_set_aside(struct replication *p, const char *kind, const struct side_bad_row *bad,
+                           size_t count, struct err *err);
+/* Those of a batch that was written, without `left`, are not set aside any more. */
+bool replication_resolve(struct replication *p, struct str batch, const struct str *left,
+                         size_t left_count, struct err *err);

@@ -1,0 +1,227 @@
+/* side_source.c - what is asked of a source: its changes, and its rows in order of the key.
+ *
+ * Both fill a batch up to its limit in bytes, as measured, and say where the next one begins.  A
+ * row that is larger than the limit goes alone.  A row whose values cannot travel is told and
+ * passed.
+ */
+#include <stdio.h>
+
+#include "base/fault.h"
+#include "base/require.h"
+#include "table/batch.h"
+#include "table/side.h"
+#include "table/side_encode.h"
+
+struct filling {
+    struct side *side;
+    struct side_coder coder;
+    struct arena *arena;
+    struct buf *batch;
+    size_t bytes_most;
+    int64_t rows;
+    bool full; /* there was one more, which it did not take */
+    struct side_bad_row *bad;
+    size_t bad_count;
+
+    /* of changes */
+    const struct side_window *window;
+    struct side_changes *changes;
+    struct buf last; /* the key of the last one */
+    size_t seen;
+};
+
+static void filling_init(struct filling *f, struct side *s, struct buf *batch, size_t bytes_most,
+                         struct arena *a)
+{
+    *f = (struct filling){ .side = s,
+                           .arena = a,
+                           .batch = batch,
+                           .bytes_most = bytes_most,
+                           .last = BUF_INIT(SHAPE_KEY_BYTES) };
+    side_coder_init(&f->coder, s->fit);
+    f->bad = ARENA_ARRAY(a, struct side_bad_row, SIDE_BAD_MOST);
+}
+
+static void filling_done(struct filling *f)
+{
+    side_coder_done(&f->coder);
+    buf_done(&f->last);
+}
+
+static void filling_note_bad(struct filling *f, int64_t x, const struct err *why)
+{
+    require(f->bad_count < SIDE_BAD_MOST);
+    struct side_bad_row *bad = &f->bad[f->bad_count++];
+
+    *bad = (struct side_bad_row){ .key = arena_copy(f->arena, buf_view(&f->coder.key)), .x = x };
+    (void)snprintf(bad->why, sizeof bad->why, "%s", why->text);
+}
+
+/* Takes a row, or says that it is full.  What cannot travel is noted; false with *err set: another
+ * failure. */
+static bool filling_take(struct filling *f, const struct cell *cells, bool gone, int64_t x,
+                         struct str origin, struct err *err)
+{
+    struct err why = { 0 };
+    struct batch_entry e = { .gone = gone, .x = x, .origin = origin };
+
+    if (f->bad_count == SIDE_BAD_MOST) {
+        f->full = true;
+        return false;
+    }
+    if (!side_coder_key(&f->coder, cells, err))
+        return err_context(err, "a key");
+    e.key = buf_view(&f->coder.key);
+    if (!gone && !side_coder_row(&f->coder, cells, false, &why)) {
+        if (why.kind != ERR_PERMANENT && why.kind != ERR_LIMIT) {
+            *err = why;
+            return false;
+        }
+        filling_note_bad(f, x, &why);
+        return true;
+    }
+    if (!gone)
+        e.row = buf_view(&f->coder.row);
+    if (f->rows > 0 && f->batch->len + batch_size(&e) > f->bytes_most) {
+        f->full = true;
+        return false;
+    }
+    f->rows++;
+    return batch_put(f->batch, &e, err);
+}
+
+/* ---- changes ---- */
+
+/* A test switch: changes are read as far as they can be seen, as if none could be committed late.
+ */
+static bool changes_by_plain_cursor(void)
+{
+    return fault_switch("WAYBILL_TEST_LINK_PLAIN_CURSOR") != NULL;
+}
+
+static bool changes_take(void *arg, const struct change *change, struct err *err)
+{
+    struct filling *f = arg;
+    struct side_changes *ret = f->changes;
+    bool back = f->window->not_origin.len > 0 && str_eq(change->origin, f->window->not_origin);
+
+    if (back) {
+        if (!side_coder_key(&f->coder, change->cells, err))
+            return err_context(err, "a key");
+    } else if (!filling_take(f, change->cells, change->gone, change->x, change->origin, err)) {
+        return false;
+    }
+    ret->left_out += back;
+    ret->gone += !back && change->gone;
+    ret->last.x = change->x;
+    buf_clear(&f->last);
+    f->seen++;
+    return buf_append(&f->last, buf_view(&f->coder.key), err);
+}
+
+static bool changes_read(struct filling *f, struct err *err)
+{
+    struct side *s = f->side;
+
+    if (!s->type->begin(s->db, DATABASE_READ, err))
+        return false;
+    bool ok =
+        s->type->changes(s->db, s->fit, &s->capture, &f->window->after, f->changes->ceiling.below,
+                         f->window->rows_most, changes_take, f, err);
+
+    if (ok && !s->type->commit(s->db, err))
+        ok = false;
+    if (!ok)
+        s->type->rollback(s->db);
+    return ok;
+}
+
+bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
+                  struct side_changes *ret, struct err *err)
+{
+    struct filling f;
+
+    ret->rows = ret->gone = ret->left_out = 0;
+    ret->upto = w->after;
+    ret->last = (struct change_place){ .key = STR("") };
+    if (!s->type->ceiling(s->db, s->fit, &s->capture, &ret->ceiling, err))
+        return false;
+    if (changes_by_plain_cursor())
+        ret->ceiling.below = ret->ceiling.now_x;
+    buf_clear(&ret->batch);
+    filling_init(&f, s, &ret->batch, w->bytes_most, a);
+    f.window = w;
+    f.changes = ret;
+    /* Below the place there is nothing to read: a source that went back is the caller's matter. */
+    bool ok = ret->ceiling.below <= w->after.x || changes_read(&f, err);
+
+    if (ok) {
+        ret->below = ret->ceiling.below;
+        ret->rows = f.rows;
+        ret->bad = f.bad;
+        ret->bad_count = f.bad_count;
+        ret->more = f.full || f.seen == w->rows_most;
+        ret->last.key = arena_copy(a, buf_view(&f.last));
+        if (ret->more)
+            ret->upto = ret->last;
+        else if (ret->below > w->after.x)
+            ret->upto = (struct change_place){ .x = ret->below, .key = STR("") };
+        fault_point(LINK_READ);
+    }
+    filling_done(&f);
+    return ok;
+}
+
+/* ---- rows ---- */
+
+static bool side_rows_take(void *arg, const struct cell *cells, struct err *err)
+{
+    struct filling *f = arg;
+
+    if (!filling_take(f, cells, false, 0, STR(""), err))
+        return false;
+    buf_clear(&f->last);
+    f->seen++;
+    return buf_append(&f->last, buf_view(&f->coder.key), err);
+}
+
+static bool rows_read(struct filling *f, const struct side_piece *p, struct err *err)
+{
+    struct side *s = f->side;
+    struct cell *after = NULL;
+
+    if (p->after.len > 0) {
+        after = ARENA_ARRAY(f->arena, struct cell, s->fit->key_count);
+        if (!side_coder_natural_key(&f->coder, p->after, f->arena, after, err))
+            return false;
+    }
+    if (!s->type->begin(s->db, DATABASE_READ, err))
+        return false;
+    bool ok = s->type->rows(s->db, s->fit, after, NULL, p->rows_most, side_rows_take, f, err);
+
+    if (ok && !s->type->commit(s->db, err))
+        ok = false;
+    if (!ok)
+        s->type->rollback(s->db);
+    return ok;
+}
+
+bool side_rows(struct side *s, const struct side_piece *p, struct arena *a, struct side_rows *ret,
+               struct err *err)
+{
+    struct filling f;
+
+    buf_clear(&ret->batch);
+    filling_init(&f, s, &ret->batch, p->bytes_most, a);
+    bool ok = rows_read(&f, p, err);
+
+    if (ok) {
+        ret->rows = f.rows;
+        ret->end = !f.full && f.seen < p->rows_most;
+        ret->upto = f.seen > 0 ? arena_copy(a, buf_view(&f.last)) : p->after;
+        ret->bad = f.bad;
+        ret->bad_count = f.bad_count;
+    }
+    filling_done(&f);
+    return ok;
+}

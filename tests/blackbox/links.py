@@ -1,0 +1,92 @@
+"""A node with one link between two databases, and what its people see of it."""
+import json
+import time
+
+import mariadb
+from tables import CASTS, Maria, Postgres, Sqlite
+
+SECONDS = 120
+LINK = "mirror"
+TABLE = "item"
+
+
+class Databases:
+    """Makes databases of any kind; servers are started when the first one is asked for, and live as long as the module."""
+
+    def __init__(self, postgres, folder):
+        self.postgres, self.folder, self.maria, self.made = postgres, folder, None, 0
+
+    def of(self, kind):
+        """A new and empty one."""
+        self.made += 1
+        if kind == "postgres":
+            return Postgres(self.postgres)
+        if kind == "sqlite":
+            return Sqlite(self.folder / f"base{self.made}.db")
+        if self.maria is None:
+            self.maria = mariadb.Server()
+        return Maria(self.maria)
+
+    def close(self):
+        if self.maria is not None:
+            self.maria.close()
+
+
+def config(source, dest, tables, more=""):
+    """The configuration of a link; `tables`: the value of its key, `more`: further lines of the link."""
+    return ("databases:\n"
+            f"  source: {source.settings()}\n"
+            f"  dest: {dest.settings()}\n"
+            "links:\n"
+            f"  {LINK}:\n    from: source\n    to: dest\n    every: 200ms\n    verify: []\n    tables: {tables}\n" + more)
+
+
+def casts(source):
+    """What a table of COLUMNS needs, if its source has no such types."""
+    return "{ cast: { " + ", ".join(f"{c}: {t}" for c, t in CASTS.items()) + " } }" if source.kind == "sqlite" else "{}"
+
+
+class Link:
+    """A link of one table on a node that runs."""
+
+    def __init__(self, make_node, source, dest, table=None, more=""):
+        self.source, self.dest = source, dest
+        self.config = config(source, dest, f"{{ {TABLE}: {table or casts(source)} }}", more)
+        folders = [one.path.parent for one in (source, dest) if one.kind == "sqlite"]
+        self.node = make_node(config=self.config, options=f"folders: {json.dumps(sorted({str(f) for f in folders}))}" if folders else "")
+        self.node.start()
+
+    def cli(self, *args, code=0):
+        """`waybill repl ARGS`, which ends with this code; what it prints."""
+        done = self.node.cli("repl", *args)
+        assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
+        return done.stdout + done.stderr
+
+    def install(self):
+        return self.cli("install", LINK, "--yes")
+
+    def state(self, table=TABLE):
+        """What `repl status` says of the table."""
+        done = self.node.cli("repl", "status", f"{LINK}/{table}", "--json")
+        assert done.stdout, done.stderr
+        return json.loads(done.stdout)
+
+    def await_state(self, stands, reason=None, table=TABLE, seconds=SECONDS):
+        """Until the table stands so."""
+        until = time.monotonic() + seconds
+        while True:
+            seen = self.state(table)
+            if seen["stands"] == stands and (reason is None or seen["reason"] == reason):
+                return seen
+            assert time.monotonic() < until, f"it does not become {stands} {reason}: {seen}\n{self.node.tail(10)}"
+            time.sleep(0.1)
+
+    def await_equal(self, table=TABLE, seconds=SECONDS):
+        """Until the destination has what the source has, which does not change any more."""
+        wanted, until = self.source.rows(table), time.monotonic() + seconds
+        while (there := self.dest.rows(table)) != wanted:
+            assert time.monotonic() < until, (
+                f"missing {sorted(wanted.keys() - there.keys())[:5]} extra {sorted(there.keys() - wanted.keys())[:5]} different "
+                f"{[(wanted[k], there[k]) for k in wanted if k in there and wanted[k] != there[k]][:3]} {self.state(table)}")
+            time.sleep(0.1)
+        return wanted

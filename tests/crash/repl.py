@@ -1,0 +1,247 @@
+"""Tables of a link under kills: of nodes, at random and at points, of both databases, and freezes past the lease.
+
+Two nodes on PostgreSQL race for a link of one table, which six writers change with long transactions, rollbacks,
+savepoints, changes of the key and deletions (harness/tables.py); in PostgreSQL there are prepared transactions, too.  In
+the end the destination has to be what the source is, read by psycopg, sqlite3 and pymysql; a trigger on the marks at
+the destination has counted each batch once; and verification finds nothing.
+
+In the control a source is read by a plain cursor: changes that are committed late are passed by.  At least three of five
+runs must miss rows, and the verification of the same run has to find each of them.
+
+proves: RP1 RP2 RP3 RP4 RP5 SC10
+"""
+
+import collections
+import json
+import random
+import signal
+import subprocess
+import time
+
+from crash.jobs_field import DECLARED_DEAD, READY_SECONDS, UNAVAILABLE
+from harness.mariadb import Server
+from harness.postgres import Cluster
+from harness.tables import CASTS, Maria, Postgres, Sqlite, Writers, row
+from rig.node import Node
+from rig.process import RigError, stop_whole, wait_for
+
+PAIRS = [("postgres", "postgres"), ("postgres", "sqlite"), ("sqlite", "postgres"), ("postgres", "mariadb"), ("mariadb", "postgres")]
+COUNTS = ("missing", "extra", "different", "applied_twice", "false_alarms")
+POINTS = ("link.read", "link.written", "link.committed", "job.run", "job.ran", "commit.sent")
+PASSES_MOST = 30
+SETTLE_SECONDS = 180
+FROZEN_S = (16, 21)     # a lease is 10 s, and a node is declared dead 5 s after it
+TABLE, LINK = "item", "mirror"
+ROWS = 3000
+CONTROL = {"WAYBILL_TEST_LINK_PLAIN_CURSOR": "1"}
+CONTROL_RUNS, CONTROL_LEAST = 5, 3
+SETTINGS = {"max_prepared_transactions": "20", "max_connections": "200"}
+COUNT_BATCHES = {
+    "postgres": ("create table batches (n bigint)",
+                 "create function batch_seen() returns trigger language plpgsql as "
+                 "$$ begin insert into batches values (new.batches); return null; end $$",
+                 "create trigger batch_seen after update on waybill_applied for each row execute function batch_seen()"),
+    "sqlite": ("create table batches (n integer)",
+               "create trigger batch_seen after update on waybill_applied begin insert into batches values (new.batches); end"),
+    "mariadb": ("create table batches (n bigint) engine=InnoDB",
+                "create trigger batch_seen after update on waybill_applied for each row insert into batches values (new.batches)")}
+
+
+def repl(rig, count):
+    """`count` kills, spread over the pairs."""
+    total = collections.Counter({"changes": 0, "kills": 0, **{name: 0 for name in COUNTS}, "over_limit": 0})
+    chance = rig.chance("repl")
+    with Cluster(settings=SETTINGS) as cluster, Server() as maria:
+        for number, pair in enumerate(PAIRS):
+            kills = count // len(PAIRS) + (number < count % len(PAIRS))
+            if kills == 0:
+                continue
+            with Pair(rig, f"postgres.repl-{'-'.join(pair)}", pair, cluster, maria, chance) as field:
+                field.begin()
+                field.storm(kills)
+                field.finish()
+                field.tell(total)
+        if count >= 20:
+            control(rig, cluster, maria, chance)
+    print("crash repl: " + " ".join(f"{name}={number}" for name, number in total.items()), flush=True)
+
+
+def control(rig, cluster, maria, chance):
+    """With a plain cursor rows are missed, and verification finds them."""
+    missed = 0
+    for number in range(CONTROL_RUNS):
+        with Pair(rig, f"control.repl-{number}", ("postgres", "postgres"), cluster, maria, chance, CONTROL) as field:
+            field.begin()
+            field.await_changes(4000)
+            field.finish(settle=False)
+            found = sum(field.counts[name] for name in ("missing", "extra", "different"))
+            told = sum(field.verified[name] for name in ("missing", "extra", "different"))
+            missed += found > 0
+            print(f"crash control.repl: {found} rows are wrong, verification tells {told}", flush=True)
+            if found != told:
+                rig.fail(f"control of repl: {found} rows are wrong, and verification tells {told}")
+    if missed < CONTROL_LEAST:
+        rig.fail(f"control of repl: only {missed} of {CONTROL_RUNS} runs missed rows: the check proves nothing")
+
+
+class Pair:
+    """A link between two databases, two nodes that race for it, and writers.  Use as a context."""
+
+    def __init__(self, rig, scene, kinds, cluster, maria, chance, environment=None):
+        self.rig, self.scene, self.chance, self.cluster = rig, scene, chance, cluster
+        self.folder = rig.new_folder(scene)
+        self.servers = {"postgres": cluster, "mariadb": maria}
+        self.kinds = kinds
+        self.source, self.dest = (self._database(kind, name) for kind, name in zip(kinds, ("source", "dest")))
+        for one in (self.source, self.dest):
+            one.make(TABLE)
+        self.source.fill(TABLE, [row(random.Random(n), n) for n in range(ROWS)])
+        store = f"store{self.folder.name[:3]}"
+        cluster.create_database(store)
+        cast = "{ cast: { " + ", ".join(f"{c}: {t}" for c, t in CASTS.items()) + " } }" if kinds[0] == "sqlite" else "{}"
+        more = (f"databases:\n  source: {self.source.settings()}\n  dest: {self.dest.settings()}\n"
+                f"links:\n  {LINK}:\n    from: source\n    to: dest\n    every: 200ms\n    tables: {{ {TABLE}: {cast} }}\n"
+                "    verify: [ { mode: full, every: 10h } ]\n    deletes: { most: 1000000, share: 100% }\n")
+        self.nodes = [Node(binary, self.folder / str(n), store=cluster.url(store), environment=environment, more=more)
+                      for n, binary in enumerate((rig.debug, rig.debug if environment else rig.release))]
+        self.writers = Writers(self.source, TABLE, seed=chance.randrange(10**6), keys=ROWS, prepared=kinds[0] == "postgres")
+        self.counts, self.verified, self.failures, self.kills = collections.Counter(), {}, [], 0
+        self.codes = {node: {-signal.SIGKILL} for node in self.nodes}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, problem, _):
+        self.writers.stopping.set()
+        for node in self.nodes:
+            node.kill()
+        if isinstance(problem, (RigError, AssertionError)):
+            self.failures.append(f"{self.scene}: {problem}")
+        self.rig.failures += self.failures
+        for said in self.failures:
+            print(f"  {said}", flush=True)
+        return isinstance(problem, (RigError, AssertionError))
+
+    def _database(self, kind, name):
+        return Sqlite(self.folder / f"{name}.db") if kind == "sqlite" else \
+            (Postgres if kind == "postgres" else Maria)(self.servers[kind])
+
+    # ---- running
+
+    def begin(self):
+        for node in self.nodes:
+            node.start(seconds=READY_SECONDS)
+        self.nodes[0].cli("repl", "install", LINK, "--yes")
+        self.dest.run(*COUNT_BATCHES[self.dest.kind])
+        self.writers.start()
+
+    def await_changes(self, count):
+        self.writers.await_changes(count, SETTLE_SECONDS)
+
+    def storm(self, kills):
+        """What is done, in any order; a frozen node misses its lease."""
+        for number in range(kills):
+            time.sleep(self.chance.uniform(0.3, 1.5))
+            what = "freeze" if number % 6 == 5 else "base" if number % 4 == 3 else "kill"
+            node = self.chance.choice(self.nodes)
+            if what == "base":
+                self._kill_base()
+            elif what == "freeze" and node.alive():
+                stop_whole(node.process.pid)
+                time.sleep(self.chance.uniform(*FROZEN_S))
+                self.codes[node] |= {DECLARED_DEAD, UNAVAILABLE}
+                node.process.send_signal(signal.SIGCONT)
+            else:
+                node.kill()
+            self.kills += 1
+            self._revive()
+        self.await_changes(self.writers.changes + 200)
+
+    def _kill_base(self):
+        """Of the source or the destination; that of the nodes is the same PostgreSQL."""
+        kinds = [kind for kind in self.kinds if kind != "sqlite"]
+        server = self.servers[self.chance.choice(kinds)]
+        for node in self.nodes:
+            self.codes[node] |= {UNAVAILABLE}
+        server.kill_hard()
+        time.sleep(self.chance.uniform(0, 1.5))
+        server.start()
+
+    def _revive(self):
+        for node in self.nodes:
+            if node.alive():
+                continue
+            if node.process.returncode not in self.codes[node]:
+                self.failures.append(f"{self.scene}: a node ended with {node.process.returncode}: {node.last_words()}")
+            fault = None
+            if node.binary == self.rig.debug and self.chance.random() < 0.6:
+                fault = {"WAYBILL_FAULT": f"{self.chance.choice(POINTS)}:kill:{self.chance.randint(1, PASSES_MOST)}"}
+            node.begin(fault)
+
+    # ---- the end
+
+    def finish(self, settle=True):
+        """Writers end, everything is up; then both sides are compared, by us and by the program."""
+        self.writers.stop()
+        if settle:
+            wait_for("both sides to be the same", self._is_equal, SETTLE_SECONDS, 0.5)
+        else:
+            wait_for("a link that is current", lambda: self._state()["stands"] == "current", SETTLE_SECONDS, 0.2)
+            time.sleep(2)   # what comes late is not waited for: it is the control
+        self._compare()
+        self._count_batches()
+        self.verified = self._verify()
+        if settle:
+            self.counts["false_alarms"] += sum(self.verified[name] for name in ("missing", "extra", "different"))
+
+    def _up(self):
+        """A node that answers; one may have come to its point after the last kill."""
+        for node in self.nodes:
+            if not node.alive():
+                node.begin()
+        return next((node for node in self.nodes if node.ready()), None)
+
+    def _is_equal(self):
+        return self._up() is not None and self.source.rows(TABLE) == self.dest.rows(TABLE)
+
+    def _ask(self, *words):
+        wait_for("a node that answers", self._up, READY_SECONDS, 0.2)
+        try:
+            return json.loads(self._up().cli("repl", *words, "--json", timeout=SETTLE_SECONDS))
+        except (RigError, subprocess.SubprocessError, AttributeError) as problem:
+            raise RigError(f"repl {' '.join(words)}: {problem}") from problem
+
+    def _state(self):
+        return self._ask("status", f"{LINK}/{TABLE}")
+
+    def _verify(self):
+        node = self._up()
+        words = [node.binary, "repl", "verify", f"{LINK}/{TABLE}", "--wait", "--json", "--url", node.url]
+        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=SETTLE_SECONDS, check=False,
+                              env={"WAYBILL_TOKEN": node.token(), "PATH": "/usr/bin:/bin"})
+        if done.returncode not in (0, 1):
+            raise RigError(f"verify ended with {done.returncode}: {done.stderr}")
+        return json.loads(done.stdout)
+
+    def _compare(self):
+        source, dest = self.source.rows(TABLE), self.dest.rows(TABLE)
+        self.counts["missing"] += len(source.keys() - dest.keys())
+        self.counts["extra"] += len(dest.keys() - source.keys())
+        self.counts["different"] += sum(source[k] != dest[k] for k in source.keys() & dest.keys())
+
+    def _count_batches(self):
+        """Each number once, without a gap."""
+        seen = [n for n, in self.dest.ask("select n from batches order by n")]
+        self.counts["applied_twice"] += len(seen) - len(set(seen))
+        if seen and len(set(seen)) != max(seen) - min(seen) + 1:
+            self.failures.append(f"{self.scene}: marks jumped")
+
+    def tell(self, total):
+        total.update({"changes": self.writers.changes, "kills": self.kills, **self.counts})
+        bad = sum(self.counts[name] for name in COUNTS)
+        print(f"crash {self.scene}: {self.writers.changes} changes, {self.kills} kills, {dict(self.counts)}", flush=True)
+        tally = self.rig.tally(self.scene)
+        tally.acked += self.writers.changes
+        tally.kills += self.kills
+        tally.lost += bad
+        tally.failures += self.failures
