@@ -118,7 +118,9 @@ static bool sqlite_settle(struct sqlite_database *d, struct err *err)
     (void)sqlite3_busy_handler(d->handle, sqlite_waits, d);
     sqlite3_progress_handler(d->handle, STEPS, sqlite_goes_on, d);
     (void)sqlite3_wal_hook(d->handle, sqlite_logged, d); /* and no checkpoint by itself */
+    /* A confined process may make no temporary files. */
     if (!sqlite_run(d, "PRAGMA synchronous = FULL", "opening", err) ||
+        !sqlite_run(d, "PRAGMA temp_store = MEMORY", "opening", err) ||
         !sqlite_run(d, "SELECT count(*) FROM main.sqlite_schema", "opening", err) ||
         !sqlite_column_prepare(d, err) || !sqlite_ask(d, STR("PRAGMA main.encoding"), &stmt, err))
         return false;

@@ -43,7 +43,8 @@ def config(source, dest, tables, more=""):
 
 def casts(source):
     """What a table of COLUMNS needs, if its source has no such types."""
-    return "{ cast: { " + ", ".join(f"{c}: {t}" for c, t in CASTS.items()) + " } }" if source.kind == "sqlite" else "{}"
+    types = CASTS if source.kind == "sqlite" else {"flag": "bool"} if source.kind == "mariadb" else {}
+    return "{ cast: { " + ", ".join(f"{c}: {t}" for c, t in types.items()) + " } }" if types else "{}"
 
 
 class Link:
