@@ -101,6 +101,9 @@ struct job_type {
     /* Several iterations may run beside each other (`parallel`): what one does may be done again,
      * and in any order. */
     bool repeatable;
+    /* A run that somebody asked for is followed by another one while it says `more` and `moved`:
+     * what is wanted is the whole.  Otherwise it is one iteration. */
+    bool whole;
     /* It makes documents with keys, which are remembered as those of polling gateways. */
     bool deposits;
     /* With a job of this kind retention works in its runs only (engine/upkeep/purger.h). */

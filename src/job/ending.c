@@ -337,6 +337,8 @@ static void ending_take_result(struct ending *e, const struct ending_result *r)
     struct job_end_op *o = &e->op;
     const char *message = r->message != NULL ? r->message : result != NULL ? result->message : "";
 
+    o->goes_on = e->asked && !e->backfill && e->job->type != NULL && e->job->type->whole &&
+                 ending_outcome(result) == SCHEDULE_FULL;
     o->outcome = result != NULL && result->ok ? JOB_DONE : r->stopped ? JOB_CANCELLED : JOB_FAILED;
     o->message = ending_message(e, message);
     o->has_state = o->outcome == JOB_DONE && result->has_state;

@@ -113,6 +113,7 @@ const struct job_type job_replicate = {
                       "`links`, and not written",
               .keys = options,
               .linked = true },
+    .whole = true,
     .make = replicate_job_make,
     .unmake = replicate_job_unmake,
     .run = replicate_job_run,

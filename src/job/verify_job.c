@@ -129,6 +129,7 @@ const struct job_type job_verify = {
                       "written",
               .keys = options,
               .linked = true },
+    .whole = true,
     .make = verify_job_make,
     .unmake = verify_job_unmake,
     .run = verify_job_run,

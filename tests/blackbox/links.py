@@ -38,7 +38,8 @@ def config(source, dest, tables, more=""):
             f"  source: {source.settings()}\n"
             f"  dest: {dest.settings()}\n"
             "links:\n"
-            f"  {LINK}:\n    from: source\n    to: dest\n    every: 200ms\n    verify: []\n    tables: {tables}\n" + more)
+            f"  {LINK}:\n    from: source\n    to: dest\n    every: 200ms\n    tables: {tables}\n"
+            + ("" if "verify:" in more else "    verify: []\n") + more)
 
 
 def casts(source):

@@ -199,7 +199,10 @@ static void job_decide(struct job_end_op *o)
         o->stop = JOB_SUSPENDED;
     else if (o->stop == JOB_GOES && o->written.next.due_us == 0)
         o->stop = JOB_AT_END;
-    o->due_us = o->stop == JOB_GOES && r->gone_us == 0 ? o->written.next.due_us : 0;
+    o->asked_us = o->goes_on && r->asked_us != 0 && r->gone_us == 0 && !o->suspend ? o->ended_us : 0;
+    o->due_us = o->asked_us != 0                             ? o->asked_us
+                : o->stop == JOB_GOES && r->gone_us == 0 ? o->written.next.due_us
+                                                         : 0;
 }
 
 static void job_end_row(struct db_value *v, struct writer *w, const struct job_end_op *o)
@@ -219,6 +222,7 @@ static void job_end_row(struct db_value *v, struct writer *w, const struct job_e
     v[10] = db_int(o->began_us);
     v[11] = db_int(o->ended_us);
     job_plan_values(v + 12, &o->written);
+    v[12 + JOB_PLAN] = db_int(o->asked_us);
 }
 
 static void job_state_rows(const struct job_end_op *o, struct rows *put, struct rows *trim)
@@ -277,7 +281,7 @@ static void job_awaited_row(const struct job_end_op *o, struct rows *runs)
 
 bool job_end_write(struct writer *w, struct job_end_op **ops, size_t count, struct err *err)
 {
-    struct rows ends = rows_of(w, SQL_JOB_END, 12 + JOB_PLAN, count);
+    struct rows ends = rows_of(w, SQL_JOB_END, 12 + JOB_PLAN + 1, count);
     struct rows states = rows_of(w, SQL_JOB_STATE_PUT, 3, count);
     struct rows trims = rows_of(w, SQL_JOB_STATE_TRIM, 2, count);
     struct rows runs = rows_of(w, SQL_JOB_RUN_DROP, 2, count);

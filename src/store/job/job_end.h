@@ -44,6 +44,7 @@ struct job_end_op {
 
     bool asked;           /* the run began as one that was asked for */
     struct job_plan plan; /* unused for such a run: the schedule stays as it is */
+    bool goes_on;         /* another one is wanted at once, as this one was asked for */
     int64_t again_us;     /* of a backfill, failed: its time is not tried again before */
     bool final;           /* ... nor at all: it would fail again */
     bool suspend;
@@ -60,6 +61,7 @@ struct job_end_op {
 
     /* the writer's own */
     struct job_plan written;
+    int64_t asked_us; /* of the record: it goes on */
     bool found, ours;
 };
 

@@ -211,10 +211,10 @@ DELETE FROM job_run r USING @ROWS@ WHERE r.job = @KEY(u.c1)@;
 -- in:  $1 num int, $2 queue int, $3 due int, $4 stop int, $5 why text, $6 has_state int, $7 state text, $8 outcome int,
 --      $9 message text, $10 node int, $11 began int, $12 ended int,
 --      $13 next int, $14 nominal int, $15 settled int, $16 paused int, $17 last_end int, $18 served int, $19 failures int,
---      $20 idle int, $21 more int, $22 tries int, $23 tried int, $24 first int, $25 left_out int
+--      $20 idle int, $21 more int, $22 tries int, $23 tried int, $24 first int, $25 left_out int, $26 asked int
 -- batch
 -- The end of a run.  A new state comes with has_state 1.
-UPDATE job SET queue = $2, due_us = $3, asked_us = 0, turn = turn + 1,
+UPDATE job SET queue = $2, due_us = $3, asked_us = $26, turn = turn + 1,
     stop_us = CASE WHEN stop = $4 THEN stop_us ELSE $12 END,
     stop_until_us = CASE WHEN stop = $4 THEN stop_until_us ELSE 0 END,
     stop_by = CASE WHEN stop = $4 THEN stop_by ELSE '' END, stop_why = CASE WHEN stop = $4 THEN stop_why ELSE $5 END,
@@ -230,9 +230,9 @@ WHERE num = $1;
 -- in:  $1 num int, $2 queue int, $3 due int, $4 stop int, $5 why text, $6 has_state int, $7 state text, $8 outcome int,
 --      $9 message text, $10 node int, $11 began int, $12 ended int,
 --      $13 next int, $14 nominal int, $15 settled int, $16 paused int, $17 last_end int, $18 served int, $19 failures int,
---      $20 idle int, $21 more int, $22 tries int, $23 tried int, $24 first int, $25 left_out int
+--      $20 idle int, $21 more int, $22 tries int, $23 tried int, $24 first int, $25 left_out int, $26 asked int
 -- batch
-UPDATE job SET queue = c2, due_us = c3, asked_us = 0, turn = turn + 1,
+UPDATE job SET queue = c2, due_us = c3, asked_us = c26, turn = turn + 1,
     stop_us = CASE WHEN stop = c4 THEN stop_us ELSE c12 END,
     stop_until_us = CASE WHEN stop = c4 THEN stop_until_us ELSE 0 END,
     stop_by = CASE WHEN stop = c4 THEN stop_by ELSE '' END, stop_why = CASE WHEN stop = c4 THEN stop_why ELSE c5 END,

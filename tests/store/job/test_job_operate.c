@@ -374,4 +374,31 @@ TEST(a_run_that_was_asked_for_ends_as_such_although_its_job_leaves_and_comes_bac
     store_close(s);
 }
 
+/* Who asks for the whole of it gets one run after the other, which a pause ends. */
+TEST(a_run_that_was_asked_for_goes_on_until_it_is_paused)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    int64_t due = clock_wall_us() + DAY_US;
+    struct job_wanted j = wanted("a", "1", due);
+    struct job_claim c;
+
+    CHECK(s != NULL && follow(s, 1, &j, 1) && act(s, JOB_RUN, 0, 0) == JOB_OK);
+    for (int run = 1; run <= 4; run++) {
+        CHECK(take(s, 1, &c) == 1 && c.record.asked_us != 0);
+        if (run == 4)
+            CHECK(act(s, JOB_PAUSE, 0, 0) == JOB_OK);
+        struct job_end_op e = end_of(&c, NULL, due + 99);
+
+        e.asked = true;
+        e.goes_on = run != 2;
+        CHECK(end(s, &e) && wrongs(s) == 0);
+        CHECK(show(s, "a").past.served == 0 && show(s, "a").next.due_us == due);
+        CHECK((show(s, "a").asked_us != 0) == (run == 1 || run == 3) &&
+              tokens(s) == (run == 4 ? 0 : 1));
+        CHECK(run != 2 || (show(s, "a").due_us == due && act(s, JOB_RUN, 0, 0) == JOB_OK));
+    }
+    store_close(s);
+}
+
 STORE_TEST_MAIN
