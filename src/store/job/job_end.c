@@ -186,6 +186,15 @@ struct str job_why_failed(char room[static JOB_WHY_MOST], int64_t failures, stru
     return str_of(room);
 }
 
+/* Nobody has stopped it since it was asked for. */
+static bool job_goes_on(const struct job_end_op *o)
+{
+    const struct job_record *r = &o->record;
+
+    return o->goes_on && r->asked_us != 0 && r->gone_us == 0 && !o->suspend &&
+           (r->stop == JOB_GOES || r->stop_us < r->asked_us);
+}
+
 static void job_decide(struct job_end_op *o)
 {
     const struct job_record *r = &o->record;
@@ -199,7 +208,7 @@ static void job_decide(struct job_end_op *o)
         o->stop = JOB_SUSPENDED;
     else if (o->stop == JOB_GOES && o->written.next.due_us == 0)
         o->stop = JOB_AT_END;
-    o->asked_us = o->goes_on && r->asked_us != 0 && r->gone_us == 0 && !o->suspend ? o->ended_us : 0;
+    o->asked_us = job_goes_on(o) ? o->ended_us : 0;
     o->due_us = o->asked_us != 0                             ? o->asked_us
                 : o->stop == JOB_GOES && r->gone_us == 0 ? o->written.next.due_us
                                                          : 0;
