@@ -40,9 +40,9 @@ SQL_IS_MADE_IN = {
     "src/store/backup/move_stream.c": "tables of the schema, copied to another database",
     "src/store/backup/move_payloads.c": "tables of the schema, copied to another database",
     "src/delivery/sql_out.c": "the table of `inbox`, a checked name of the configuration",
-    "src/table/sqlite_capture.c": "the journal of a table of others, its name quoted",
-    "src/table/sqlite_mark.c": "one of two tables of ours",
-    "src/table/sqlite_rows.c": "a table of others, its name quoted",
+    "src/table/sqlite/sqlite_capture.c": "the journal of a table of others, its name quoted",
+    "src/table/sqlite/sqlite_mark.c": "one of two tables of ours",
+    "src/table/sqlite/sqlite_rows.c": "a table of others, its name quoted",
     "src/store/db/db_sqlite.c": "a setting of the test switch, one of SQLite's own words",
 }
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|HA" r"CK)\b")
@@ -168,18 +168,18 @@ def check_connectors(root):
     """connectors.def and the connector files agree"""
     place = {"GATEWAY": ("gateway", "_in.c"), "SERVICE": ("service", ".c"),
              "ENDPOINT": ("delivery", "_out.c"), "JOB": ("job", "_job.c")}
-    tables = root / "src/table"  # drivers stand there beside other files
     table = pathlib.Path(root, "src/connectors.def")
     if not table.exists():
         return
     listed = {}
     text = sources.strip_c(sources.read(table))
     for m in re.finditer(r"^\s*(GATEWAY|SERVICE|ENDPOINT|JOB|DATABASE)\((\w+)\)", text, re.M):
-        folder, ending = place.get(m.group(1), ("table", ".c"))
-        path = root / "src" / folder / (m.group(2) + ending)
+        kind, name = m.groups()
+        folder, ending = place.get(kind, (f"table/{name}", ".c"))  # a driver of tables has a room
+        path = root / "src" / folder / (name + ending)
         line = sources.line_of(text, m.start(1))
         if path in listed:
-            yield table, line, f"{m.group(1)}({m.group(2)}) is there twice"
+            yield table, line, f"{kind}({name}) is there twice"
         elif not path.exists():
             yield table, line, f"{path.relative_to(root)} does not exist"
         listed[path] = line
@@ -187,9 +187,9 @@ def check_connectors(root):
         for path in sorted((root / "src" / folder).glob("*" + ending)):
             if path not in listed:
                 yield path, 1, "not in src/connectors.def"
-    for path in sorted(tables.glob("*.c")):
-        if path not in listed and re.search(r"^const struct database_type database_\w+ =", sources.read(path), re.M):
-            yield path, 1, "not in src/connectors.def"
+    for room in sorted((root / "src/table").glob("*/")):
+        if room / f"{room.name}.c" not in listed:
+            yield room / f"{room.name}.c", 1, "not in src/connectors.def"
 
 
 def check_events(root):

@@ -42,6 +42,7 @@ ORDER = [
     ["store/backup"],
     ["store"],
     ["content", "table"],
+    ["table/postgres", "table/sqlite", "table/mariadb"],
     ["link"],
     ["engine/threads"],
     ["engine/tally"],
@@ -74,7 +75,7 @@ APART = [{"store", "router", "extract", "gateway", "service", "delivery", "cage"
 MOST_IN_A_ROOM = 30    # modules
 MOST_BESIDE_ROOMS = 12
 MOST_IN_A_CIRCLE = 4   # files
-WIDE = {"core", "service"}  # a station that keeps its modules beside a room: every folder uses them by these names
+WIDE = {"core", "service", "table"}  # a station that keeps its modules beside a room: every folder uses them by these names
 
 
 def room_of(name):

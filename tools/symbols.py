@@ -20,6 +20,7 @@ KEPT = {
     **{f"embed_{name}_{what}": "a label of embed.c in assembler; a local one is lost by link-time optimization"
        for name in ("schema", "prelude") for what in ("bytes", "size")},
     "main": "the program begins there",
+    "mariadb_writers_read": "a test reads reports of the engine that no server can be made to print",
     "queue_is_stuck": "a rule about time, which its tests make",
     "router_find_counted": "tells how many tables a search has looked into: tests and the benchmark keep it bounded",
     "service_memory_bytes": "of the io on which tests, fuzz targets and benchmarks run every service",

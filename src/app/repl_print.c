@@ -88,19 +88,6 @@ const struct list_column repl_table_columns[] = {
     { 0 },
 };
 
-const struct list_column repl_pass_columns[] = {
-    { "PASS", "id" },
-    { "JOB", "job" },
-    { "RESULT", "result", .is_state = true },
-    { "BEGAN", "began", LIST_TIME },
-    { "MISSING", "missing", LIST_NUMBER },
-    { "EXTRA", "extra", LIST_NUMBER },
-    { "DIFFERENT", "different", LIST_NUMBER },
-    { "REPAIRED", "repaired", LIST_NUMBER },
-    { "MESSAGE", "message" },
-    { 0 },
-};
-
 static const char *repl_row_name_cell(const json_t *row, struct buf *room)
 {
     const char *link = member_text(row, "link"), *table = member_text(row, "table");

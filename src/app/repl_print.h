@@ -22,7 +22,7 @@
     " statements { database text purpose }"
 #define LINK_ROW_FIELDS "id link table key values kind why first last due tries discarded"
 
-extern const struct list_column repl_table_columns[], repl_pass_columns[], repl_row_columns[];
+extern const struct list_column repl_table_columns[], repl_row_columns[];
 
 /* LINK or LINK/TABLE, as people write it. */
 struct repl_name {

@@ -40,7 +40,8 @@ void replication_reach(struct replication *p, struct change_place place)
         (struct change_place){ .x = place.x, .key = replication_copy(&p->reached_key, place.key) };
 }
 
-void replication_hold(struct replication *p, const struct mark *mark)
+/* It is the mark now. */
+static void replication_hold(struct replication *p, const struct mark *mark)
 {
     struct str epoch = p->mark.epoch, life = p->mark.life;
 

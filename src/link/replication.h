@@ -33,7 +33,6 @@ struct replication {
 bool replication_put(struct replication *p, struct str batch, struct mark *to,
                      const struct side_bad_row *bad, size_t bad_count, bool *ret_put,
                      struct err *err);
-void replication_hold(struct replication *p, const struct mark *mark); /* it is the mark now */
 size_t replication_rows_most(const struct replication *p); /* that may fit into a batch */
 void replication_reach(struct replication *p, struct change_place place);
 struct mark replication_next(const struct replication *p); /* as it is, but one batch later */

@@ -62,22 +62,8 @@ int64_t verification_differences(const struct verification *p); /* confirmed so 
 bool verify_segment(struct verification *p, struct err *err);
 bool verify_count(struct verification *p, bool *ret_over, struct err *err);
 
-/* Where a range differs: row by row. */
-struct verify_found {
-    struct finding *findings; /* suspects; in p->turn */
-    size_t count;
-    bool too_many;   /* they cannot be listed: nothing else is set */
-    struct str upto; /* how far the range was looked at; empty: to the last row */
-    int64_t rows_source, rows_dest;
-};
-bool verify_drill(struct verification *p, const struct side_range *range, int64_t below,
-                  struct verify_found *ret, struct err *err);
-
 /* Looks again at some of the suspects whose time has come. */
 bool verify_recheck(struct verification *p, struct err *err);
-/* Rows with these keys, as they are on a side now: hashes[i].key is empty where there is none. */
-bool verify_hashes(struct verification *p, struct side *side, const struct finding *f, size_t count,
-                   struct side_hash **ret, struct err *err);
 bool verify_read_mark(struct verification *p, struct err *err);
 
 /* Repairs what was confirmed.  *ret_over: there is nothing (more) to repair. */

@@ -29,6 +29,15 @@ enum {
 
 /* ---- drilling ---- */
 
+/* Where a range differs: row by row. */
+struct verify_found {
+    struct finding *findings; /* suspects; in p->turn */
+    size_t count;
+    bool too_many;   /* they cannot be listed: nothing else is set */
+    struct str upto; /* how far the range was looked at; empty: to the last row */
+    int64_t rows_source, rows_dest;
+};
+
 struct drill {
     struct verification *p;
     const struct side_range *range;
@@ -162,8 +171,8 @@ static bool drill_leaves(struct drill *d, const struct side_leaf *source,
     return true;
 }
 
-bool verify_drill(struct verification *p, const struct side_range *range, int64_t below,
-                  struct verify_found *ret, struct err *err)
+static bool verify_drill(struct verification *p, const struct side_range *range, int64_t below,
+                         struct verify_found *ret, struct err *err)
 {
     int64_t listed = verification_differences(p) + p->pass.moving + p->suspects;
     struct drill d = { .p = p, .range = range, .found = ret, .below = below };

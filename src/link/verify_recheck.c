@@ -29,8 +29,9 @@ static int recheck_by_key(const void *a, const void *b)
     return str_cmp(((const struct side_hash *)a)->key, ((const struct side_hash *)b)->key);
 }
 
-bool verify_hashes(struct verification *p, struct side *side, const struct finding *f, size_t count,
-                   struct side_hash **ret, struct err *err)
+/* Rows with these keys, as they are on a side now: hashes[i].key is empty where there is none. */
+static bool verify_hashes(struct verification *p, struct side *side, const struct finding *f,
+                          size_t count, struct side_hash **ret, struct err *err)
 {
     struct str *keys = ARENA_ARRAY(&p->turn, struct str, count + 1);
     struct side_hash *there;

@@ -90,11 +90,4 @@ bool fit_make(const struct shape *source, const struct shape *dest, const struct
               struct arena *a, struct fit **ret_source, struct fit **ret_dest,
               struct buf *problems);
 
-/* Tells which shape it was: equal digests, equal shapes.  Covers what matters to a fit. */
-struct sha256 shape_digest(const struct shape *s);
-
-/* What has changed from one shape to the other, one line each, for people ("column note: text is
- * varchar(20) now"). */
-void shape_compare(const struct shape *before, const struct shape *now, struct buf *lines);
-
 const struct shape_column *shape_column(const struct shape *s, struct str name); /* or NULL */

@@ -46,8 +46,9 @@ static int link_look_by_name(const void *a, const void *b)
     return n != 0 ? n : str_cmp(x->table, y->table);
 }
 
-bool link_look_list(struct graphql_call *call, struct str link, struct str table,
-                    struct link_view **ret, size_t *ret_count, struct err *err)
+/* Link or table empty: any. */
+static bool link_look_list(struct graphql_call *call, struct str link, struct str table,
+                           struct link_view **ret, size_t *ret_count, struct err *err)
 {
     struct job_with_state *page = ARENA_ARRAY(call->arena, struct job_with_state, PORTION);
     int64_t above = 0, now_us = link_look_now(call);

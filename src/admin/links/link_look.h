@@ -8,11 +8,9 @@
 
 enum { LINK_TABLES_MOST = 2000 /* of all links, that are shown */ };
 
-/* The job that replicates tables, with its state; link or table empty: any.  Views are on the
- * arena, in order of link and table. */
-bool link_look_list(struct graphql_call *call, struct str link, struct str table,
-                    struct link_view **ret, size_t *ret_count, struct err *err);
-/* The same, but there is one at least: "there is no table TABLE of a link LINK". */
+/* The jobs that replicate tables, with their states; table empty: any of the link.  Views are on
+ * the arena, in order of link and table.  There is one at least: "there is no table TABLE of a link
+ * LINK". */
 bool link_look_some(struct graphql_call *call, struct str link, struct str table,
                     struct link_view **ret, size_t *ret_count, struct err *err);
 /* The clock of the store. */

@@ -239,12 +239,6 @@ bool set_aside_list(struct store *s, struct str link, struct str table, int64_t 
                          DB_ARGS(db_text(link), db_text(table), from, limit), into, ret_count, err);
 }
 
-bool set_aside_find(struct store *s, int64_t id, struct arena *a, bool *ret_has,
-                    struct set_aside *ret, struct err *err)
-{
-    return store_one(s, SQL_SET_ASIDE_FIND, DB_ARGS(db_int(id)), aside_read, a, ret, ret_has, err);
-}
-
 /* ---- people ---- */
 
 bool set_aside_judge(struct store *s, int64_t id, bool discard, struct str by, struct str why,

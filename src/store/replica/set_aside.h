@@ -52,8 +52,6 @@ bool set_aside_due(struct store *s, struct str link, struct str table, int64_t n
 /* Behind the id `after`, in order of ids.  link or table empty: any. */
 bool set_aside_list(struct store *s, struct str link, struct str table, int64_t after, size_t most,
                     struct arena *a, struct set_aside *ret, size_t *ret_count, struct err *err);
-bool set_aside_find(struct store *s, int64_t id, struct arena *a, bool *ret_has,
-                    struct set_aside *ret, struct err *err);
 /* What a person says, with a line of the audit log: it is due now, or is discarded.  *ret_has
  * false: there is none with this id. */
 bool set_aside_judge(struct store *s, int64_t id, bool discard, struct str by, struct str why,

@@ -73,15 +73,10 @@ SELECT @replica_aside@ FROM replica_set_aside WHERE link = $1 AND id > 0 AND id 
 SELECT @replica_aside@ FROM replica_set_aside WHERE link = $1 AND table_name = $2 AND id > 0 AND id > $3
 ORDER BY id LIMIT $4;
 
--- name: set_aside_find
--- in:  $1 id int
--- out: @replica_aside@
-SELECT @replica_aside@ FROM replica_set_aside WHERE id = $1;
-
 -- name: set_aside_judge
 -- in:  $1 id int, $2 discarded int, $3 by text, $4 why text
 UPDATE replica_set_aside SET discarded = $2, judged_by = $3, judged_why = $4,
-    due_us = CASE WHEN $2 = 0 THEN @NOW_US@ ELSE due_us END WHERE id = $1;
+    due_us = CASE WHEN CAST($2 AS bigint) = 0 THEN @NOW_US@ ELSE due_us END WHERE id = $1;
 
 -- columns replica_order: id, link, table_name, wish, detail, asked_by, why, at_us
 

@@ -356,50 +356,11 @@ TEST(fit_tells_hostile_names_on_one_line)
 
 /* ---- shapes ---- */
 
-static const char *compared(const struct shape *before, const struct shape *now)
-{
-    struct sha256 a = shape_digest(before), b = shape_digest(now);
-
-    buf_clear(&problems);
-    shape_compare(before, now, &problems);
-    return digest_same(&a, &b) == (problems.len == 0) ? problems.ptr : "the digest says otherwise";
-}
-
 TEST(shape_column_is_found_by_its_name)
 {
     const struct shape *s = SHAPE(id, COLUMN("V", "int", CELL_INT));
 
     CHECK(shape_column(s, STR("V")) == &s->columns[1] && shape_column(s, STR("v")) == NULL);
-}
-
-TEST(shape_compare_tells_what_has_changed)
-{
-    const struct shape *s = SHAPE(id, COLUMN("note", "text", CELL_TEXT)),
-                       *same = SHAPE(id, COLUMN("note", "text", CELL_TEXT, .detail = 5)),
-                       *longer = SHAPE(id, COLUMN("note", "text", CELL_TEXT),
-                                       COLUMN("n", "int", CELL_INT)),
-                       *turned = SHAPE(COLUMN("note", "text", CELL_TEXT), id),
-                       *all = SHAPE(id, COLUMN("note", "varchar(20)", CELL_TEXT, .nullable = true,
-                                               .generated = true, .has_default = true,
-                                               .key_place = 2, .bytewise = true, .padded = true)),
-                       *json = SHAPE(id, COLUMN("note", "text", CELL_JSON));
-    struct shape other = *s;
-
-    CHECK(strcmp(compared(s, same), "") == 0);
-    CHECK(strcmp(compared(s, longer), "column n: it is new, int, not NULL\n") == 0);
-    CHECK(strcmp(compared(longer, s), "column n: it is gone\n") == 0);
-    CHECK(strcmp(compared(s, turned), "the columns stand in another order\n") == 0);
-    CHECK(strcmp(compared(s, json), "column note: text is read as json now, not as text\n") == 0);
-    CHECK(strcmp(compared(s, all),
-                 "column note: text is varchar(20) now\n"
-                 "column note: it may be NULL now\n"
-                 "column note: it is computed by the database now\n"
-                 "column note: it has a default now\n"
-                 "column note: it is compared byte by byte now\n"
-                 "column note: it is padded with blanks now\n"
-                 "column note: its place in the primary key is 2 now, it was 0 (0: none)\n") == 0);
-    other.name = STR("u");
-    CHECK(strcmp(compared(s, &other), "the table is public.u now, it was public.t\n") == 0);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 #include "base/auto.h"
-#include "table/postgres.h"
+#include "table/postgres/postgres.h"
 #include "test.h"
 
 static struct arena arena = ARENA_INIT(1 << 20);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table/mariadb.h"
+#include "table/mariadb/mariadb.h"
 
 #include "test.h"
 

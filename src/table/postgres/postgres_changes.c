@@ -1,0 +1,352 @@
+/* postgres_changes.c - changes in their order, each with the row as it is now.
+ *
+ * The journal says which keys; the row is read by its key, once for each (LATERAL ... LIMIT 1, so
+ * that no plan reads the whole table).  By a column, the rows are their own changes.
+ */
+#include "table/key.h"
+#include "table/postgres/postgres.h"
+
+enum { ARGS_ARENA = 1 << 20, PLACE_ARENA = 1 << 20 };
+
+/* ---- a place ---- */
+
+/* The key of a place, as the columns have it by nature; *ret NULL: it has none. */
+static bool place_cells(const struct fit *fit, const struct change_place *place, struct arena *a,
+                        struct cell **ret, struct err *err)
+{
+    enum cell_type types[SHAPE_KEY_MOST];
+    struct cell *cells = ARENA_ARRAY(a, struct cell, fit->key_count);
+
+    *ret = NULL;
+    if (place->key.len == 0)
+        return true;
+    for (size_t i = 0; i < fit->key_count; i++)
+        types[i] = fit->columns[i].travels;
+    if (!key_take(place->key, types, fit->key_count, a, cells, err))
+        return false;
+    for (size_t i = 0; i < fit->key_count; i++) {
+        struct cell came = cells[i];
+
+        if (!cell_cast(&came, postgres_column(fit, i)->natural, a, &cells[i], err))
+            return false;
+    }
+    *ret = cells;
+    return true;
+}
+
+/* (x, k1, ...) > ($1, $2, ...), of the journal. */
+static bool place_put(struct postgres *p, struct postgres_args *args, const struct fit *fit,
+                      const struct change_place *after, struct arena *a, struct err *err)
+{
+    struct cell *key;
+
+    if (!place_cells(fit, after, a, &key, err))
+        return false;
+    if (key == NULL) {
+        buf_printf(&p->sql, "j.x >= $%zu", postgres_arg_x(args, after->x));
+        return true;
+    }
+    buf_puts(&p->sql, "(j.x, ");
+    postgres_keys(&p->sql, fit, "j.");
+    buf_printf(&p->sql, ") > ($%zu, ", postgres_arg_x(args, after->x));
+    if (!postgres_put_key(&p->sql, args, fit, key, a, err))
+        return false;
+    buf_putc(&p->sql, ')');
+    return true;
+}
+
+/* ---- the journal ---- */
+
+struct postgres_window {
+    struct postgres *p;
+    const struct fit *fit;
+    change_fn *fn;
+    void *arg;
+    struct cell *cells;
+};
+
+enum { AT_X, AT_ORIGIN, AT_THERE, AT_CELLS };
+
+static bool window_take(void *arg, const PGresult *row, struct err *err)
+{
+    struct postgres_window *w = arg;
+    struct change c = { .x = postgres_int(row, AT_X),
+                        .gone = !postgres_bool(row, AT_THERE),
+                        .origin = postgres_text(row, AT_ORIGIN),
+                        .cells = w->cells };
+
+    for (size_t i = 0; i < w->fit->count; i++)
+        w->cells[i] = postgres_cell(w->p, row, AT_CELLS + (int)i);
+    return w->fn(w->arg, &c, err);
+}
+
+static void changes_select(struct buf *to, const struct fit *fit)
+{
+    buf_puts(to, "SELECT j.x, j.origin, t.there, ");
+    postgres_keys(to, fit, "j.");
+    for (size_t i = fit->key_count; i < fit->count; i++)
+        buf_printf(to, ", t.v%zu", i + 1);
+    buf_puts(to, " FROM (SELECT j.x, j.origin, ");
+    postgres_keys(to, fit, "j.");
+    buf_puts(to, " FROM ");
+    postgres_part(to, fit->shape, PART_JOURNAL);
+    buf_puts(to, " j WHERE ");
+}
+
+static void changes_join(struct buf *to, const struct fit *fit)
+{
+    buf_puts(to, ") j LEFT JOIN LATERAL (SELECT true");
+    if (fit->count > fit->key_count)
+        buf_puts(to, ", ");
+    postgres_columns(to, fit, fit->key_count, fit->count, "t.", false);
+    buf_puts(to, " FROM ");
+    buf_put(to, fit->shape->quoted);
+    buf_puts(to, " t WHERE ");
+    for (size_t i = 0; i < fit->key_count; i++) {
+        buf_puts(to, i > 0 ? " AND " : "");
+        postgres_columns(to, fit, i, i + 1, "t.", true);
+        buf_printf(to, " = j.k%zu", i + 1);
+        buf_puts(to, postgres_collate(postgres_column(fit, i)));
+    }
+    buf_puts(to, " LIMIT 1) AS t(there");
+    for (size_t i = fit->key_count; i < fit->count; i++)
+        buf_printf(to, ", v%zu", i + 1);
+    buf_puts(to, ") ON true ORDER BY j.x, ");
+    postgres_keys(to, fit, "j.");
+}
+
+static bool changes_by_journal(struct postgres_window *w, const struct change_place *after,
+                               int64_t below, size_t most, struct err *err)
+{
+    struct postgres *p = w->p;
+    struct arena a = ARENA_INIT(ARGS_ARENA);
+    struct postgres_args *args = postgres_args(&a);
+
+    buf_clear(&p->sql);
+    changes_select(&p->sql, w->fit);
+    bool ok = place_put(p, args, w->fit, after, &a, err);
+
+    if (ok) {
+        buf_printf(&p->sql, " AND j.x < $%zu ORDER BY j.x, ", postgres_arg_x(args, below));
+        postgres_keys(&p->sql, w->fit, "j.");
+        buf_printf(&p->sql, " LIMIT $%zu",
+                   postgres_arg_int(args, most > INT64_MAX ? INT64_MAX : (int64_t)most));
+        changes_join(&p->sql, w->fit);
+        ok = postgres_ask(p, args, window_take, w, err);
+    }
+    arena_done(&a);
+    return ok;
+}
+
+/* ---- by a column ---- */
+
+static bool column_take(void *arg, const PGresult *row, struct err *err)
+{
+    struct postgres_window *w = arg;
+    const struct cell x = postgres_cell(w->p, row, (int)w->fit->count);
+    struct change c = { .x = x.i, .origin = STR(""), .cells = w->cells };
+
+    for (size_t i = 0; i < w->fit->count; i++)
+        w->cells[i] = postgres_cell(w->p, row, (int)i);
+    return w->fn(w->arg, &c, err);
+}
+
+static bool column_arg(struct postgres_args *args, const struct shape_column *c, int64_t x,
+                       struct arena *a, size_t *ret, struct err *err)
+{
+    Oid type = c->natural == CELL_INT ? TYPE_INT8 : postgres_detail_type(c);
+    const struct cell cell = { .type = c->natural, .i = x };
+    struct buf bytes = BUF_INIT(16);
+    bool ok = postgres_put(&bytes, type, &cell, err);
+
+    if (ok)
+        *ret = postgres_arg(args, type, arena_copy(a, buf_view(&bytes)));
+    buf_done(&bytes);
+    return ok;
+}
+
+static bool column_where(struct postgres_window *w, struct postgres_args *args,
+                         const struct shape_column *c, const struct change_place *after,
+                         int64_t below, struct arena *a, struct err *err)
+{
+    struct buf *sql = &w->p->sql;
+    struct cell *key;
+    size_t from, to;
+
+    if (!place_cells(w->fit, after, a, &key, err) || !column_arg(args, c, below, a, &to, err) ||
+        !column_arg(args, c, after->x, a, &from, err))
+        return false;
+    buf_puts(sql, " t WHERE t.");
+    postgres_name(sql, c->name);
+    buf_printf(sql, " < $%zu AND ", to);
+    if (key != NULL) {
+        buf_puts(sql, "(t.");
+        postgres_name(sql, c->name);
+        buf_puts(sql, ", ");
+        postgres_columns(sql, w->fit, 0, w->fit->key_count, "t.", true);
+        buf_printf(sql, ") > ($%zu, ", from);
+        if (!postgres_put_key(sql, args, w->fit, key, a, err))
+            return false;
+        buf_putc(sql, ')');
+    } else {
+        buf_puts(sql, "t.");
+        postgres_name(sql, c->name);
+        buf_printf(sql, " >= $%zu", from);
+    }
+    return true;
+}
+
+static bool changes_by_column(struct postgres_window *w, const struct capture *capture,
+                              const struct change_place *after, int64_t below, size_t most,
+                              struct err *err)
+{
+    struct postgres *p = w->p;
+    const struct shape_column *c;
+    struct arena a = ARENA_INIT(ARGS_ARENA);
+    struct postgres_args *args = postgres_args(&a);
+    bool ok = postgres_capture_column(w->fit, capture, &c, err);
+
+    if (ok) {
+        buf_clear(&p->sql);
+        buf_puts(&p->sql, "SELECT ");
+        postgres_columns(&p->sql, w->fit, 0, w->fit->count, "t.", false);
+        buf_puts(&p->sql, ", t.");
+        postgres_name(&p->sql, c->name);
+        buf_puts(&p->sql, " FROM ");
+        buf_put(&p->sql, w->fit->shape->quoted);
+        ok = column_where(w, args, c, after, below, &a, err);
+    }
+    if (ok) {
+        buf_puts(&p->sql, " ORDER BY t.");
+        postgres_name(&p->sql, c->name);
+        buf_puts(&p->sql, ", ");
+        postgres_columns(&p->sql, w->fit, 0, w->fit->key_count, "t.", true);
+        buf_printf(&p->sql, " LIMIT $%zu",
+                   postgres_arg_int(args, most > INT64_MAX ? INT64_MAX : (int64_t)most));
+        ok = postgres_ask(p, args, column_take, w, err);
+    }
+    arena_done(&a);
+    return ok;
+}
+
+bool postgres_changes(struct database *d, const struct fit *fit, const struct capture *capture,
+                      const struct change_place *after, int64_t below, size_t most, change_fn *fn,
+                      void *arg, struct err *err)
+{
+    struct arena kept = ARENA_INIT(1 << 20);
+    struct postgres_window w = { .p = postgres_of(d),
+                                 .fit = fit,
+                                 .fn = fn,
+                                 .arg = arg,
+                                 .cells = ARENA_ARRAY(&kept, struct cell, fit->count) };
+    bool ok = capture->kind == CAPTURE_JOURNAL
+                  ? changes_by_journal(&w, after, below, most, err)
+                  : changes_by_column(&w, capture, after, below, most, err);
+
+    arena_done(&kept);
+    return ok;
+}
+
+/* ---- what else is asked of a journal ---- */
+
+static bool journal_take_x(void *arg, const PGresult *row, struct err *err)
+{
+    struct {
+        bool *has;
+        int64_t *x;
+    } *ret = arg;
+
+    (void)err;
+    *ret->has = true;
+    *ret->x = postgres_int(row, 0);
+    return true;
+}
+
+bool postgres_changed_last(struct database *d, const struct fit *fit, const struct cell *key,
+                           bool *ret_has, int64_t *ret_x, struct err *err)
+{
+    struct postgres *p = postgres_of(d);
+    struct arena a = ARENA_INIT(ARGS_ARENA);
+    struct postgres_args *args = postgres_args(&a);
+    struct {
+        bool *has;
+        int64_t *x;
+    } ret = { .has = ret_has, .x = ret_x };
+
+    *ret_has = false;
+    buf_clear(&p->sql);
+    buf_puts(&p->sql, "SELECT j.x FROM ");
+    postgres_part(&p->sql, fit->shape, PART_JOURNAL);
+    buf_puts(&p->sql, " j WHERE (");
+    postgres_keys(&p->sql, fit, "j.");
+    buf_puts(&p->sql, ") = (");
+    bool ok = postgres_put_key(&p->sql, args, fit, key, &a, err);
+
+    if (ok) {
+        buf_putc(&p->sql, ')');
+        ok = postgres_ask(p, args, journal_take_x, &ret, err);
+    }
+    arena_done(&a);
+    return ok;
+}
+
+static bool journal_take_number(void *arg, const PGresult *row, struct err *err)
+{
+    int64_t *n = arg;
+
+    (void)err;
+    *n = postgres_int(row, 0);
+    return true;
+}
+
+bool postgres_backlog(struct database *d, const struct fit *fit, const struct change_place *after,
+                      int64_t most, int64_t *ret, struct err *err)
+{
+    struct postgres *p = postgres_of(d);
+    struct arena a = ARENA_INIT(PLACE_ARENA);
+    struct postgres_args *args = postgres_args(&a);
+
+    *ret = 0;
+    buf_clear(&p->sql);
+    buf_puts(&p->sql, "SELECT count(*) FROM (SELECT FROM ");
+    postgres_part(&p->sql, fit->shape, PART_JOURNAL);
+    buf_puts(&p->sql, " j WHERE ");
+    bool ok = place_put(p, args, fit, after, &a, err);
+
+    if (ok) {
+        buf_printf(&p->sql, " LIMIT $%zu) s", postgres_arg_int(args, most));
+        ok = postgres_ask(p, args, journal_take_number, ret, err);
+    }
+    arena_done(&a);
+    return ok;
+}
+
+/* Rows that somebody changes meanwhile are left to the next time. */
+bool postgres_prune(struct database *d, const struct fit *fit, int64_t below, int64_t most,
+                    int64_t *ret_removed, struct err *err)
+{
+    struct postgres *p = postgres_of(d);
+    struct arena a = ARENA_INIT(ARGS_ARENA);
+    struct postgres_args *args = postgres_args(&a);
+    size_t x = postgres_arg_x(args, below), n = postgres_arg_int(args, most);
+
+    buf_clear(&p->sql);
+    buf_puts(&p->sql, "DELETE FROM ");
+    postgres_part(&p->sql, fit->shape, PART_JOURNAL);
+    buf_puts(&p->sql, " d USING (SELECT ");
+    postgres_keys(&p->sql, fit, "j.");
+    buf_puts(&p->sql, " FROM ");
+    postgres_part(&p->sql, fit->shape, PART_JOURNAL);
+    buf_printf(&p->sql, " j WHERE j.x < $%zu ORDER BY j.x, ", x);
+    postgres_keys(&p->sql, fit, "j.");
+    buf_printf(&p->sql, " LIMIT $%zu FOR UPDATE SKIP LOCKED) s WHERE d.x < $%zu AND (", n, x);
+    postgres_keys(&p->sql, fit, "d.");
+    buf_puts(&p->sql, ") = (");
+    postgres_keys(&p->sql, fit, "s.");
+    buf_putc(&p->sql, ')');
+    bool ok = postgres_ask(p, args, NULL, NULL, err);
+
+    *ret_removed = ok ? p->affected : 0;
+    arena_done(&a);
+    return ok;
+}
