@@ -1,12 +1,18 @@
 #include "base/egress.h"
 
+#include <netdb.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define V4(...)                                            \
     {                                                      \
         .bytes = { [10] = 0xff, [11] = 0xff, __VA_ARGS__ } \
     }
-enum { V4_BITS = 96 }; /* in front of an IPv4 address */
+enum {
+    V4_BITS = 96,      /* in front of an IPv4 address */
+    SERVER_MOST = 1025 /* of the name of one: NI_MAXHOST */
+};
 
 static const struct {
     struct network network;
@@ -65,6 +71,39 @@ const char *egress_bars(const struct egress *e, const struct sockaddr *to)
         if (network_has(&barred[i].network, &a) && !egress_lists(e, &a))
             return barred[i].why;
     return NULL;
+}
+
+static bool egress_allows_one(const struct egress *e, const char *server, struct err *err)
+{
+    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+    struct addrinfo *found = NULL;
+    const char *why = NULL;
+
+    if (getaddrinfo(server, NULL, &hints, &found) != 0)
+        return err_set(err, ERR_TRANSIENT, 0, "the name of the server cannot be resolved");
+    for (const struct addrinfo *a = found; a != NULL && why == NULL; a = a->ai_next)
+        why = egress_bars(e, a->ai_addr);
+    freeaddrinfo(found);
+    return why == NULL || err_set(err, ERR_CONFIG, 0, "nothing is sent to this server: %s", why);
+}
+
+bool egress_allows(const struct egress *e, struct str servers, struct err *err)
+{
+    char name[SERVER_MOST];
+    struct str one;
+
+    while (e != NULL && servers.len > 0) {
+        servers = str_cut(servers, ',', &one);
+        one = str_trim(one);
+        if (one.len == 0 || one.ptr[0] == '/')
+            continue;
+        if (one.len >= sizeof name || memchr(one.ptr, '\0', one.len) != NULL)
+            return err_set(err, ERR_CONFIG, 0, "the name of the server is none");
+        (void)snprintf(name, sizeof name, "%.*s", STR_ARG(one));
+        if (!egress_allows_one(e, name, err))
+            return false;
+    }
+    return true;
 }
 
 /* Whether a segment of the path begins with a dot, which may lead out of it again. */

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/network.h"
 #include "base/str.h"
 
@@ -32,6 +33,11 @@ struct egress {
 
 /* Why no connection to this address is made; NULL: it may be.  e NULL: everything may. */
 const char *egress_bars(const struct egress *e, const struct sockaddr *to);
+
+/* Whether servers may be connected to: for libraries that open the socket themselves.  servers:
+ * names or addresses with commas between them; one that begins with / is a socket of this machine.
+ * False: ERR_CONFIG, it may not be; ERR_TRANSIENT, a name cannot be resolved. */
+bool egress_allows(const struct egress *e, struct str servers, struct err *err);
 
 /* Why a request is not sent over a connection to this address, as text; NULL: it may be.  url: of
  * the request. */

@@ -31,14 +31,22 @@ void link_kept_done(struct link_kept *k)
     (void)pthread_mutex_destroy(&k->mutex);
 }
 
+static void sides_lend(struct link_sides *s, struct call *call)
+{
+    s->source.type->lend(s->source.db, call);
+    s->dest.type->lend(s->dest.db, call);
+}
+
 /* ---- fitting ---- */
 
-static bool sides_open(struct side *side, const struct link_end *end, enum link_reason *ret_reason,
-                       struct buf *problems, struct err *err)
+static bool sides_open(struct side *side, const struct link_end *end, struct call *call,
+                       enum link_reason *ret_reason, struct buf *problems, struct err *err)
 {
+    struct database_address address = end->address;
     struct err why = { 0 };
 
-    if (end->type->open(&end->address, &side->db, &why))
+    address.call = call;
+    if (end->type->open(&address, &side->db, &why))
         return true;
     if (why.kind != ERR_CONFIG) {
         *err = why;
@@ -107,8 +115,9 @@ static struct link_sides *sides_new(const struct link_spec *spec)
     return s;
 }
 
-bool link_sides_take(struct link_kept *k, const struct link_spec *spec, struct link_sides **ret,
-                     enum link_reason *ret_reason, struct buf *problems, struct err *err)
+bool link_sides_take(struct link_kept *k, const struct link_spec *spec, struct call *call,
+                     struct link_sides **ret, enum link_reason *ret_reason, struct buf *problems,
+                     struct err *err)
 {
     bool ok = true;
 
@@ -120,9 +129,11 @@ bool link_sides_take(struct link_kept *k, const struct link_spec *spec, struct l
     *ret_reason = LINK_GOES;
     if (s == NULL) {
         s = sides_new(spec);
-        ok = sides_open(&s->source, &spec->source, ret_reason, problems, err) &&
+        ok = sides_open(&s->source, &spec->source, call, ret_reason, problems, err) &&
              (*ret_reason != LINK_GOES ||
-              sides_open(&s->dest, &spec->dest, ret_reason, problems, err));
+              sides_open(&s->dest, &spec->dest, call, ret_reason, problems, err));
+    } else {
+        sides_lend(s, call);
     }
     if (ok && *ret_reason == LINK_GOES &&
         (s->source.fit == NULL || clock_mono_us() - s->fitted_us >= SIDES_FITTED_US))
@@ -141,6 +152,7 @@ void link_sides_put(struct link_kept *k, struct link_sides *s, bool good)
     struct link_sides *old = s;
 
     if (good && !s->source.type->broken(s->source.db) && !s->dest.type->broken(s->dest.db)) {
+        sides_lend(s, NULL);
         (void)pthread_mutex_lock(&k->mutex);
         old = k->idle;
         k->idle = s;

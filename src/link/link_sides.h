@@ -17,6 +17,8 @@
 #include "link/link_state.h"
 #include "table/side.h"
 
+struct call;
+
 struct link_sides {
     const struct link_spec *spec;
     struct side source, dest;
@@ -34,9 +36,10 @@ void link_kept_done(struct link_kept *k);
 
 /* Both sides, ready.  True with a reason other than LINK_GOES: they cannot be used until what
  * `problems` says was done, and *ret is NULL.  ERR_TRANSIENT and others: a database does not
- * answer.
+ * answer.  They work for `call` until they are put back.
  */
-bool link_sides_take(struct link_kept *k, const struct link_spec *spec, struct link_sides **ret,
-                     enum link_reason *ret_reason, struct buf *problems, struct err *err);
-/* `good`: nothing failed, so they are kept. */
+bool link_sides_take(struct link_kept *k, const struct link_spec *spec, struct call *call,
+                     struct link_sides **ret, enum link_reason *ret_reason, struct buf *problems,
+                     struct err *err);
+/* `good`: nothing failed, so they are kept; nothing asks the call any more. */
 void link_sides_put(struct link_kept *k, struct link_sides *s, bool good);

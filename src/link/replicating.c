@@ -412,7 +412,7 @@ bool replicating_run(const struct replicating *r, struct link_state *s, struct r
     struct buf problems = BUF_INIT(64 << 10);
 
     *ret = (struct replicated){ 0 };
-    bool ok = link_sides_take(r->kept, r->spec, &sides, &reason, &problems, err);
+    bool ok = link_sides_take(r->kept, r->spec, r->call, &sides, &reason, &problems, err);
 
     if (ok && reason != LINK_GOES) {
         link_state_stop(s, reason, r->now_us, "%.*s",

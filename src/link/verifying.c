@@ -308,7 +308,7 @@ static bool verification_open(struct verification *p, struct err *err)
     struct buf problems = BUF_INIT(64 << 10);
     struct link_sides *sides;
     enum link_reason reason;
-    bool ok = link_sides_take(p->v->kept, p->v->spec, &sides, &reason, &problems, err);
+    bool ok = link_sides_take(p->v->kept, p->v->spec, p->v->call, &sides, &reason, &problems, err);
 
     if (ok && reason != LINK_GOES) {
         ok = verification_pause(p, arena_text(p->v->arena, str_first(buf_view(&problems), 500)),

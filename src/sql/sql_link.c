@@ -1,7 +1,6 @@
 #include "sql/sql_link.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,39 +220,14 @@ static bool say(struct sql_link *l, enum sql_word word, struct sql_failure *f)
 
 /* ---- opening ---- */
 
-static bool may_send_to(struct str host, uint16_t port, const struct egress *e,
-                        struct sql_failure *f)
-{
-    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-    AUTO_TEXT name = strndup(host.ptr, host.len);
-    struct addrinfo *found = NULL;
-    const char *why = NULL;
-    char number[8];
-
-    (void)snprintf(number, sizeof number, "%u", port);
-    if (name == NULL || getaddrinfo(name, number, &hints, &found) != 0)
-        return sql_fail(f, SQL_FAULT_LOST, "the name of the server cannot be resolved");
-    for (const struct addrinfo *a = found; a != NULL && why == NULL; a = a->ai_next)
-        why = egress_bars(e, a->ai_addr);
-    freeaddrinfo(found);
-    return why == NULL || sql_fail(f, SQL_FAULT_CONFIG, "nothing is sent to this server: %s", why);
-}
-
-/* The driver resolves the name itself: what it may reach is limited by its port, too. */
+/* The driver resolves the name itself, once more. */
 static bool check_egress(const struct sql_place *place, const struct egress *e,
                          struct sql_failure *f)
 {
-    struct str rest = place->server, host;
+    struct err why = { 0 };
 
-    if (e == NULL || rest.len == 0 || rest.ptr[0] == '/')
-        return true;
-    while (rest.len > 0) {
-        rest = str_cut(rest, ',', &host); /* libpq takes several */
-        host = str_trim(host);
-        if (host.len > 0 && !may_send_to(host, place->port, e, f))
-            return false;
-    }
-    return true;
+    return egress_allows(e, place->server, &why) ||
+           sql_fail(f, why.kind == ERR_CONFIG ? SQL_FAULT_CONFIG : SQL_FAULT_LOST, "%s", why.text);
 }
 
 static bool link_start(struct sql_link *l, struct sql_failure *f)

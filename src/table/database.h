@@ -52,7 +52,7 @@ struct database_address {
     struct str path;            /* of files */
     int64_t timeout_us;         /* how long a server may be silent */
     int64_t connect_timeout_us; /* how long connecting may take; 0: 10 s */
-    struct call *call;          /* asked whether it is still wanted, now and then; may be NULL */
+    struct call *call;          /* as of lend(), for opening and until the next lend() */
 };
 
 /* ---- capture ---- */
@@ -155,6 +155,10 @@ struct database_type {
     void (*close)(struct database *d); /* NULL is fine; an open transaction is rolled back */
     /* True: the connection cannot be used any more; close it. */
     bool (*broken)(const struct database *d);
+
+    /* For whom it works from now on: asked whether it is still wanted and where it may connect to,
+     * and told that it is alive.  NULL: nobody asks. */
+    void (*lend)(struct database *d, struct call *call);
 
     /* -- what is there -- */
 

@@ -32,6 +32,17 @@ class Databases:
             self.maria.close()
 
 
+class Other:
+    """A database that is in the configuration only."""
+    kind = None
+
+    def __init__(self, entry):
+        self.entry = entry
+
+    def settings(self):
+        return self.entry
+
+
 def config(source, dest, tables, more=""):
     """The configuration of a link; `tables`: the value of its key, `more`: further lines of the link."""
     return ("databases:\n"

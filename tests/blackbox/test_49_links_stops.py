@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from links import LINK, SECONDS, TABLE, Databases, Link
+from links import LINK, SECONDS, TABLE, Databases, Link, Other
 from tables import row
 
 ITEM = f"{LINK}/{TABLE}"
@@ -175,3 +175,14 @@ def test_a_database_that_does_not_answer_is_waited_for(databases, make_node, own
     link.source.run(f"update {TABLE} set name = 'meanwhile' where id < 50")
     own_postgres.start()
     link.await_equal()
+
+
+@pytest.mark.proves("S16")
+@pytest.mark.parametrize("entry", ["{ kind: postgres, dsn: 'postgres://u:p@169.254.169.254/db' }",
+                                   "{ kind: mariadb, dsn: 'mariadb://u:p@169.254.169.254/db' }"])
+def test_the_rules_of_egress_hold_for_databases(databases, make_node, entry):
+    source = databases.of("postgres")
+    source.make(TABLE)
+    link = Link(make_node, source, Other(entry))
+    assert "node.egress" in link.await_state("stopped", "CREDENTIAL")["message"]
+    assert "node.egress" in link.cli("plan", LINK, code=1)

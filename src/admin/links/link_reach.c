@@ -6,6 +6,7 @@
 #include "admin/view/link_view.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "core/call.h"
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
@@ -35,25 +36,25 @@ static struct settings link_reach_base(struct graphql_call *call, const struct c
 }
 
 /* The plan may end before the request does, so everything is copied. */
-static void link_reach_keep_end(struct arena *a, struct link_end *e)
+static void link_reach_keep_end(struct arena *a, struct link_end *e, struct call *call)
 {
     e->address.name = arena_copy(a, e->address.name);
     e->address.dsn = arena_copy(a, e->address.dsn);
     e->address.path = arena_copy(a, e->address.path);
-    e->address.call = NULL;
+    e->address.call = call;
     if (e->address.timeout_us <= 0 || e->address.timeout_us > LINK_REACH_SILENT_US)
         e->address.timeout_us = LINK_REACH_SILENT_US;
     e->table = arena_copy(a, e->table);
 }
 
-static void link_reach_keep(struct arena *a, struct link_spec *s)
+static void link_reach_keep(struct arena *a, struct link_spec *s, struct call *call)
 {
     struct fit_wish_column *columns = ARENA_ARRAY(a, struct fit_wish_column, s->wish.count + 1);
 
     s->link = arena_copy(a, s->link);
     s->table = arena_copy(a, s->table);
-    link_reach_keep_end(a, &s->source);
-    link_reach_keep_end(a, &s->dest);
+    link_reach_keep_end(a, &s->source, call);
+    link_reach_keep_end(a, &s->dest, call);
     for (size_t i = 0; i < s->wish.count; i++) {
         columns[i] = s->wish.columns[i];
         columns[i].name = arena_copy(a, columns[i].name);
@@ -77,14 +78,16 @@ static bool link_reach_read(struct graphql_call *call, const struct config *c, s
                             struct err *err)
 {
     const struct settings base = link_reach_base(call, c);
+    struct call *of = ARENA_NEW(call->arena, struct call);
     struct str one;
 
+    *of = (struct call){ .egress = engine_egress(api_engine(call)) };
     for (size_t i = 0; i < c->job_count; i++) {
         if (!link_reach_is(&c->jobs[i], link, table, &one))
             continue;
         if (!link_settings_table(c, &base, link, one, &ret[*io_count], err))
             return err_context(err, "%s", c->jobs[i].name);
-        link_reach_keep(call->arena, &ret[(*io_count)++]);
+        link_reach_keep(call->arena, &ret[(*io_count)++], of);
     }
     return true;
 }
@@ -155,7 +158,8 @@ static bool link_reach_take(const struct link_spec *spec, struct link_reach *r, 
     AUTO(buf_done) struct buf problems = BUF_INIT(PROBLEMS_MOST);
     enum link_reason reason;
 
-    if (!link_sides_take(&r->kept, spec, &r->sides, &reason, &problems, err))
+    if (!link_sides_take(&r->kept, spec, spec->source.address.call, &r->sides, &reason, &problems,
+                         err))
         return false;
     if (reason == LINK_GOES)
         return true;

@@ -6,7 +6,6 @@
  *
  * A session is strict, in UTC and READ COMMITTED, and of no mode that its server may have.
  */
-#include <netdb.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,25 +27,6 @@ static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 static void library_init(void)
 {
     (void)mysql_library_init(0, NULL, NULL);
-}
-
-static bool mariadb_may_connect(const struct mariadb_place *p, const struct egress *e,
-                                struct err *err)
-{
-    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-    struct addrinfo *found = NULL;
-    const char *why = NULL;
-    char port[8];
-
-    if (e == NULL || p->socket[0] != '\0')
-        return true;
-    (void)snprintf(port, sizeof port, "%u", p->port);
-    if (getaddrinfo(p->host, port, &hints, &found) != 0)
-        return err_set(err, ERR_TRANSIENT, 0, "the name of the server cannot be resolved");
-    for (const struct addrinfo *a = found; a != NULL && why == NULL; a = a->ai_next)
-        why = egress_bars(e, a->ai_addr);
-    freeaddrinfo(found);
-    return why == NULL || err_set(err, ERR_CONFIG, 0, "nothing is sent to this server: %s", why);
 }
 
 static void mariadb_set_options(MYSQL *my, const struct mariadb_place *p, int64_t timeout_us)
@@ -162,7 +142,8 @@ static bool mariadb_open(const struct database_address *address, struct database
         address->dsn.len < PLACE_ARENA / 16 || err_set(err, ERR_CONFIG, 0, "`dsn` is too long");
 
     ok = ok && mariadb_place_read(address->dsn, &a, &place, err) &&
-         mariadb_may_connect(&place, address->call != NULL ? address->call->egress : NULL, err) &&
+         (place.socket[0] != '\0' || address->call == NULL ||
+          egress_allows(address->call->egress, str_of(place.host), err)) &&
          mariadb_reach(d, &place, address, err);
     arena_done(&a);
     if (ok)
@@ -170,6 +151,11 @@ static bool mariadb_open(const struct database_address *address, struct database
     else
         mariadb_close(d);
     return ok;
+}
+
+static void mariadb_lend(struct database *d, struct call *call)
+{
+    d->call = call;
 }
 
 static bool mariadb_broken(const struct database *d)
@@ -266,6 +252,7 @@ const struct database_type database_mariadb = {
     .open = mariadb_open,
     .close = mariadb_close,
     .broken = mariadb_broken,
+    .lend = mariadb_lend,
     .describe = mariadb_describe,
     .begin = mariadb_begin,
     .commit = mariadb_commit,

@@ -24,6 +24,13 @@ static bool postgres_broken(const struct database *d)
     return p->broken || PQstatus(p->conn) != CONNECTION_OK;
 }
 
+static void postgres_lend(struct database *d, struct call *call)
+{
+    struct postgres *p = (struct postgres *)(void *)d;
+
+    p->call = call;
+}
+
 /* ---- transactions ---- */
 
 static bool postgres_transaction_begin(struct database *d, enum database_mode mode, struct err *err)
@@ -118,6 +125,7 @@ const struct database_type database_postgres = {
     .open = postgres_open,
     .close = postgres_close,
     .broken = postgres_broken,
+    .lend = postgres_lend,
     .describe = postgres_describe,
     .begin = postgres_transaction_begin,
     .commit = postgres_transaction_commit,

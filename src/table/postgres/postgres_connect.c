@@ -149,7 +149,16 @@ static PGconn *postgres_start(const PQconninfoOption *options)
     return conn;
 }
 
-/* Before anything is sent to it. */
+static bool postgres_may_connect(const struct postgres *p, const PQconninfoOption *options,
+                                 struct err *err)
+{
+    const char *address = postgres_given(options, "hostaddr");
+    const char *servers = *address != '\0' ? address : postgres_given(options, "host");
+
+    return p->call == NULL || egress_allows(p->call->egress, str_of(servers), err);
+}
+
+/* Before anything is sent to it: the name may be that of another address by now. */
 static bool postgres_may_reach(const struct postgres *p, struct err *err)
 {
     struct sockaddr_storage to;
@@ -244,7 +253,7 @@ bool postgres_open(const struct database_address *address, struct database **ret
                             .sql = BUF_INIT(POSTGRES_SQL_MOST),
                             .late_name = BUF_INIT(4096) };
     p->name = arena_copy(&p->memory, address->name);
-    bool ok = postgres_connect(p, options, wait_us, err);
+    bool ok = postgres_may_connect(p, options, err) && postgres_connect(p, options, wait_us, err);
 
     PQconninfoFree(options);
     if (ok) {

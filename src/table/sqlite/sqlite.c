@@ -176,6 +176,13 @@ static bool sqlite_broken(const struct database *db)
     return ((const struct sqlite_database *)db)->broken;
 }
 
+static void sqlite_lend(struct database *db, struct call *call)
+{
+    struct sqlite_database *d = (struct sqlite_database *)db;
+
+    d->call = call;
+}
+
 /* ---- transactions ---- */
 
 static bool sqlite_table_begin(struct database *db, enum database_mode mode, struct err *err)
@@ -298,6 +305,7 @@ const struct database_type database_sqlite = {
     .open = sqlite_open,
     .close = sqlite_table_close,
     .broken = sqlite_broken,
+    .lend = sqlite_lend,
     .describe = sqlite_describe,
     .begin = sqlite_table_begin,
     .commit = sqlite_table_commit,

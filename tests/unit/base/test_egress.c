@@ -2,6 +2,7 @@
 #include "base/egress.h"
 
 #include <arpa/inet.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/require.h"
@@ -85,6 +86,21 @@ TEST(egress_leaves_of_the_own_paths_the_gateways)
     CHECK(network_parse(STR("127.0.0.1"), &allowed, &err));
     e.allowed_count = 1;
     CHECK(egress_bars_own(&e, "127.0.0.1", 8480, STR("http://h:8480/graphql")) == NULL);
+}
+
+TEST(egress_allows_servers_by_their_names)
+{
+    struct egress e = { .is_gateway = is_gateway };
+    struct err err = { 0 };
+
+    CHECK(egress_allows(NULL, STR("169.254.169.254"), &err));
+    CHECK(egress_allows(&e, STR(""), &err) && egress_allows(&e, STR("/run/postgresql"), &err));
+    CHECK(egress_allows(&e, STR("127.0.0.1, ::1,/tmp,"), &err));
+    CHECK(!egress_allows(&e, STR("127.0.0.1,169.254.1.1"), &err) && err.kind == ERR_CONFIG);
+    CHECK(strcmp(err.text, "nothing is sent to this server: it is a link-local address; "
+                           "node.egress can allow it") == 0);
+    CHECK(!egress_allows(&e, str_mem("a\0b", 3), &err) && err.kind == ERR_CONFIG);
+    CHECK(!egress_allows(&e, STR("name.invalid"), &err) && err.kind == ERR_TRANSIENT);
 }
 
 int main(void)

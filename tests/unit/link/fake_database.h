@@ -38,12 +38,14 @@ struct fake_database {
     bool in, writes, journals;
     size_t upserts;
     void (*meanwhile)(void); /* called once, after the next reading */
+    struct call *lent;       /* for whom the last transaction was */
 };
 
 static struct fake_database fake_source, fake_dest;
 
 struct database {
     struct fake_database *f;
+    struct call *call;
 };
 
 /* ---- its own programs ---- */
@@ -125,6 +127,7 @@ static bool fake_open(const struct database_address *address, struct database **
     (void)err;
     *ret = calloc(1, sizeof **ret);
     (*ret)->f = str_is(address->name, "source") ? &fake_source : &fake_dest;
+    (*ret)->call = address->call;
     return true;
 }
 
@@ -176,6 +179,7 @@ static bool fake_begin(struct database *d, enum database_mode mode, struct err *
     if (d->f->in)
         return err_set(err, ERR_PERMANENT, 0, "in a transaction already");
     d->f->in = true;
+    d->f->lent = d->call;
     d->f->writes = mode == DATABASE_WRITE;
     d->f->begun = d->f->now;
     return true;
@@ -423,10 +427,16 @@ static bool fake_remove_rows(struct database *d, const struct fit *fit, const st
     return true;
 }
 
+static void fake_lend(struct database *d, struct call *call)
+{
+    d->call = call;
+}
+
 static const struct database_type fake_type = {
     .open = fake_open,
     .close = fake_close,
     .broken = fake_broken,
+    .lend = fake_lend,
     .describe = fake_describe,
     .begin = fake_begin,
     .commit = fake_commit,

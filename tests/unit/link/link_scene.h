@@ -15,6 +15,7 @@ static struct replicated done;
 static struct arena arena = ARENA_INIT(64 << 20);
 static struct err err;
 static int64_t fence, now_us;
+static struct call *call; /* of the next runs */
 
 /* Two databases with an empty table each, and nothing known of them. */
 static inline void begin(void)
@@ -43,7 +44,7 @@ static inline void begin(void)
 static inline bool run_with(int64_t by)
 {
     struct replicating r = {
-        .spec = &spec, .kept = &kept, .arena = &arena, .fence = by, .now_us = now_us
+        .spec = &spec, .kept = &kept, .call = call, .arena = &arena, .fence = by, .now_us = now_us
     };
 
     err = (struct err){ 0 };

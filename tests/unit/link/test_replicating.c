@@ -1,4 +1,5 @@
 /* Runs of a table of a link: load, follow, stop, go on. */
+#include "core/call.h"
 #include "link_scene.h"
 
 TEST(all_rows_are_loaded_and_changes_follow)
@@ -11,6 +12,23 @@ TEST(all_rows_are_loaded_and_changes_follow)
     CHECK(is_current() && fake_same(&fake_source, &fake_dest) && !done.more && done.moved);
     CHECK(done.written == 2 && done.removed == 1);
     CHECK(is_current() && !done.moved);
+}
+
+/* A connection outlives the run that has opened it. */
+TEST(connections_that_are_kept_work_for_the_run_that_has_them)
+{
+    struct call one = { 0 }, other = { 0 };
+
+    call = &one;
+    CHECK(load(3) && fake_source.lent == &one && fake_dest.lent == &one);
+    struct side *source = &kept.idle->source, *dest = &kept.idle->dest;
+
+    CHECK(source->db->call == NULL && dest->db->call == NULL);
+    call = &other;
+    fake_put(&fake_source, 1, "newer");
+    CHECK(is_current() && fake_source.lent == &other && fake_dest.lent == &other);
+    CHECK(&kept.idle->source == source && source->db->call == NULL && dest->db->call == NULL);
+    call = NULL;
 }
 
 TEST(a_key_that_changes_is_a_row_that_goes_and_one_that_comes)

@@ -310,11 +310,18 @@ static bool fake_remove(struct database *d, const struct fit *fit, const struct 
     return true;
 }
 
+static void fake_lend(struct database *d, struct call *call)
+{
+    (void)d;
+    (void)call;
+}
+
 static const struct database_type fake_type = {
     .kind = { .name = "fake", .help = "rows in memory" },
     .open = fake_open,
     .close = fake_close,
     .broken = fake_broken,
+    .lend = fake_lend,
     .describe = fake_describe,
     .begin = fake_begin,
     .commit = fake_commit,
