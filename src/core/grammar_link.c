@@ -168,7 +168,7 @@ const struct option grammar_link[] = {
            .words = OPTION_WORDS("batch", "group"), .planned = OPTION_WORDS("group"),
            .fallback = "batch"),
     OPTION("message_limit", OPT_SIZE, "the size of a batch, in bytes of its rows", .least = 1000,
-           .most = 8 << 20, .fallback = "80000"),
+           .most = 4 << 20, .fallback = "80000"),
     OPTION("quarantine", OPT_MAP,
            "rows that the destination refuses are set aside, and tried again",
            .keys = link_quarantine),

@@ -262,9 +262,15 @@ static bool verification_look(struct verification *p, struct err *err)
 {
     struct capture_look look = { .epoch = STR(""), .life = STR("") };
     struct side *s = p->source;
+    struct err why = { 0 };
 
-    if (!verify_read_mark(p, err))
-        return false;
+    if (!verify_read_mark(p, &why)) {
+        if (why.kind != ERR_CONFIG) {
+            *err = why;
+            return false;
+        }
+        p->has_mark = false; /* nothing is installed yet */
+    }
     if (!s->type->look(s->db, s->fit, &s->capture, p->v->arena, &look, err))
         return err_context(err, "source");
     p->by_journal = s->capture.kind == CAPTURE_JOURNAL && look.state == CAPTURE_IS_FINE &&

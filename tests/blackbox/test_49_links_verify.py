@@ -135,3 +135,14 @@ def test_a_side_that_cannot_be_read_is_no_difference(databases, make_node, own_p
         assert time.monotonic() < deadline, link.state()
         time.sleep(0.1)
     assert last["result"] == "ok" and last["missing"] == last["extra"] == last["different"] == 0, last
+
+
+@pytest.mark.parametrize("kinds", [("postgres", "sqlite"), ("sqlite", "postgres"), ("postgres", "mariadb")])
+def test_a_pass_before_anything_is_installed_is_told_not_to_be_possible(databases, make_node, kinds):
+    source, dest = (databases.of(kind) for kind in kinds)
+    for one in (source, dest):
+        one.make(TABLE)
+    link = Link(make_node, source, dest, more=RULE)
+    link.await_state("stopped", "TRIGGER")
+    done = verify(link, code=1)
+    assert done["result"] == "aborted" and "replication has not begun" in done["message"]
