@@ -81,7 +81,8 @@ static bool is_page(struct http_request *r)
 {
     static const char *const pages[] = { "",      "login",   "map",    "documents",
                                          "dead",  "systems", "config", "alerts",
-                                         "users", "audit",   "health", "jobs" };
+                                         "users", "audit",   "health", "jobs",
+                                         "links" };
     struct str first, rest = str_cut(str_from(r->path, 1), '/', &first);
 
     if (str_starts(r->path, STR("/documents/")))
