@@ -14,6 +14,9 @@ interface Props {
   onChanged: () => void;
 }
 
+/** Reasons of a stop that a person may find to be right. */
+const GOES_ON = ["DELETES", "SRC_REWOUND"];
+
 type Asked = "verify" | "resync" | "go on";
 
 export function TableActions({ table: t, onChanged }: Props) {
@@ -26,7 +29,7 @@ export function TableActions({ table: t, onChanged }: Props) {
   return (
     <>
       <button onClick={() => setAsking("verify")}>Verify…</button> <button onClick={() => setAsking("resync")}>All rows again…</button>{" "}
-      {t.stands === "stopped" && (
+      {t.stands === "stopped" && t.reason !== null && GOES_ON.includes(t.reason) && (
         <button class="first" onClick={() => setAsking("go on")}>
           Go on…
         </button>
