@@ -82,7 +82,8 @@ static const struct option gateway_keys[] = {
 
 static const struct option link_late_keys[] = {
     OPTION("after", OPT_DURATION,
-           "how long a table of a link was not current; a load that goes on does not count",
+           "how long a table of a link stays behind, or its runs fail; a load that goes on does "
+           "not count",
            .least = CLOCK_S, .fallback = "15m"),
     { 0 },
 };
@@ -161,7 +162,7 @@ const struct option grammar_alerts[] = {
            .words = OFF),
     OPTION("link_stopped", OPT_MAP, "a table of a link is stopped until somebody does something",
            .keys = no_keys, .words = OFF),
-    OPTION("link_late", OPT_MAP, "a table of a link is far behind its source, or is not looked at",
+    OPTION("link_late", OPT_MAP, "a table of a link stays behind its source, or its runs fail",
            .keys = link_late_keys, .words = OFF),
     OPTION("rows_differ", OPT_MAP, "verification has found that both sides of a table differ",
            .keys = no_keys, .words = OFF),

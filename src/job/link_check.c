@@ -53,32 +53,43 @@ static bool link_check_has(const void *round, enum alert_code code, struct str o
 
 /* ---- one table ---- */
 
-/* For how many seconds it is late; 0: it is not. */
-static int64_t link_check_late_s(const struct link_check_round *r, const struct job_record *job,
-                                 const struct link_state *s)
+static bool link_check_fails(const struct job_record *job)
 {
-    int64_t since_us = s->stands == LINK_CURRENT || s->stands == LINK_BEHIND ? s->current_us : 0;
+    return job->past.tries > 0 || job->past.failures > 0;
+}
 
+/* Since when it is late; 0: it is not.  A table that is current and rests is not, however long its
+ * job rests (`every`, `idle_most`); before a run that failed counts as failed it was repeated for
+ * as long as `retry.for` says. */
+static int64_t link_check_late_since(const struct job_record *job, const struct link_state *s)
+{
     if (job->stop != JOB_GOES || s->stands == LINK_STOPPED)
         return 0;
-    if (since_us == 0 && job->past.tries > 0)
-        since_us = job->past.first_us;
-    return since_us > 0 && r->now_us > since_us ? (r->now_us - since_us) / CLOCK_S : 0;
+    if (job->past.failures > 0)
+        return job->ok_us > 0 ? job->ok_us : 1;
+    if (s->stands == LINK_BEHIND)
+        return s->since_us;
+    if (job->past.tries > 0)
+        return job->past.first_us;
+    return s->stands == LINK_CURRENT ? job->due_us : 0;
 }
 
 static void link_check_see_late(struct link_check_round *r, const struct job_record *job,
                                 const struct link_state *s)
 {
-    int64_t late_s = link_check_late_s(r, job, s);
+    int64_t since_us = link_check_late_since(job, s);
+    int64_t late_s = since_us > 0 && r->now_us > since_us ? (r->now_us - since_us) / CLOCK_S : 0;
     char why[WHY_MOST];
 
-    if (job->outcome == JOB_FAILED)
-        (void)snprintf(why, sizeof why, "not current for %" PRId64 " s; its last run failed: %.*s",
-                       late_s, STR_ARG(str_first(job->message, MESSAGE_MOST)));
-    else
+    if (link_check_fails(job))
+        (void)snprintf(why, sizeof why, "its runs fail: %.*s",
+                       STR_ARG(str_first(job->message, MESSAGE_MOST)));
+    else if (s->stands == LINK_BEHIND)
         (void)snprintf(why, sizeof why,
-                       "not current for %" PRId64 " s; %" PRId64 " changes wait at the source",
-                       late_s, s->backlog);
+                       "behind for %" PRId64 " s; %" PRId64 " changes wait at the source", late_s,
+                       s->backlog);
+    else
+        (void)snprintf(why, sizeof why, "due for %" PRId64 " s, and no run has ended", late_s);
     alerts_see(r->alerts, ALERT_LINK_LATE, job->name, late_s, why);
 }
 

@@ -4,9 +4,9 @@
  * What is looked at is in the store: states of jobs, passes of verification.  So every node says
  * the same, whichever has made the runs; one that is past is over, whoever has raised it.
  *
- * Late is a table that was current and is not, and one that never was and whose runs fail.  A load
- * that goes on is not late, and neither is a table that is stopped or whose job is paused: a person
- * knows of that, or has another alert.
+ * Late is a table that stays behind, one whose runs fail, and one that is due and of which no run
+ * comes to its end.  A load that goes on is not late, and neither is a table that is stopped or
+ * whose job is paused or suspended: a person knows of that, or has another alert.
  *
  * Threads: that of the queue check.
  */

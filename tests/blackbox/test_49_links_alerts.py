@@ -127,7 +127,7 @@ def test_a_table_that_is_behind_for_long_is_told_until_it_is_current(databases, 
     link = linked(databases, make_node, ("sqlite", "postgres"), more=more)
     own_postgres.kill_hard()
     message = await_alert(link, "link_late")
-    assert message.startswith("not current for ")
+    assert message.startswith("its runs fail: ")
     assert alert(link, "link_stopped") is None
     assert link.node.cli("jobs", "pause", ITEM, "--reason", "their release").returncode == 0
     await_no_alert(link, "link_late")
@@ -136,6 +136,16 @@ def test_a_table_that_is_behind_for_long_is_told_until_it_is_current(databases, 
     link.await_equal()
     link.await_state("current")
     await_no_alert(link, "link_late")
+
+
+def test_a_table_that_rests_is_not_late(databases, make_node):
+    link = linked(databases, make_node, more="    verify: []\nalerts: { link_late: { after: 1s } }\n")
+    path = link.node.folder / "next.yaml"
+    path.write_text(link.config.replace("every: 200ms", "every: 1h"))
+    assert link.node.cli("apply", "--yes", path).returncode == 0
+    wait_until(lambda: link.state()["lag"] > 5_000, SECONDS, "it rests")
+    await_checks(link)
+    assert alert(link, "link_late") is None and link.state()["stands"] == "current"
 
 
 def test_how_tables_stand_is_at_metrics(databases, make_node):
