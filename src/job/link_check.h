@@ -22,8 +22,8 @@
 struct alerts;
 struct store;
 
-#define LINK_CHECK_ALERTS                                                              \
-    (1u << ALERT_LINK_STOPPED | 1u << ALERT_LINK_LATE | 1u << ALERT_ROWS_DIFFER |      \
+#define LINK_CHECK_ALERTS                                                         \
+    (1u << ALERT_LINK_STOPPED | 1u << ALERT_LINK_LATE | 1u << ALERT_ROWS_DIFFER | \
      1u << ALERT_QUARANTINE)
 
 /* One look at all tables. */
