@@ -80,6 +80,14 @@ static const struct option gateway_keys[] = {
     { 0 },
 };
 
+static const struct option link_late_keys[] = {
+    OPTION("after", OPT_DURATION,
+           "how long a table of a link stays behind, or its runs fail; a load that goes on does "
+           "not count",
+           .least = CLOCK_S, .fallback = "15m"),
+    { 0 },
+};
+
 static const struct option disk_keys[] = {
     OPTION("free", OPT_SIZE,
            "with less free space than this; left out: twice `node.limits.disk_reserve`"),
@@ -151,6 +159,14 @@ const struct option grammar_alerts[] = {
            .keys = no_keys, .words = OFF),
     OPTION("job_late", OPT_MAP,
            "a job is due and no node takes it, or it has lost the right to run", .keys = no_keys,
+           .words = OFF),
+    OPTION("link_stopped", OPT_MAP, "a table of a link is stopped until somebody does something",
+           .keys = no_keys, .words = OFF),
+    OPTION("link_late", OPT_MAP, "a table of a link stays behind its source, or its runs fail",
+           .keys = link_late_keys, .words = OFF),
+    OPTION("rows_differ", OPT_MAP, "verification has found that both sides of a table differ",
+           .keys = no_keys, .words = OFF),
+    OPTION("quarantine", OPT_MAP, "rows of a table of a link are set aside", .keys = no_keys,
            .words = OFF),
     OPTION("scale", OPT_MAP,
            "marks of what waits over all: the signal to add nodes, and to take some away; left "

@@ -20,6 +20,7 @@
 #include "engine/watch/alerts.h"
 #include "job/book.h"
 #include "job/journal.h"
+#include "job/link_check.h"
 #include "job/state.h"
 #include "job/telling.h"
 #include "store/job/job_backfill.h"
@@ -495,7 +496,8 @@ static bool queue_check_everything(struct queue_check *q, struct err *err)
     return queue_check_stopped(q, err) && queue_check_claims(q, err) &&
            queue_check_runs(q, true, err) && queue_check_runs(q, false, err) &&
            queue_check_waiting(q, err) && queue_check_tokens(q, err) &&
-           queue_check_past_times(q, err) && queue_check_gone(q, err);
+           queue_check_past_times(q, err) && queue_check_gone(q, err) &&
+           link_check(q->jobs->store, engine_alerts(q->jobs->engine), q->now_us, &q->arena, err);
 }
 
 /* What of it. */
@@ -533,7 +535,7 @@ static void queue_check_round(struct queue_check *q, const struct queue_check_wh
 /* False: it ends. */
 static bool queue_check_wait(struct queue_check *q, struct queue_check_what *ret)
 {
-    const unsigned ours = 1u << ALERT_JOB_SUSPENDED | 1u << ALERT_JOB_LATE;
+    const unsigned ours = 1u << ALERT_JOB_SUSPENDED | 1u << ALERT_JOB_LATE | LINK_CHECK_ALERTS;
     bool soon = (alerts_wanted(engine_alerts(q->jobs->engine)) & ours) != 0;
     int64_t wait_us = soon && q->every_us > CHECK_SOON_US ? CHECK_SOON_US : q->every_us;
     int64_t whole_us = q->round_us + wait_us, own_us = clock_mono_us() + OWN_US;

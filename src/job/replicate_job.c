@@ -16,6 +16,8 @@
 #include "base/auto.h"
 #include "core/config.h"
 #include "core/job_type.h"
+#include "engine/engine.h"
+#include "engine/tally/mishaps.h"
 #include "job/link_counts.h"
 #include "job/ports.h"
 #include "link/link_settings.h"
@@ -72,11 +74,28 @@ static void replicate_job_say(const struct link_state *s, const struct replicate
                        done->more ? "; there are more" : "");
 }
 
+/* What the run has found is counted; alerts are raised for what lasts (job/link_check.h). */
+static void replicate_job_count(const struct link_state *was, const struct link_state *s,
+                                const struct job_io *io)
+{
+    struct mishaps *m = engine_mishaps(io->ports->engine);
+    char why[LINK_MESSAGE_MOST + 40];
+
+    if (s->stands == LINK_STOPPED && (was->stands != LINK_STOPPED || was->reason != s->reason)) {
+        (void)snprintf(why, sizeof why, "%s: %s", link_reasons[s->reason], s->message);
+        mishaps_note(m, "link_stopped", "job", io->job, why);
+    }
+    if (s->set_aside > was->set_aside) {
+        (void)snprintf(why, sizeof why, "%" PRId64 " rows are set aside", s->set_aside);
+        mishaps_note(m, "quarantine", "job", io->job, why);
+    }
+}
+
 static void replicate_job_run(void *self, struct job_io *io, struct job_result *ret)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(REPLICATE_ARENA);
     struct replicate_job *j = self;
-    struct link_state s = { 0 };
+    struct link_state s = { 0 }, was;
     struct replicated done;
     struct err err = { 0 };
 
@@ -84,6 +103,7 @@ static void replicate_job_run(void *self, struct job_io *io, struct job_result *
         job_fail(ret, "%s", err.text);
         return;
     }
+    was = s;
     s.fence = io->claimed_us > s.fence ? io->claimed_us : s.fence + 1;
     if (!replicating_run(&(struct replicating){ .spec = &j->spec,
                                                 .kept = &j->kept,
@@ -97,6 +117,7 @@ static void replicate_job_run(void *self, struct job_io *io, struct job_result *
         return;
     }
     link_counts_set(j->count, &s);
+    replicate_job_count(&was, &s, io);
     link_state_write(&s, &ret->state);
     ret->has_state = true;
     ret->more = done.more && s.stands != LINK_STOPPED;

@@ -5,8 +5,8 @@
  * Nobody writes such a job: the configuration makes one of each rule of `verify` for each table
  * (core/config_link_jobs.c).  A time of its schedule begins a pass, or the pass that a person has
  * ordered; each run does about a second of it, and the next one follows at once until it is over.
- * A pass that has found differences is a run that is done: people see the result of the pass, and a
- * mishap `rows_differ`.
+ * A pass that has found differences is a run that is done: people see the result of the pass, a
+ * mishap `rows_differ`, and the alert of that name (job/link_check.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include "core/job_type.h"
 #include "engine/engine.h"
 #include "engine/tally/mishaps.h"
+#include "job/link_counts.h"
 #include "job/ports.h"
 #include "link/link_settings.h"
 #include "link/verifying.h"
@@ -28,6 +29,7 @@ struct verify_job {
     struct link_spec spec;
     struct link_verify rule;
     struct link_kept kept;
+    struct link_count *count;
 };
 
 static bool verify_job_make(const struct settings *s, void **ret_self, struct err *err)
@@ -37,6 +39,7 @@ static bool verify_job_make(const struct settings *s, void **ret_self, struct er
     if (!link_settings_read(s, &j->spec, err) || !link_settings_verify(s, &j->rule, err))
         return false;
     link_kept_init(&j->kept);
+    j->count = link_counts_take(j->spec.link, j->spec.table);
     *ret_self = j;
     return true;
 }
@@ -46,6 +49,7 @@ static void verify_job_unmake(void *self)
     struct verify_job *j = self;
 
     link_kept_done(&j->kept);
+    link_counts_put(j->count);
 }
 
 static bool verify_job_check_state(void *self, struct str state, struct err *err)
@@ -80,13 +84,20 @@ static bool verify_job_follower(const struct verify_job *j, const struct job_io 
     return true;
 }
 
-static void verify_job_say(const struct job_io *io, const struct verified *done,
-                           struct job_result *ret)
+static void verify_job_say(const struct verify_job *j, const struct job_io *io,
+                           const struct verified *done, struct job_result *ret)
 {
+    const struct pass *p = &done->pass;
+
     (void)snprintf(ret->message, sizeof ret->message, "%s", done->message);
-    if (done->ended && done->pass.result == PASS_DIVERGED)
-        mishaps_note(engine_mishaps(io->ports->engine), "rows_differ", "job", io->job,
-                     done->message);
+    if (!done->ended)
+        return;
+    if (p->result == PASS_OK || p->result == PASS_REPAIRED)
+        link_counts_differ(j->count, 0);
+    if (p->result != PASS_DIVERGED)
+        return;
+    link_counts_differ(j->count, p->missing + p->extra + p->different - p->repaired);
+    mishaps_note(engine_mishaps(io->ports->engine), "rows_differ", "job", io->job, done->message);
 }
 
 static void verify_job_run(void *self, struct job_io *io, struct job_result *ret)
@@ -118,7 +129,7 @@ static void verify_job_run(void *self, struct job_io *io, struct job_result *ret
     ret->more = done.more;
     ret->moved = done.more || done.ended;
     job_done(ret);
-    verify_job_say(io, &done, ret);
+    verify_job_say(j, io, &done, ret);
 }
 
 static const struct option options[] = { { 0 } };

@@ -279,7 +279,7 @@ static void fit_check_bytewise(struct fitting *f, const struct shape_column *c, 
     if (c->natural == CELL_TEXT && !c->bytewise)
         fit_problem(f,
                     "column %.*s: text of a key must be compared byte by byte, and is not at the "
-                    "%s; give it such a collation (\"C\", BINARY, utf8mb4_bin)",
+                    "%s; give it such a collation (\"C\", BINARY, utf8mb4_nopad_bin)",
                     SHAPE_NAME(c->name), side);
 }
 

@@ -62,11 +62,11 @@ def casts(source):
 class Link:
     """A link of one table on a node that runs."""
 
-    def __init__(self, make_node, source, dest, table=None, more=""):
+    def __init__(self, make_node, source, dest, table=None, more="", environment=None):
         self.source, self.dest = source, dest
         self.config = config(source, dest, f"{{ {TABLE}: {table or casts(source)} }}", more)
         folders = [one.path.parent for one in (source, dest) if one.kind == "sqlite"]
-        self.node = make_node(config=self.config, options=f"folders: {json.dumps(sorted({str(f) for f in folders}))}" if folders else "")
+        self.node = make_node(config=self.config, environment=environment, options=f"folders: {json.dumps(sorted({str(f) for f in folders}))}" if folders else "")
         self.node.start()
 
     def cli(self, *args, code=0):

@@ -168,7 +168,7 @@ def test_files(node):
 def test_addresses(node):
     """Deep links are the console's; what is not stays what it was."""
     page = node.request("GET", "/").body
-    for path in ("/documents", "/documents?state=dead", "/systems/erp", "/config/text", "/login", "/audit"):
+    for path in ("/documents", "/documents?state=dead", "/systems/erp", "/config/text", "/login", "/audit", "/links/orders/public.customer"):
         assert node.request("GET", path).body == page, path
     document = node.post("open", b"hello").json["document"]
     assert node.get(f"/documents/{document}").json["id"] == document

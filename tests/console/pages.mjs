@@ -18,6 +18,7 @@ const PAGES = [
   ["systems", "/systems", (p) => p.locator(".calendar").first()],
   ["system", "/systems/partner", (p) => p.getByRole("heading", { name: "Backlog" })],
   ["jobs", "/jobs", (p) => p.getByText("No jobs")],
+  ["links-none", "/links", (p) => p.getByText("No links")],
   ["alerts", "/alerts?show=all", (p) => p.getByRole("heading", { name: "Alerts" })],
   ["config", "/config", (p) => p.getByRole("heading", { name: "Endpoints" })],
   ["config-text", "/config/text", (p) => p.getByText("valid", { exact: true })],

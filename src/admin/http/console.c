@@ -79,9 +79,9 @@ static const struct console_file *http_console_find(struct str name)
  * a browser is recognised by its Accept field, which has text/html. */
 static bool is_page(struct http_request *r)
 {
-    static const char *const pages[] = { "",      "login",   "map",    "documents",
-                                         "dead",  "systems", "config", "alerts",
-                                         "users", "audit",   "health", "jobs" };
+    static const char *const pages[] = { "",        "login",  "map",    "documents", "dead",
+                                         "systems", "config", "alerts", "users",     "audit",
+                                         "health",  "jobs",   "links" };
     struct str first, rest = str_cut(str_from(r->path, 1), '/', &first);
 
     if (str_starts(r->path, STR("/documents/")))

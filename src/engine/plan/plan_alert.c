@@ -97,6 +97,7 @@ static bool read_rule(enum alert_code code, const struct settings *s, struct pla
     case ALERT_QUEUE_DEPTH:
         return read_marks(s, rule, err);
     case ALERT_QUEUE_AGE:
+    case ALERT_LINK_LATE:
         return read_seconds(s, "after", rule, err);
     case ALERT_RECEIVER_FAILING:
     case ALERT_GATEWAY_FAILING:
@@ -117,6 +118,9 @@ static bool read_rule(enum alert_code code, const struct settings *s, struct pla
     case ALERT_THREADS:
     case ALERT_JOB_SUSPENDED:
     case ALERT_JOB_LATE:
+    case ALERT_LINK_STOPPED:
+    case ALERT_ROWS_DIFFER:
+    case ALERT_QUARANTINE:
     case ALERT_SCALE_OUT:
     case ALERT_SCALE_IN:
     case ALERT_CODES:

@@ -270,6 +270,16 @@ bool pass_list(struct store *s, struct str link, struct str table, struct str ru
                          ret_count, err);
 }
 
+bool pass_differing(struct store *s, int64_t above, size_t most, struct arena *a, struct pass *ret,
+                    size_t *ret_count, struct err *err)
+{
+    return store_collect(s, SQL_PASS_DIFFERING,
+                         DB_ARGS(db_int(above), db_int(PASS_DIVERGED), db_int(PASS_OK),
+                                 db_int(PASS_REPAIRED), db_int(PASS_PARTIAL),
+                                 db_int((int64_t)most)),
+                         ROWS_INTO(ret, most, a, pass_read), ret_count, err);
+}
+
 static void finding_read(struct db_rows *row, struct arena *a, void *to)
 {
     *(struct finding *)to = (struct finding){

@@ -76,6 +76,11 @@ bool pass_find(struct store *s, int64_t id, struct arena *a, bool *ret_has, stru
 /* Newest first, with ids below `before` (0: from the newest); link, table, rule empty: any. */
 bool pass_list(struct store *s, struct str link, struct str table, struct str rule, int64_t before,
                size_t most, struct arena *a, struct pass *ret, size_t *ret_count, struct err *err);
+/* Of each table its last pass, if that has found differences: by id, above `above`.  After it none
+ * has found the same rows or repaired them; a pass by the same rule and of the same mode that has
+ * found nothing counts as that, others that compare less do not. */
+bool pass_differing(struct store *s, int64_t above, size_t most, struct arena *a, struct pass *ret,
+                    size_t *ret_count, struct err *err);
 /* In order of keys, behind `after`.  state FINDING_STATES: any. */
 bool pass_findings(struct store *s, int64_t pass, enum finding_state state, struct str after,
                    size_t most, struct arena *a, struct finding *ret, size_t *ret_count,

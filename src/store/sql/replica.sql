@@ -157,6 +157,16 @@ SELECT @replica_pass@ FROM replica_pass WHERE link = $1 AND table_name = $2 AND 
     AND ($3 = '' OR rule = $3)
 ORDER BY id DESC LIMIT $5;
 
+-- name: pass_differing
+-- in:  $1 above int, $2 diverged int, $3 ok int, $4 repaired int, $5 partial int, $6 limit int
+-- out: @replica_pass@
+-- Of each table the last pass, if it has found differences; one that compares less says nothing of what another one has found.
+SELECT @replica_pass@ FROM replica_pass WHERE id > 0 AND id > $1 AND result = $2 AND NOT EXISTS (
+    SELECT 1 FROM replica_pass later WHERE later.link = replica_pass.link AND later.table_name = replica_pass.table_name
+        AND later.id > replica_pass.id AND later.id > 0 AND (later.result IN ($2, $3, $4)
+            OR (later.result = $5 AND later.rule = replica_pass.rule AND later.mode = replica_pass.mode)))
+ORDER BY id LIMIT $6;
+
 -- columns replica_finding: row_key, kind, state, hash_source, hash_dest, seen_x, tries, look_us
 
 -- name: finding_have

@@ -189,6 +189,50 @@ TEST(findings_come_in_order_of_keys_and_change)
     store_close(s);
 }
 
+static bool ends(struct store *s, const char *table, const char *rule, const char *mode,
+                 enum pass_result result)
+{
+    struct pass p = pass_of(table, rule);
+
+    p.mode = str_of(mode);
+    if (!save(s, &p, NULL, 0))
+        return false;
+    p.result = result;
+    p.ended_us = 2000;
+    return save(s, &p, NULL, 0);
+}
+
+/* How many tables differ. */
+static int differing(struct store *s)
+{
+    struct pass ret[LIST];
+    struct err err = { 0 };
+    size_t n = 0, last = 0;
+
+    if (pass_differing(s, 0, LIST, &texts, ret, &n, &err) &&
+        (n == 0 || pass_differing(s, ret[n - 1].id, LIST, &texts, ret, &last, &err)))
+        return last == 0 ? (int)n : -1;
+    (void)printf("# differing: %s\n", err.text);
+    return -1;
+}
+
+TEST(a_table_differs_until_a_pass_that_compares_as_much_finds_nothing)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+
+    CHECK(differing(s) == 0);
+    CHECK(ends(s, "t", "r", "full", PASS_OK) && differing(s) == 0);
+    CHECK(ends(s, "t", "r", "full", PASS_DIVERGED) && differing(s) == 1);
+    CHECK(ends(s, "u", "r", "count", PASS_DIVERGED) && differing(s) == 2);
+    CHECK(ends(s, "t", "r2", "count", PASS_PARTIAL) && differing(s) == 2); /* it compares less */
+    CHECK(ends(s, "t", "r", "full", PASS_ABORTED) && differing(s) == 2);
+    CHECK(ends(s, "t", "r", "full", PASS_DIVERGED) && differing(s) == 2); /* the last one */
+    CHECK(ends(s, "u", "r", "count", PASS_PARTIAL) && differing(s) == 1);
+    CHECK(ends(s, "t", "r2", "full", PASS_REPAIRED) && differing(s) == 0);
+    store_close(s);
+}
+
 TEST(so_many_findings_are_listed_and_no_more)
 {
     enum { STEP = 1000 };

@@ -257,10 +257,10 @@ TEST(fit_wants_keys_that_can_be_one)
 
     CHECK(refuses(nocase, text, NULL,
                   "column code: text of a key must be compared byte by byte, and is not at the "
-                  "source; give it such a collation (\"C\", BINARY, utf8mb4_bin)"));
+                  "source; give it such a collation (\"C\", BINARY, utf8mb4_nopad_bin)"));
     CHECK(refuses(text, nocase, NULL,
                   "column code: text of a key must be compared byte by byte, and is not at the "
-                  "destination; give it such a collation (\"C\", BINARY, utf8mb4_bin)"));
+                  "destination; give it such a collation (\"C\", BINARY, utf8mb4_nopad_bin)"));
     CHECK(
         refuses(real, real, NULL,
                 "column code: real at the source, real at the destination cannot be a key, or not "

@@ -1,17 +1,21 @@
-// actions.tsx - what people do to a table of a link: verify, go on, take all rows again.
+// actions.tsx - what people do to a table of a link: verify, repair, go on, take all rows again, discard a row.
 import { useState } from "preact/hooks";
 import { clientId } from "../../api";
 import { ask } from "../../base/ask";
+import { count } from "../../base/format";
 import { useCan } from "../../shell/session";
 import { FormDialog } from "../../ui/dialog";
 import { tell } from "../../ui/toast";
 import * as api from "./api";
-import type { Table } from "./types";
+import type { Pass, SetAside, Table } from "./types";
 
 interface Props {
   table: Table;
   onChanged: () => void;
 }
+
+/** Reasons of a stop that a person may find to be right. */
+const GOES_ON = ["DELETES", "SRC_REWOUND"];
 
 type Asked = "verify" | "resync" | "go on";
 
@@ -25,7 +29,7 @@ export function TableActions({ table: t, onChanged }: Props) {
   return (
     <>
       <button onClick={() => setAsking("verify")}>Verify…</button> <button onClick={() => setAsking("resync")}>All rows again…</button>{" "}
-      {t.stands === "stopped" && (
+      {t.stands === "stopped" && t.reason !== null && GOES_ON.includes(t.reason) && (
         <button class="first" onClick={() => setAsking("go on")}>
           Go on…
         </button>
@@ -78,7 +82,7 @@ const REPAIRS: [string, string][] = [
   ["yes", "Repair: write what differs to the destination"],
 ];
 
-export function VerifyDialog({ table: t, onChanged }: Props) {
+function VerifyDialog({ table: t, onChanged }: Props) {
   const [mode, setMode] = useState("full");
   const [repair, setRepair] = useState("no");
   const [reason, setReason] = useState("");
@@ -120,6 +124,49 @@ export function VerifyDialog({ table: t, onChanged }: Props) {
       <label>
         Reason
         <input value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
+      </label>
+    </FormDialog>
+  );
+}
+
+/** What a pass has found is written to the destination. */
+export function RepairDialog({ link, table, pass: p, onChanged }: { link: string; table: string; pass: Pass; onChanged: () => void }) {
+  const [reason, setReason] = useState("");
+  const [client] = useState(clientId);
+  const submit = async () => {
+    await ask(api.linkVerify, { link, table, mode: "full", repair: true, dryRun: false, reason: reason.trim() || null, client });
+    tell(`${link}/${table} is compared again and repaired.`);
+    onChanged();
+  };
+  return (
+    <FormDialog title={`Repair ${link}/${table}`} action="Repair" danger onClose={onChanged} onSubmit={submit}>
+      <p class="quiet">
+        All rows are compared again. What is missing at the destination then ({count(p.missing)} in pass {p.id}) is written there, what is different ({count(p.different)}) becomes as
+        it is at the source, and what the source does not have ({count(p.extra)}) is removed. With more differences than `most` nothing is repaired.
+      </p>
+      <label>
+        Reason
+        <input value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
+      </label>
+    </FormDialog>
+  );
+}
+
+/** Nobody wants a row that is set aside. */
+export function DiscardDialog({ row: r, onChanged }: { row: SetAside; onChanged: () => void }) {
+  const [reason, setReason] = useState("");
+  const [client] = useState(clientId);
+  const submit = async () => {
+    const { was } = await ask(api.linkQuarantineDiscard, { id: r.id, reason, client });
+    tell(was ? "The row is discarded." : "The row is not set aside any more.");
+    onChanged();
+  };
+  return (
+    <FormDialog title={`Discard row ${r.key}`} action="Discard" danger disabled={reason.trim() === ""} onClose={onChanged} onSubmit={submit}>
+      <p class="quiet">The destination stays without it until the row changes at the source. It stays in the list, and can be tried again from there.</p>
+      <label>
+        Reason
+        <input value={reason} required onInput={(e) => setReason(e.currentTarget.value)} />
       </label>
     </FormDialog>
   );

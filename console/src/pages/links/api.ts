@@ -72,6 +72,6 @@ export const linkQuarantineRetry = query<{ was: boolean }, { id: string; client:
   was: linkQuarantineRetry(id: $id, client: $client)
 }`);
 
-export const linkQuarantineDiscard = query<{ was: boolean }, { id: string; client: string }>(`mutation ($id: ID!, $client: ID) {
-  was: linkQuarantineDiscard(id: $id, client: $client)
+export const linkQuarantineDiscard = query<{ was: boolean }, { id: string; reason: string; client: string }>(`mutation ($id: ID!, $reason: String, $client: ID) {
+  was: linkQuarantineDiscard(id: $id, reason: $reason, client: $client)
 }`);

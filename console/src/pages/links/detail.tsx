@@ -110,6 +110,7 @@ function PassRow({ pass: p, isShown, onShow }: { pass: Pass; isShown: boolean; o
 function Passes({ link, table }: { link: string; table: string }) {
   const { data, error, reload } = useQuery(api.linkPasses, { link, table }, { every: EVERY_MS });
   const [shown, setShown] = useState<string | null>(null);
+  const pass = data?.linkPasses.items.find((p) => p.id === shown);
   const maySee = useCan("payload");
   const passes = data?.linkPasses.items ?? [];
   return (
@@ -154,7 +155,7 @@ function Passes({ link, table }: { link: string; table: string }) {
           </div>
         )}
       </section>
-      {shown && <Differences key={shown} link={link} table={table} pass={shown} />}
+      {pass && <Differences key={pass.id} link={link} table={table} pass={pass} onChanged={reload} />}
     </>
   );
 }

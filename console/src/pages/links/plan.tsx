@@ -45,7 +45,7 @@ function Planned({ link, removal, onChanged }: { link: string; removal: boolean;
           <p class="quiet">
             {s.database}: {s.purpose}
           </p>
-          <pre class="text wrap">{s.text}</pre>
+          <pre class="text wrap" tabIndex={0}>{s.text}</pre>
         </div>
       ))}
       {plan && plan.fits && plan.statements.length > 0 && (

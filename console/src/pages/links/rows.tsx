@@ -8,8 +8,11 @@ import { Empty, Failed, Loading } from "../../ui/say";
 import { State } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import { attempt, tell } from "../../ui/toast";
+import { DiscardDialog, RepairDialog } from "./actions";
 import * as api from "./api";
-import type { DiffRow, SetAside } from "./types";
+import type { DiffRow, Pass, SetAside } from "./types";
+
+const EVERY_MS = 5000;
 
 interface Props {
   link: string;
@@ -20,7 +23,7 @@ interface Props {
 
 export function Quarantine({ link, table, onChanged }: Props & { onChanged: () => void }) {
   const [after, setAfter] = useState<string | null>(null);
-  const { data, error, loading, reload } = useQuery(api.linkQuarantine, { link, table, after });
+  const { data, error, loading, reload } = useQuery(api.linkQuarantine, { link, table, after }, { every: EVERY_MS });
   const page = data?.linkQuarantine;
   const changed = () => {
     reload();
@@ -64,11 +67,12 @@ export function Quarantine({ link, table, onChanged }: Props & { onChanged: () =
 }
 
 function AsideRow({ row: r, onChanged }: { row: SetAside; onChanged: () => void }) {
+  const [asking, setAsking] = useState(false);
   const mayOperate = useCan("operate");
-  const judge = (q: typeof api.linkQuarantineRetry, said: string) =>
+  const retry = () =>
     void attempt(async () => {
-      const { was } = await ask(q, { id: r.id, client: clientId() });
-      tell(was ? said : "The row is not set aside any more.");
+      const { was } = await ask(api.linkQuarantineRetry, { id: r.id, client: clientId() });
+      tell(was ? "The row is tried again." : "The row is not set aside any more.");
       onChanged();
     });
   return (
@@ -84,13 +88,22 @@ function AsideRow({ row: r, onChanged }: { row: SetAside; onChanged: () => void 
       <td class="actions">
         {mayOperate && (
           <>
-            <button class="small" onClick={() => judge(api.linkQuarantineRetry, "The row is tried again.")}>
+            <button class="small" onClick={retry}>
               Retry
             </button>{" "}
             {!r.discarded && (
-              <button class="small" onClick={() => judge(api.linkQuarantineDiscard, "The row is discarded.")}>
-                Discard
+              <button class="small" onClick={() => setAsking(true)}>
+                Discard…
               </button>
+            )}
+            {asking && (
+              <DiscardDialog
+                row={r}
+                onChanged={() => {
+                  setAsking(false);
+                  onChanged();
+                }}
+              />
             )}
           </>
         )}
@@ -102,17 +115,20 @@ function AsideRow({ row: r, onChanged }: { row: SetAside; onChanged: () => void 
 // ---- both sides
 
 /** Of the findings of a pass. */
-export function Differences({ link, table, pass }: Props & { pass: string }) {
+export function Differences({ link, table, pass, onChanged }: Props & { pass: Pass; onChanged: () => void }) {
   const [after, setAfter] = useState<string | null>(null);
-  const { data, error, loading, reload } = useQuery(api.linkDiff, { link, table, pass, key: null, after }, { long: true });
+  const [asking, setAsking] = useState(false);
+  const { data, error, loading, reload } = useQuery(api.linkDiff, { link, table, pass: pass.id, key: null, after }, { long: true });
   const diff = data?.linkDiff;
+  const mayOperate = useCan("operate");
   return (
     <section class="card">
       <header>
         <h2>Differences</h2>
-        <span class="quiet">What pass {pass} has found, as both sides are now</span>
+        <span class="quiet">What pass {pass.id} has found, as both sides are now</span>
         <span class="room" />
         <button onClick={reload}>Look again</button>
+        {mayOperate && <button onClick={() => setAsking(true)}>Repair…</button>}
         {diff?.next && <button onClick={() => setAfter(diff.next)}>More</button>}
       </header>
       {loading && <Loading />}
@@ -121,6 +137,17 @@ export function Differences({ link, table, pass }: Props & { pass: string }) {
       {diff?.items.map((r) => (
         <Sides key={r.key} row={r} />
       ))}
+      {asking && (
+        <RepairDialog
+          link={link}
+          table={table}
+          pass={pass}
+          onChanged={() => {
+            setAsking(false);
+            onChanged();
+          }}
+        />
+      )}
     </section>
   );
 }
