@@ -253,6 +253,23 @@ static bool ending_find_settings(struct ending *e)
     return true;
 }
 
+/* Where somebody has asked for the whole, when the next one begins: at once while there is more; a
+ * failed one is repeated for as long as others are.  0: none does. */
+static int64_t ending_goes_on(const struct ending *e)
+{
+    const struct retry_rule *retry = &e->job->schedule.retry;
+    const struct job_end_op *o = &e->op;
+
+    if (!e->asked || e->backfill || !e->job->type->whole)
+        return 0;
+    if (o->outcome == JOB_DONE)
+        return e->run.outcome == SCHEDULE_FULL ? o->ended_us : 0;
+    return o->outcome == JOB_FAILED && !o->final && !e->suspend &&
+                   o->ended_us - e->record.asked_us < retry->for_us
+               ? o->again_us
+               : 0;
+}
+
 static void ending_plan(struct ending *e)
 {
     struct job_end_op *o = &e->op;
@@ -266,6 +283,7 @@ static void ending_plan(struct ending *e)
     o->digest = e->job->digest;
     o->queue = e->job->queue;
     o->again_us = o->ended_us + e->job->schedule.retry.first_us;
+    o->goes_on_us = ending_goes_on(e);
     o->suspend = e->suspend || (!e->asked && o->outcome != JOB_CANCELLED &&
                                 e->planning.what == SCHEDULE_SUSPENDED);
     if (o->suspend && !e->suspend)
@@ -337,8 +355,6 @@ static void ending_take_result(struct ending *e, const struct ending_result *r)
     struct job_end_op *o = &e->op;
     const char *message = r->message != NULL ? r->message : result != NULL ? result->message : "";
 
-    o->goes_on = e->asked && !e->backfill && e->job->type != NULL && e->job->type->whole &&
-                 ending_outcome(result) == SCHEDULE_FULL;
     o->outcome = result != NULL && result->ok ? JOB_DONE : r->stopped ? JOB_CANCELLED : JOB_FAILED;
     o->message = ending_message(e, message);
     o->has_state = o->outcome == JOB_DONE && result->has_state;

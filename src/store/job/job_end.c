@@ -191,7 +191,7 @@ static bool job_goes_on(const struct job_end_op *o)
 {
     const struct job_record *r = &o->record;
 
-    return o->goes_on && r->asked_us != 0 && r->gone_us == 0 && !o->suspend &&
+    return o->goes_on_us != 0 && r->asked_us != 0 && r->gone_us == 0 && !o->suspend &&
            (r->stop == JOB_GOES || r->stop_us < r->asked_us);
 }
 
@@ -208,8 +208,9 @@ static void job_decide(struct job_end_op *o)
         o->stop = JOB_SUSPENDED;
     else if (o->stop == JOB_GOES && o->written.next.due_us == 0)
         o->stop = JOB_AT_END;
-    o->asked_us = job_goes_on(o) ? o->ended_us : 0;
-    o->due_us = o->asked_us != 0                             ? o->asked_us
+    /* One that failed is repeated as the same. */
+    o->asked_us = !job_goes_on(o) ? 0 : o->outcome == JOB_DONE ? o->ended_us : r->asked_us;
+    o->due_us = o->asked_us != 0                         ? o->goes_on_us
                 : o->stop == JOB_GOES && r->gone_us == 0 ? o->written.next.due_us
                                                          : 0;
 }

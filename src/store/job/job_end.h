@@ -44,7 +44,7 @@ struct job_end_op {
 
     bool asked;           /* the run began as one that was asked for */
     struct job_plan plan; /* unused for such a run: the schedule stays as it is */
-    bool goes_on;         /* another one is wanted at once, as this one was asked for */
+    int64_t goes_on_us;   /* when another one is wanted, as this one was asked for; 0: none is */
     int64_t again_us;     /* of a backfill, failed: its time is not tried again before */
     bool final;           /* ... nor at all: it would fail again */
     bool suspend;

@@ -391,13 +391,22 @@ TEST(a_run_that_was_asked_for_goes_on_until_it_is_paused)
         struct job_end_op e = end_of(&c, NULL, due + 99);
 
         e.asked = true;
-        e.goes_on = run != 2;
+        e.goes_on_us = run != 2 ? e.ended_us : 0;
         CHECK(end(s, &e) && wrongs(s) == 0);
         CHECK(show(s, "a").past.served == 0 && show(s, "a").next.due_us == due);
         CHECK((show(s, "a").asked_us != 0) == (run == 1 || run == 3) &&
               tokens(s) == (run == 4 ? 0 : 1));
         CHECK(run != 2 || (show(s, "a").due_us == due && act(s, JOB_RUN, 0, 0) == JOB_OK));
     }
+    /* One that failed is repeated as the same, later. */
+    CHECK(act(s, JOB_RUN, 0, 0) == JOB_OK && take(s, 1, &c) == 1);
+    struct job_end_op e = end_of(&c, NULL, due + 99);
+
+    e.asked = true;
+    e.outcome = JOB_FAILED;
+    e.goes_on_us = e.ended_us + DAY_US;
+    CHECK(end(s, &e) && wrongs(s) == 0 && tokens(s) == 1);
+    CHECK(show(s, "a").asked_us == c.record.asked_us && show(s, "a").due_us == e.goes_on_us);
     store_close(s);
 }
 

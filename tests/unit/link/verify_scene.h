@@ -512,7 +512,7 @@ static void scene_begin(struct scene *s, int64_t rows)
             char v[FAKE_TEXT];
 
             both[i]->rows[id].id = id;
-            (void)snprintf(v, sizeof v, "row %lld", (long long)id);
+            (void)snprintf(v, sizeof v, "row %d", (int)(id % FAKE_ROWS));
             if (id % 2 == 0 && id <= 2 * rows)
                 fake_plant(both[i], id, v);
         }
