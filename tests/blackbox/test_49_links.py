@@ -1,6 +1,4 @@
 """Tables that are kept the same in two databases: loaded, followed while programs write, through kills and lost answers.
-
-proves: RP1 RP2 RP3 RP4 RP5 SC10 SC12
 """
 import random
 
@@ -47,6 +45,7 @@ def test_all_rows_arrive_and_changes_follow(databases, make_node, source, dest):
     assert link.await_state("current")["setAside"] == 0
 
 
+@pytest.mark.proves("RP3", "RP4", "SC10")
 @pytest.mark.parametrize("source,dest", [("postgres", "sqlite"), ("mariadb", "postgres")])
 def test_a_node_that_is_killed_goes_on(databases, make_node, source, dest):
     source, dest = pair(databases, source, dest, rows=20000)
@@ -70,6 +69,7 @@ def test_rows_that_were_there_before_are_made_the_same(databases, make_node):
     assert len(link.await_equal()) == ROWS
 
 
+@pytest.mark.proves("SC12")
 def test_a_row_larger_than_a_batch(databases, make_node):
     source, dest = pair(databases, "postgres", "sqlite", rows=10)
     link = Link(make_node, source, dest)

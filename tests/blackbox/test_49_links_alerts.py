@@ -120,6 +120,7 @@ def test_differences_of_a_table_that_left_the_configuration_are_over(databases, 
     await_no_alert(link, "rows_differ")
 
 
+@pytest.mark.proves("SC14")
 def test_a_table_that_is_behind_for_long_is_told_until_it_is_current(databases, make_node, own_postgres):
     """The destination does not answer.  A pause that a person has made is not told."""
     databases = Databases(own_postgres, databases.folder)

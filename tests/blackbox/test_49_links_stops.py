@@ -1,6 +1,4 @@
 """Where a table of a link stops, why, and how it goes on: nothing is removed, lost or brought back without being told.
-
-proves: RP4 SC11 SC14 VE3
 """
 import random
 import shutil
@@ -128,6 +126,7 @@ def test_a_destination_that_was_emptied_is_loaded_again(databases, make_node):
     link.await_equal()
 
 
+@pytest.mark.proves("RP4", "SC11")
 def test_a_row_that_is_refused_is_set_aside_and_the_others_go_on(databases, make_node):
     link = linked(databases, make_node, ("postgres", "postgres"), dest_more=", constraint cheap check (price < 1000000000)")
     link.source.run(f"update {TABLE} set price = 2000000000 where id = 7", f"update {TABLE} set name = 'other' where id in (8, 9)")
@@ -156,6 +155,7 @@ def test_a_newer_row_takes_the_place_of_one_that_is_set_aside(databases, make_no
     assert link.await_state("current")["setAside"] == 0
 
 
+@pytest.mark.proves("RP5")
 def test_an_open_transaction_of_the_source_is_told(databases, make_node):
     link = linked(databases, make_node, ("postgres", "sqlite"))
     held = link.source.connect()
@@ -168,13 +168,23 @@ def test_an_open_transaction_of_the_source_is_told(databases, make_node):
     link.await_equal()
 
 
-def test_a_database_that_does_not_answer_is_waited_for(databases, make_node, own_postgres):
-    databases = Databases(own_postgres, databases.folder)
-    link = linked(databases, make_node, ("sqlite", "postgres"))
+@pytest.mark.proves("RP1", "RP2")
+@pytest.mark.parametrize("kinds", [("postgres", "sqlite"), ("sqlite", "postgres")])
+def test_a_database_that_does_not_answer_is_waited_for(databases, make_node, own_postgres, kinds):
+    link = linked(Databases(own_postgres, databases.folder), make_node, kinds)
+    change = f"update {TABLE} set name = 'meanwhile' where id < 50"
+    if kinds[0] == "postgres":
+        link.source.run(change)
     own_postgres.kill_hard()
-    link.source.run(f"update {TABLE} set name = 'meanwhile' where id < 50")
+    deadline = time.monotonic() + SECONDS
+    while link.state()["error"] is None:
+        assert time.monotonic() < deadline, link.state()
+        time.sleep(0.1)
+    if kinds[0] == "sqlite":
+        link.source.run(change)
     own_postgres.start()
     link.await_equal()
+    link.await_state("current")
 
 
 @pytest.mark.proves("S16")

@@ -1,6 +1,4 @@
 """Both sides of a link are compared: every difference is found, nothing else is, and it can be repaired.
-
-proves: VE1 VE2 VE3
 """
 import json
 import random
@@ -68,6 +66,7 @@ def await_followed(link):
         time.sleep(0.1)
 
 
+@pytest.mark.proves("VE1")
 @pytest.mark.parametrize("kinds", [("postgres", "sqlite"), ("postgres", "mariadb"), ("postgres", "postgres"), ("sqlite", "postgres")])
 def test_what_is_different_is_found_and_repaired(databases, make_node, kinds):
     link = linked(databases, make_node, kinds)
@@ -100,6 +99,7 @@ def test_a_repair_over_the_limit_repairs_nothing_and_says_so(databases, make_nod
     assert link.dest.count(TABLE) == 980
 
 
+@pytest.mark.proves("VE2")
 def test_what_is_on_its_way_is_no_difference(databases, make_node):
     link = linked(databases, make_node, ("postgres", "postgres"), rows=3000)
     writers = Writers(link.source, TABLE, keys=3000).start()
@@ -123,6 +123,7 @@ def test_a_pass_goes_on_where_a_killed_node_was(databases, make_node):
     assert (last["result"], last["missing"]) == ("diverged", 1)
 
 
+@pytest.mark.proves("VE3")
 def test_a_side_that_cannot_be_read_is_no_difference(databases, make_node, own_postgres):
     databases = Databases(own_postgres, databases.folder)
     link = linked(databases, make_node, ("sqlite", "postgres"), rows=1000)

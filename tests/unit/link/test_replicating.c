@@ -48,6 +48,7 @@ TEST(rows_that_the_source_has_not_are_swept)
     CHECK(is_current() && fake_same(&fake_source, &fake_dest) && state.removed == 4);
 }
 
+/* proves: RP5 */
 TEST(what_may_still_change_is_waited_for)
 {
     CHECK(load(3));
@@ -209,6 +210,7 @@ TEST(an_older_run_may_not_write_any_more)
     CHECK(is_current() && fake_same(&fake_source, &fake_dest));
 }
 
+/* proves: RP3 SC10 */
 TEST(an_answer_that_was_lost_changes_nothing_twice)
 {
     CHECK(load(10));
