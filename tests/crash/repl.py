@@ -14,6 +14,7 @@ proves: RP1 RP2 RP3 RP4 RP5 SC10
 import collections
 import json
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -28,14 +29,18 @@ from rig.process import RigError, stop_whole, wait_for
 PAIRS = [("postgres", "postgres"), ("postgres", "sqlite"), ("sqlite", "postgres"), ("postgres", "mariadb"), ("mariadb", "postgres")]
 COUNTS = ("missing", "extra", "different", "applied_twice", "false_alarms")
 POINTS = ("link.read", "link.written", "link.committed", "job.run", "job.ran", "commit.sent")
-PASSES_MOST = 30
+# What is done in a round: a node killed at any moment or at a named point, a database killed, a node frozen.
+ROUNDS = ("kill", "point", "point", "base", "point", "freeze")
+PASSES_MOST = 10
+POINT_SECONDS = 90      # until a node has passed a point so often, with another one that takes runs away from it
 SETTLE_SECONDS = 180
 FROZEN_S = (16, 21)     # a lease is 10 s, and a node is declared dead 5 s after it
 TABLE, LINK = "item", "mirror"
 ROWS = 3000
 CONTROL = {"WAYBILL_TEST_LINK_PLAIN_CURSOR": "1"}
 CONTROL_RUNS, CONTROL_LEAST = 5, 3
-SETTINGS = {"max_prepared_transactions": "20", "max_connections": "200"}
+# What was rolled back stays in memory for long, so that a server that is killed gives its numbers away again.
+SETTINGS = {"max_prepared_transactions": "20", "max_connections": "200", "wal_writer_delay": "10s"}
 COUNT_BATCHES = {
     "postgres": ("create table batches (n bigint)",
                  "create function batch_seen() returns trigger language plpgsql as "
@@ -50,7 +55,7 @@ COUNT_BATCHES = {
 def repl(rig, count):
     """`count` kills, spread over the pairs."""
     total = collections.Counter({"changes": 0, "kills": 0, **{name: 0 for name in COUNTS}})
-    chance = rig.chance("repl")
+    chance, first = rig.chance("repl"), 0
     with Cluster(settings=SETTINGS) as cluster, Server() as maria:
         for number, pair in enumerate(PAIRS):
             kills = count // len(PAIRS) + (number < count % len(PAIRS))
@@ -58,9 +63,10 @@ def repl(rig, count):
                 continue
             with Pair(rig, f"postgres.repl-{'-'.join(pair)}", pair, cluster, maria, chance) as field:
                 field.begin()
-                field.storm(kills)
+                field.storm(range(first, first + kills))
                 field.finish()
                 field.tell(total)
+            first += kills
         if count >= 20:
             control(rig, cluster, maria, chance)
     print("crash repl: " + " ".join(f"{name}={number}" for name, number in total.items()), flush=True)
@@ -104,7 +110,7 @@ class Pair:
         self.nodes = [Node(binary, self.folder / str(n), store=cluster.url(store), environment=environment, more=more)
                       for n, binary in enumerate((rig.debug, rig.debug if environment else rig.release))]
         self.writers = Writers(self.source, TABLE, seed=chance.randrange(10**6), keys=ROWS, prepared=kinds[0] == "postgres")
-        self.counts, self.verified, self.failures, self.kills = collections.Counter(), {}, [], 0
+        self.counts, self.verified, self.failures, self.kills, self.points = collections.Counter(), {}, [], 0, 0
         self.codes = {node: {-signal.SIGKILL} for node in self.nodes}
 
     def __enter__(self):
@@ -119,6 +125,8 @@ class Pair:
         self.rig.failures += self.failures
         for said in self.failures:
             print(f"  {said}", flush=True)
+        if not self.failures and problem is None and not any(self.counts.values()):
+            shutil.rmtree(self.folder, ignore_errors=True)
         return isinstance(problem, (RigError, AssertionError))
 
     def _database(self, kind, name):
@@ -137,19 +145,18 @@ class Pair:
     def await_changes(self, count):
         self.writers.await_changes(count, SETTLE_SECONDS)
 
-    def storm(self, kills):
-        """What is done, in any order; a frozen node misses its lease."""
-        for number in range(kills):
+    def storm(self, rounds):
+        """What is done, in turn; each named point comes after as many rounds as there are twice."""
+        for number in rounds:
             time.sleep(self.chance.uniform(0.3, 1.5))
-            what = "freeze" if number % 6 == 5 else "base" if number % 4 == 3 else "kill"
             node = self.chance.choice(self.nodes)
+            what = ROUNDS[number % len(ROUNDS)]
             if what == "base":
                 self._kill_base()
-            elif what == "freeze" and node.alive():
-                stop_whole(node.process.pid)
-                time.sleep(self.chance.uniform(*FROZEN_S))
-                self.codes[node] |= {DECLARED_DEAD, UNAVAILABLE}
-                node.process.send_signal(signal.SIGCONT)
+            elif what == "freeze":
+                self._freeze(node)
+            elif what == "point":
+                self._kill_at_point(node, POINTS[self.points % len(POINTS)])
             else:
                 node.kill()
             self.kills += 1
@@ -166,37 +173,70 @@ class Pair:
         time.sleep(self.chance.uniform(0, 1.5))
         server.start()
 
+    def _freeze(self, node):
+        """It misses its lease."""
+        if not node.alive():
+            return
+        stop_whole(node.process.pid)
+        time.sleep(self.chance.uniform(*FROZEN_S))
+        self.codes[node] |= {DECLARED_DEAD, UNAVAILABLE}
+        node.process.send_signal(signal.SIGCONT)
+
+    def _kill_at_point(self, node, point):
+        """Either node, in the build that has the points."""
+        self.points += 1
+        node.kill()
+        binary, node.binary = node.binary, self.rig.debug
+        node.begin({"WAYBILL_FAULT": f"{point}:kill:{self.chance.randint(1, PASSES_MOST)}"})
+        wait_for(f"a kill at {point}", lambda: not node.alive(), POINT_SECONDS, 0.05)
+        node.binary = binary
+
     def _revive(self):
         for node in self.nodes:
-            if node.alive():
-                continue
-            if node.process.returncode not in self.codes[node]:
-                self.failures.append(f"{self.scene}: a node ended with {node.process.returncode}: {node.last_words()}")
-            fault = None
-            if node.binary == self.rig.debug and self.chance.random() < 0.6:
-                fault = {"WAYBILL_FAULT": f"{self.chance.choice(POINTS)}:kill:{self.chance.randint(1, PASSES_MOST)}"}
-            node.begin(fault)
+            if not node.alive():
+                self._judge_end(node)
+                node.begin()
+
+    def _judge_end(self, node):
+        if node.process.returncode not in self.codes[node]:
+            self.failures.append(f"{self.scene}: a node ended with {node.process.returncode}: {node.last_words()}")
 
     # ---- the end
 
     def finish(self, settle=True):
-        """Writers end, everything is up; then both sides are compared, by us and by the program."""
+        """Everything is up, and writers end; then both sides are compared, by us and by the program."""
+        if settle:
+            self._verify_quietly()      # while they write
         self.writers.stop()
         if settle:
-            wait_for("both sides to be the same", self._is_equal, SETTLE_SECONDS, 0.5)
+            self._settle()
         else:
             wait_for("a link that is current", lambda: self._state()["stands"] == "current", SETTLE_SECONDS, 0.2)
             time.sleep(2)   # what comes late is not waited for: it is the control
         self._compare()
         self._count_batches()
-        self.verified = self._verify()
         if settle:
-            self.counts["false_alarms"] += sum(self.verified[name] for name in ("missing", "extra", "different"))
+            self._verify_quietly()
+        else:
+            self.verified = self._verify()
+
+    def _settle(self):
+        try:
+            wait_for("both sides to be the same", self._is_equal, SETTLE_SECONDS, 0.5)
+        except RigError as problem:     # the counts say what is wrong
+            self.failures.append(f"{self.scene}: {problem}: {self._state()}; see {self.folder}")
+
+    def _verify_quietly(self):
+        """A difference that it tells, and that is none."""
+        told = self._verify()
+        if self.failures == []:
+            self.counts["false_alarms"] += sum(told[name] for name in ("missing", "extra", "different"))
 
     def _up(self):
         """A node that answers; one may have come to its point after the last kill."""
         for node in self.nodes:
             if not node.alive():
+                self._judge_end(node)
                 node.begin()
         return next((node for node in self.nodes if node.ready()), None)
 
