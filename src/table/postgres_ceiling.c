@@ -34,14 +34,14 @@ static void ceiling_hold(struct ceiling *c, const PGresult *row, int pid, int gi
                        (long long)postgres_int(row, pid), (long long)(c->held_us / CLOCK_S));
 }
 
-struct ceiling_journal {
+struct ceiling_ids {
     struct ceiling *ceiling;
     int64_t oldest; /* transaction that runs */
 };
 
 static bool ceiling_take_journal(void *arg, const PGresult *row, struct err *err)
 {
-    struct ceiling_journal *j = arg;
+    struct ceiling_ids *j = arg;
     struct ceiling *c = j->ceiling;
 
     (void)err;
@@ -65,10 +65,10 @@ static void ceiling_see(struct postgres *p, int64_t oldest, struct ceiling *c)
         c->held_us = now - p->held_since_us;
 }
 
-static bool ceiling_of_journal(struct postgres *p, const struct fit *fit, struct ceiling *ret,
-                               struct err *err)
+static bool ceiling_journal(struct postgres *p, const struct fit *fit, struct ceiling *ret,
+                            struct err *err)
 {
-    struct ceiling_journal j = { .ceiling = ret };
+    struct ceiling_ids j = { .ceiling = ret };
 
     buf_clear(&p->sql);
     buf_puts(&p->sql, "SELECT s.low, s.high, h.pid, h.gid, h.us, (SELECT j.x FROM ");
@@ -191,7 +191,7 @@ bool postgres_ceiling(struct database *d, const struct fit *fit, const struct ca
     const struct shape_column *c;
 
     if (capture->kind == CAPTURE_JOURNAL)
-        return ceiling_of_journal(p, fit, ret, err);
+        return ceiling_journal(p, fit, ret, err);
     if (!postgres_capture_column(fit, capture, &c, err))
         return false;
     if (c->natural == CELL_INT)
