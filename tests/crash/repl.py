@@ -243,18 +243,20 @@ class Pair:
     def _is_equal(self):
         return self._up() is not None and self.source.rows(TABLE) == self.dest.rows(TABLE)
 
+    def _await_up(self):
+        return wait_for("a node that answers", self._up, READY_SECONDS, 0.2)
+
     def _ask(self, *words):
-        wait_for("a node that answers", self._up, READY_SECONDS, 0.2)
         try:
-            return json.loads(self._up().cli("repl", *words, "--json", timeout=SETTLE_SECONDS))
-        except (RigError, subprocess.SubprocessError, AttributeError) as problem:
+            return json.loads(self._await_up().cli("repl", *words, "--json", timeout=SETTLE_SECONDS))
+        except (RigError, subprocess.SubprocessError) as problem:
             raise RigError(f"repl {' '.join(words)}: {problem}") from problem
 
     def _state(self):
         return self._ask("status", f"{LINK}/{TABLE}")
 
     def _verify(self):
-        node = self._up()
+        node = self._await_up()
         words = [node.binary, "repl", "verify", f"{LINK}/{TABLE}", "--wait", "--json", "--url", node.url]
         done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=SETTLE_SECONDS, check=False,
                               env={"WAYBILL_TOKEN": node.token(), "PATH": "/usr/bin:/bin"})
