@@ -12,6 +12,7 @@ proves: RP1 RP2 RP3 RP4 RP5 SC10
 """
 
 import collections
+import datetime
 import json
 import random
 import shutil
@@ -27,13 +28,15 @@ from rig.node import Node
 from rig.process import RigError, stop_whole, wait_for
 
 PAIRS = [("postgres", "postgres"), ("postgres", "sqlite"), ("sqlite", "postgres"), ("postgres", "mariadb"), ("mariadb", "postgres")]
-COUNTS = ("missing", "extra", "different", "applied_twice", "false_alarms")
+DIFFERENCES = ("missing", "extra", "different")
+COUNTS = (*DIFFERENCES, "applied_twice", "false_alarms")
 POINTS = ("link.read", "link.written", "link.committed", "job.run", "job.ran", "commit.sent")
 # What is done in a round: a node killed at any moment or at a named point, a database killed, a node frozen.
 ROUNDS = ("kill", "point", "point", "base", "point", "freeze")
 PASSES_MOST = 10
 POINT_SECONDS = 90      # until a node has passed a point so often, with another one that takes runs away from it
 SETTLE_SECONDS = 180
+RUN_MOST = datetime.timedelta(seconds=5)    # a run of replication is shorter
 FROZEN_S = (16, 21)     # a lease is 10 s, and a node is declared dead 5 s after it
 TABLE, LINK = "item", "mirror"
 ROWS = 3000
@@ -80,12 +83,12 @@ def control(rig, cluster, maria, chance):
             field.begin()
             field.await_changes(4000)
             field.finish(settle=False)
-            found = sum(field.counts[name] for name in ("missing", "extra", "different"))
-            told = sum(field.verified[name] for name in ("missing", "extra", "different"))
-            missed += found > 0
-            print(f"crash control.repl: {found} rows are wrong, verification tells {told}", flush=True)
+            found = {name: field.counts[name] for name in DIFFERENCES}
+            told = {name: field.verified[name] for name in DIFFERENCES}
+            missed += any(found.values())
+            print(f"crash control.repl: wrong are {found}, verification tells {told}", flush=True)
             if found != told:
-                rig.fail(f"control of repl: {found} rows are wrong, and verification tells {told}")
+                rig.fail(f"control of repl: wrong are {found}, and verification tells {told}")
     if missed < CONTROL_LEAST:
         rig.fail(f"control of repl: only {missed} of {CONTROL_RUNS} runs missed rows: the check proves nothing")
 
@@ -138,7 +141,7 @@ class Pair:
     def begin(self):
         for node in self.nodes:
             node.start(seconds=READY_SECONDS)
-        self.nodes[0].cli("repl", "install", LINK, "--yes")
+        self.nodes[0].cli("repl", "install", LINK, "--yes", timeout=SETTLE_SECONDS)
         self.dest.run(*COUNT_BATCHES[self.dest.kind])
         self.writers.start()
 
@@ -206,17 +209,16 @@ class Pair:
     def finish(self, settle=True):
         """Everything is up, and writers end; then both sides are compared, by us and by the program."""
         if settle:
-            self._verify_quietly()      # while they write
+            self._verify_quietly("ok", "partial")   # while they write
         self.writers.stop()
         if settle:
             self._settle()
         else:
-            wait_for("a link that is current", lambda: self._state()["stands"] == "current", SETTLE_SECONDS, 0.2)
-            time.sleep(2)   # what comes late is not waited for: it is the control
+            self._await_current()
         self._compare()
         self._count_batches()
         if settle:
-            self._verify_quietly()
+            self._verify_quietly("ok")
         else:
             self.verified = self._verify()
 
@@ -226,11 +228,20 @@ class Pair:
         except RigError as problem:     # the counts say what is wrong
             self.failures.append(f"{self.scene}: {problem}: {self._state()}; see {self.folder}")
 
-    def _verify_quietly(self):
-        """A difference that it tells, and that is none."""
+    def _await_current(self):
+        """Until a run that began after the last change has found nothing more."""
+        after = (datetime.datetime.now(datetime.timezone.utc) + RUN_MOST).strftime("%Y-%m-%dT%H:%M:%S")
+        wait_for("a link that is current", lambda: (self._state()["current"] or "") > after, SETTLE_SECONDS, 0.2)
+
+    def _verify_quietly(self, *results):
+        """What is told is no difference: that is found by _compare() alone."""
         told = self._verify()
-        if self.failures == []:
-            self.counts["false_alarms"] += sum(told[name] for name in ("missing", "extra", "different"))
+        if self.failures:
+            return
+        found = sum(told[name] for name in DIFFERENCES)
+        self.counts["false_alarms"] += found
+        if not found and told["result"] not in results:
+            self.failures.append(f"{self.scene}: verification ends with {told['result']}: {told['message']}")
 
     def _up(self):
         """A node that answers; one may have come to its point after the last kill."""
@@ -247,22 +258,20 @@ class Pair:
         return wait_for("a node that answers", self._up, READY_SECONDS, 0.2)
 
     def _ask(self, *words):
-        try:
-            return json.loads(self._await_up().cli("repl", *words, "--json", timeout=SETTLE_SECONDS))
-        except (RigError, subprocess.SubprocessError) as problem:
-            raise RigError(f"repl {' '.join(words)}: {problem}") from problem
+        """What `repl` prints; it ends with 1 where something is not as it should be."""
+        node = self._await_up()
+        command = [str(node.binary), "repl", *words, f"{LINK}/{TABLE}", "--json", "--url", node.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SETTLE_SECONDS, check=False,
+                              env={"WAYBILL_TOKEN": node.token(), "PATH": "/usr/bin:/bin"})
+        if done.returncode not in (0, 1) or not done.stdout:
+            raise RigError(f"repl {' '.join(words)} ended with {done.returncode}: {done.stderr}")
+        return json.loads(done.stdout)
 
     def _state(self):
-        return self._ask("status", f"{LINK}/{TABLE}")
+        return self._ask("status")
 
     def _verify(self):
-        node = self._await_up()
-        words = [node.binary, "repl", "verify", f"{LINK}/{TABLE}", "--wait", "--json", "--url", node.url]
-        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=SETTLE_SECONDS, check=False,
-                              env={"WAYBILL_TOKEN": node.token(), "PATH": "/usr/bin:/bin"})
-        if done.returncode not in (0, 1):
-            raise RigError(f"verify ended with {done.returncode}: {done.stderr}")
-        return json.loads(done.stdout)
+        return self._ask("verify", "--wait")
 
     def _compare(self):
         source, dest = self.source.rows(TABLE), self.dest.rows(TABLE)
