@@ -3,7 +3,7 @@ import json
 import time
 
 import mariadb
-from tables import CASTS, Maria, Postgres, Sqlite
+from tables import Maria, Postgres, Sqlite, casts
 
 SECONDS = 120
 LINK = "mirror"
@@ -51,12 +51,6 @@ def config(source, dest, tables, more=""):
             "links:\n"
             f"  {LINK}:\n    from: source\n    to: dest\n    every: 200ms\n    tables: {tables}\n"
             + ("" if "verify:" in more else "    verify: []\n") + more)
-
-
-def casts(source):
-    """What a table of COLUMNS needs, if its source has no such types."""
-    types = CASTS if source.kind == "sqlite" else {"flag": "bool"} if source.kind == "mariadb" else {}
-    return "{ cast: { " + ", ".join(f"{c}: {t}" for c, t in types.items()) + " } }" if types else "{}"
 
 
 class Link:

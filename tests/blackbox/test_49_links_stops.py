@@ -196,3 +196,27 @@ def test_the_rules_of_egress_hold_for_databases(databases, make_node, entry):
     link = Link(make_node, source, Other(entry))
     assert "node.egress" in link.await_state("stopped", "CREDENTIAL")["message"]
     assert "node.egress" in link.cli("plan", LINK, code=1)
+
+
+
+def test_numbers_that_a_crash_of_the_source_gives_away_again(databases, make_node, own_postgres):
+    """What was rolled back has left nothing on the disk: after a crash others have the ids of its transactions."""
+    own_postgres.sql("alter system set wal_writer_delay = '10s'")
+    own_postgres.sql("select pg_reload_conf()")
+    databases = Databases(own_postgres, databases.folder)
+    link = linked(databases, make_node, ("postgres", "sqlite"))
+    writer = link.source.connect()
+    for n in range(300):
+        writer.execute(f"update {TABLE} set name = 'never' where id = {n % 100}")
+        writer.rollback()
+    link.source.run(f"update {TABLE} set name = 'first' where id = 1")
+    link.await_equal()
+    for n in range(300):
+        writer.execute(f"update {TABLE} set name = 'never' where id = {n % 100}")
+        writer.rollback()
+    time.sleep(1)       # a run or two see that nothing is left to do
+    own_postgres.kill_hard()
+    own_postgres.start()
+    link.source.run(*[f"update {TABLE} set name = 'after' where id = {n}" for n in range(50)])
+    link.await_equal()
+    link.await_state("current")

@@ -12,8 +12,10 @@ proves: RP1 RP2 RP3 RP4 RP5 SC10
 """
 
 import collections
+import datetime
 import json
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -21,36 +23,42 @@ import time
 from crash.jobs_field import DECLARED_DEAD, READY_SECONDS, UNAVAILABLE
 from harness.mariadb import Server
 from harness.postgres import Cluster
-from harness.tables import CASTS, Maria, Postgres, Sqlite, Writers, row
+from harness.tables import Maria, Postgres, Sqlite, Writers, casts, row
 from rig.node import Node
 from rig.process import RigError, stop_whole, wait_for
 
 PAIRS = [("postgres", "postgres"), ("postgres", "sqlite"), ("sqlite", "postgres"), ("postgres", "mariadb"), ("mariadb", "postgres")]
-COUNTS = ("missing", "extra", "different", "applied_twice", "false_alarms")
+DIFFERENCES = ("missing", "extra", "different")
+COUNTS = (*DIFFERENCES, "applied_twice", "false_alarms")
 POINTS = ("link.read", "link.written", "link.committed", "job.run", "job.ran", "commit.sent")
-PASSES_MOST = 30
+# What is done in a round: a node killed at any moment or at a named point, a database killed, a node frozen.
+ROUNDS = ("kill", "point", "point", "base", "point", "freeze")
+PASSES_MOST = 10
+POINT_SECONDS = 90      # until a node has passed a point so often, with another one that takes runs away from it
 SETTLE_SECONDS = 180
+RUN_MOST = datetime.timedelta(seconds=5)    # a run of replication is shorter
 FROZEN_S = (16, 21)     # a lease is 10 s, and a node is declared dead 5 s after it
 TABLE, LINK = "item", "mirror"
 ROWS = 3000
 CONTROL = {"WAYBILL_TEST_LINK_PLAIN_CURSOR": "1"}
 CONTROL_RUNS, CONTROL_LEAST = 5, 3
-SETTINGS = {"max_prepared_transactions": "20", "max_connections": "200"}
+# What was rolled back stays in memory for long, so that a server that is killed gives its numbers away again.
+SETTINGS = {"max_prepared_transactions": "20", "max_connections": "200", "wal_writer_delay": "10s"}
 COUNT_BATCHES = {
     "postgres": ("create table batches (n bigint)",
                  "create function batch_seen() returns trigger language plpgsql as "
                  "$$ begin insert into batches values (new.batches); return null; end $$",
                  "create trigger batch_seen after update on waybill_applied for each row execute function batch_seen()"),
     "sqlite": ("create table batches (n integer)",
-               "create trigger batch_seen after update on waybill_applied begin insert into batches values (new.batches); end"),
+               "create trigger batch_seen after insert on waybill_applied begin insert into batches values (new.batches); end"),
     "mariadb": ("create table batches (n bigint) engine=InnoDB",
-                "create trigger batch_seen after update on waybill_applied for each row insert into batches values (new.batches)")}
+                "create trigger batch_seen after insert on waybill_applied for each row insert into batches values (new.batches)")}
 
 
 def repl(rig, count):
     """`count` kills, spread over the pairs."""
-    total = collections.Counter({"changes": 0, "kills": 0, **{name: 0 for name in COUNTS}, "over_limit": 0})
-    chance = rig.chance("repl")
+    total = collections.Counter({"changes": 0, "kills": 0, **{name: 0 for name in COUNTS}})
+    chance, first = rig.chance("repl"), 0
     with Cluster(settings=SETTINGS) as cluster, Server() as maria:
         for number, pair in enumerate(PAIRS):
             kills = count // len(PAIRS) + (number < count % len(PAIRS))
@@ -58,9 +66,10 @@ def repl(rig, count):
                 continue
             with Pair(rig, f"postgres.repl-{'-'.join(pair)}", pair, cluster, maria, chance) as field:
                 field.begin()
-                field.storm(kills)
+                field.storm(range(first, first + kills))
                 field.finish()
                 field.tell(total)
+            first += kills
         if count >= 20:
             control(rig, cluster, maria, chance)
     print("crash repl: " + " ".join(f"{name}={number}" for name, number in total.items()), flush=True)
@@ -74,12 +83,12 @@ def control(rig, cluster, maria, chance):
             field.begin()
             field.await_changes(4000)
             field.finish(settle=False)
-            found = sum(field.counts[name] for name in ("missing", "extra", "different"))
-            told = sum(field.verified[name] for name in ("missing", "extra", "different"))
-            missed += found > 0
-            print(f"crash control.repl: {found} rows are wrong, verification tells {told}", flush=True)
+            found = {name: field.counts[name] for name in DIFFERENCES}
+            told = {name: field.verified[name] for name in DIFFERENCES}
+            missed += any(found.values())
+            print(f"crash control.repl: wrong are {found}, verification tells {told}", flush=True)
             if found != told:
-                rig.fail(f"control of repl: {found} rows are wrong, and verification tells {told}")
+                rig.fail(f"control of repl: wrong are {found}, and verification tells {told}")
     if missed < CONTROL_LEAST:
         rig.fail(f"control of repl: only {missed} of {CONTROL_RUNS} runs missed rows: the check proves nothing")
 
@@ -98,14 +107,13 @@ class Pair:
         self.source.fill(TABLE, [row(random.Random(n), n) for n in range(ROWS)])
         store = f"store{self.folder.name[:3]}"
         cluster.create_database(store)
-        cast = "{ cast: { " + ", ".join(f"{c}: {t}" for c, t in CASTS.items()) + " } }" if kinds[0] == "sqlite" else "{}"
         more = (f"databases:\n  source: {self.source.settings()}\n  dest: {self.dest.settings()}\n"
-                f"links:\n  {LINK}:\n    from: source\n    to: dest\n    every: 200ms\n    tables: {{ {TABLE}: {cast} }}\n"
+                f"links:\n  {LINK}:\n    from: source\n    to: dest\n    every: 200ms\n    tables: {{ {TABLE}: {casts(self.source)} }}\n"
                 "    verify: [ { mode: full, every: 10h } ]\n    deletes: { most: 1000000, share: 100% }\n")
         self.nodes = [Node(binary, self.folder / str(n), store=cluster.url(store), environment=environment, more=more)
                       for n, binary in enumerate((rig.debug, rig.debug if environment else rig.release))]
         self.writers = Writers(self.source, TABLE, seed=chance.randrange(10**6), keys=ROWS, prepared=kinds[0] == "postgres")
-        self.counts, self.verified, self.failures, self.kills = collections.Counter(), {}, [], 0
+        self.counts, self.verified, self.failures, self.kills, self.points = collections.Counter(), {}, [], 0, 0
         self.codes = {node: {-signal.SIGKILL} for node in self.nodes}
 
     def __enter__(self):
@@ -120,6 +128,8 @@ class Pair:
         self.rig.failures += self.failures
         for said in self.failures:
             print(f"  {said}", flush=True)
+        if not self.failures and problem is None and not any(self.counts.values()):
+            shutil.rmtree(self.folder, ignore_errors=True)
         return isinstance(problem, (RigError, AssertionError))
 
     def _database(self, kind, name):
@@ -131,26 +141,25 @@ class Pair:
     def begin(self):
         for node in self.nodes:
             node.start(seconds=READY_SECONDS)
-        self.nodes[0].cli("repl", "install", LINK, "--yes")
+        self.nodes[0].cli("repl", "install", LINK, "--yes", timeout=SETTLE_SECONDS)
         self.dest.run(*COUNT_BATCHES[self.dest.kind])
         self.writers.start()
 
     def await_changes(self, count):
         self.writers.await_changes(count, SETTLE_SECONDS)
 
-    def storm(self, kills):
-        """What is done, in any order; a frozen node misses its lease."""
-        for number in range(kills):
+    def storm(self, rounds):
+        """What is done, in turn; each named point comes after as many rounds as there are twice."""
+        for number in rounds:
             time.sleep(self.chance.uniform(0.3, 1.5))
-            what = "freeze" if number % 6 == 5 else "base" if number % 4 == 3 else "kill"
             node = self.chance.choice(self.nodes)
+            what = ROUNDS[number % len(ROUNDS)]
             if what == "base":
                 self._kill_base()
-            elif what == "freeze" and node.alive():
-                stop_whole(node.process.pid)
-                time.sleep(self.chance.uniform(*FROZEN_S))
-                self.codes[node] |= {DECLARED_DEAD, UNAVAILABLE}
-                node.process.send_signal(signal.SIGCONT)
+            elif what == "freeze":
+                self._freeze(node)
+            elif what == "point":
+                self._kill_at_point(node, POINTS[self.points % len(POINTS)])
             else:
                 node.kill()
             self.kills += 1
@@ -167,61 +176,102 @@ class Pair:
         time.sleep(self.chance.uniform(0, 1.5))
         server.start()
 
+    def _freeze(self, node):
+        """It misses its lease."""
+        if not node.alive():
+            return
+        stop_whole(node.process.pid)
+        time.sleep(self.chance.uniform(*FROZEN_S))
+        self.codes[node] |= {DECLARED_DEAD, UNAVAILABLE}
+        node.process.send_signal(signal.SIGCONT)
+
+    def _kill_at_point(self, node, point):
+        """Either node, in the build that has the points."""
+        self.points += 1
+        node.kill()
+        binary, node.binary = node.binary, self.rig.debug
+        node.begin({"WAYBILL_FAULT": f"{point}:kill:{self.chance.randint(1, PASSES_MOST)}"})
+        wait_for(f"a kill at {point}", lambda: not node.alive(), POINT_SECONDS, 0.05)
+        node.binary = binary
+
     def _revive(self):
         for node in self.nodes:
-            if node.alive():
-                continue
-            if node.process.returncode not in self.codes[node]:
-                self.failures.append(f"{self.scene}: a node ended with {node.process.returncode}: {node.last_words()}")
-            fault = None
-            if node.binary == self.rig.debug and self.chance.random() < 0.6:
-                fault = {"WAYBILL_FAULT": f"{self.chance.choice(POINTS)}:kill:{self.chance.randint(1, PASSES_MOST)}"}
-            node.begin(fault)
+            if not node.alive():
+                self._judge_end(node)
+                node.begin()
+
+    def _judge_end(self, node):
+        if node.process.returncode not in self.codes[node]:
+            self.failures.append(f"{self.scene}: a node ended with {node.process.returncode}: {node.last_words()}")
 
     # ---- the end
 
     def finish(self, settle=True):
-        """Writers end, everything is up; then both sides are compared, by us and by the program."""
+        """Everything is up, and writers end; then both sides are compared, by us and by the program."""
+        if settle:
+            self._verify_quietly("ok", "partial")   # while they write
         self.writers.stop()
         if settle:
-            wait_for("both sides to be the same", self._is_equal, SETTLE_SECONDS, 0.5)
+            self._settle()
         else:
-            wait_for("a link that is current", lambda: self._state()["stands"] == "current", SETTLE_SECONDS, 0.2)
-            time.sleep(2)   # what comes late is not waited for: it is the control
+            self._await_current()
         self._compare()
         self._count_batches()
-        self.verified = self._verify()
         if settle:
-            self.counts["false_alarms"] += sum(self.verified[name] for name in ("missing", "extra", "different"))
+            self._verify_quietly("ok")
+        else:
+            self.verified = self._verify()
+
+    def _settle(self):
+        try:
+            wait_for("both sides to be the same", self._is_equal, SETTLE_SECONDS, 0.5)
+        except RigError as problem:     # the counts say what is wrong
+            self.failures.append(f"{self.scene}: {problem}: {self._state()}; see {self.folder}")
+
+    def _await_current(self):
+        """Until a run that began after the last change has found nothing more."""
+        after = (datetime.datetime.now(datetime.timezone.utc) + RUN_MOST).strftime("%Y-%m-%dT%H:%M:%S")
+        wait_for("a link that is current", lambda: (self._state()["current"] or "") > after, SETTLE_SECONDS, 0.2)
+
+    def _verify_quietly(self, *results):
+        """What is told is no difference: that is found by _compare() alone."""
+        told = self._verify()
+        if self.failures:
+            return
+        found = sum(told[name] for name in DIFFERENCES)
+        self.counts["false_alarms"] += found
+        if not found and told["result"] not in results:
+            self.failures.append(f"{self.scene}: verification ends with {told['result']}: {told['message']}")
 
     def _up(self):
         """A node that answers; one may have come to its point after the last kill."""
         for node in self.nodes:
             if not node.alive():
+                self._judge_end(node)
                 node.begin()
         return next((node for node in self.nodes if node.ready()), None)
 
     def _is_equal(self):
         return self._up() is not None and self.source.rows(TABLE) == self.dest.rows(TABLE)
 
+    def _await_up(self):
+        return wait_for("a node that answers", self._up, READY_SECONDS, 0.2)
+
     def _ask(self, *words):
-        wait_for("a node that answers", self._up, READY_SECONDS, 0.2)
-        try:
-            return json.loads(self._up().cli("repl", *words, "--json", timeout=SETTLE_SECONDS))
-        except (RigError, subprocess.SubprocessError, AttributeError) as problem:
-            raise RigError(f"repl {' '.join(words)}: {problem}") from problem
+        """What `repl` prints; it ends with 1 where something is not as it should be."""
+        node = self._await_up()
+        command = [str(node.binary), "repl", *words, f"{LINK}/{TABLE}", "--json", "--url", node.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SETTLE_SECONDS, check=False,
+                              env={"WAYBILL_TOKEN": node.token(), "PATH": "/usr/bin:/bin"})
+        if done.returncode not in (0, 1) or not done.stdout:
+            raise RigError(f"repl {' '.join(words)} ended with {done.returncode}: {done.stderr}")
+        return json.loads(done.stdout)
 
     def _state(self):
-        return self._ask("status", f"{LINK}/{TABLE}")
+        return self._ask("status")
 
     def _verify(self):
-        node = self._up()
-        words = [node.binary, "repl", "verify", f"{LINK}/{TABLE}", "--wait", "--json", "--url", node.url]
-        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=SETTLE_SECONDS, check=False,
-                              env={"WAYBILL_TOKEN": node.token(), "PATH": "/usr/bin:/bin"})
-        if done.returncode not in (0, 1):
-            raise RigError(f"verify ended with {done.returncode}: {done.stderr}")
-        return json.loads(done.stdout)
+        return self._ask("verify", "--wait")
 
     def _compare(self):
         source, dest = self.source.rows(TABLE), self.dest.rows(TABLE)
@@ -233,8 +283,8 @@ class Pair:
         """Each number once, without a gap."""
         seen = [n for n, in self.dest.ask("select n from batches order by n")]
         self.counts["applied_twice"] += len(seen) - len(set(seen))
-        if seen and len(set(seen)) != max(seen) - min(seen) + 1:
-            self.failures.append(f"{self.scene}: marks jumped")
+        if not seen or len(set(seen)) != max(seen) - min(seen) + 1:
+            self.failures.append(f"{self.scene}: of {len(seen)} batches the numbers are not one after the other")
 
     def tell(self, total):
         total.update({"changes": self.writers.changes, "kills": self.kills, **self.counts})

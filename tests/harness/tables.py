@@ -24,7 +24,8 @@ import pymysql
 COLUMNS = (("id", "int"), ("name", "text"), ("price", "dec"), ("at", "instant"), ("flag", "bool"), ("data", "bytes"),
            ("note", "note"))
 NAMES = [name for name, _ in COLUMNS]
-CASTS = {"price": "dec", "at": "instant", "flag": "bool"}   # for a source that has no such types
+# What a source has no types for.
+CASTS = {"postgres": {}, "sqlite": {"price": "dec", "at": "instant", "flag": "bool"}, "mariadb": {"flag": "bool"}}
 UTC = datetime.timezone.utc
 CONFLICTS = (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable, psycopg.errors.UniqueViolation,
              psycopg.OperationalError, pymysql.err.OperationalError, pymysql.err.IntegrityError, sqlite3.OperationalError,
@@ -202,6 +203,12 @@ class Maria(Database):
         return "\n".join(map(str, made + sorted(r[:4] for r in self.ask("show triggers"))))
 
 
+def casts(source):
+    """What a link of a table of COLUMNS needs, as YAML."""
+    types = CASTS[source.kind]
+    return "{ cast: { " + ", ".join(f"{c}: {t}" for c, t in types.items()) + " } }" if types else "{}"
+
+
 def row(chance, key):
     """A row with this key: plain values, and now and then some that are awkward."""
     rare = chance.random() < 0.1
@@ -241,11 +248,14 @@ class Writers:
             time.sleep(0.02)
 
     def _write(self, chance):
-        connection = None
-        while not self.stopping.is_set():
+        connection, halfway = None, []
+        while not self.stopping.is_set() or halfway:
             try:
                 connection = connection or self.database.connect()
-                self._transaction(connection, chance)
+                while halfway:
+                    self._commit_prepared(connection, halfway)
+                if not self.stopping.is_set():
+                    self._transaction(connection, chance, halfway)
             except CONFLICTS:
                 connection = self._after_conflict(connection)
             except Exception as e:  # pylint: disable=broad-except
@@ -263,7 +273,7 @@ class Writers:
         except Exception:  # pylint: disable=broad-except
             return None
 
-    def _transaction(self, connection, chance):
+    def _transaction(self, connection, chance, halfway):
         cursor, done = connection.cursor(), 0
         for _ in range(chance.choice((1, 1, 1, 3, 8))):
             if chance.random() < 0.1 and self.database.kind != "sqlite":
@@ -278,20 +288,29 @@ class Writers:
             connection.rollback()
             return
         if self.prepared and chance.random() < 0.1:
-            self._commit_twice(connection, chance)
+            self._commit_twice(connection, chance, halfway)
         else:
             connection.commit()
         with self.lock:
             self.changes += done
 
-    @staticmethod
-    def _commit_twice(connection, chance):
+    def _commit_twice(self, connection, chance, halfway):
+        """What is in `halfway` is committed later, by another connection, if the server goes away in between."""
         name = f"w{os.urandom(8).hex()}"
+        halfway.append(name)
         connection.execute(f"prepare transaction '{name}'")
         connection.commit()
         time.sleep(chance.uniform(0, 0.05))
+        self._commit_prepared(connection, halfway)
+
+    @staticmethod
+    def _commit_prepared(connection, halfway):
         connection.autocommit = True
-        connection.execute(f"commit prepared '{name}'")
+        try:
+            connection.execute(f"commit prepared '{halfway[0]}'")
+        except psycopg.errors.UndefinedObject:   # it was done, or never prepared: the answer was lost
+            pass
+        halfway.pop(0)
         connection.autocommit = False
 
     def _change(self, cursor, chance):

@@ -1,7 +1,9 @@
 /* postgres_ceiling.c - up to where changes are final.
  *
  * Journal  x is the id of the transaction.  Those below the oldest that runs have all ended; one
- *          that is not yet seen to have ended is not below it.
+ *          that is not yet seen to have ended is not below it.  The ceiling is behind the last
+ *          change of these, and not at the oldest that runs: after a crash the server gives the ids
+ *          of transactions away again that have committed nothing.
  * Column   A row has a time of its transaction, or of a statement in it: not before the start of
  *          the oldest that runs, less some seconds for those that have begun and do not show yet.
  *          Where we may not see who runs, or transactions are prepared, `safety` is taken instead.
@@ -32,34 +34,47 @@ static void ceiling_hold(struct ceiling *c, const PGresult *row, int pid, int gi
                        (long long)postgres_int(row, pid), (long long)(c->held_us / CLOCK_S));
 }
 
+struct ceiling_ids {
+    struct ceiling *ceiling;
+    int64_t oldest; /* transaction that runs */
+};
+
 static bool ceiling_take_journal(void *arg, const PGresult *row, struct err *err)
 {
-    struct ceiling *c = arg;
+    struct ceiling_ids *j = arg;
+    struct ceiling *c = j->ceiling;
 
     (void)err;
-    *c = (struct ceiling){ .below = postgres_int(row, 0), .now_x = postgres_int(row, 1) };
+    j->oldest = postgres_int(row, 0);
+    *c = (struct ceiling){ .below = PQgetisnull(row, 0, 5) ? 0 : postgres_int(row, 5) + 1,
+                           .now_x = postgres_int(row, 1) };
     ceiling_hold(c, row, 2, 3, 4);
     return true;
 }
 
 /* Since when a transaction is open is shown to few; how long we have seen it is known. */
-static void ceiling_see(struct postgres *p, struct ceiling *c)
+static void ceiling_see(struct postgres *p, int64_t oldest, struct ceiling *c)
 {
     int64_t now = clock_mono_us();
 
-    if (c->below != p->held_x || p->held_since_us == 0) {
-        p->held_x = c->below;
+    if (oldest != p->held_x || p->held_since_us == 0) {
+        p->held_x = oldest;
         p->held_since_us = now;
     }
     if (c->held_by[0] != '\0' && c->held_us < now - p->held_since_us)
         c->held_us = now - p->held_since_us;
 }
 
-static bool ceiling_journal(struct postgres *p, struct ceiling *ret, struct err *err)
+static bool ceiling_journal(struct postgres *p, const struct fit *fit, struct ceiling *ret,
+                            struct err *err)
 {
+    struct ceiling_ids j = { .ceiling = ret };
+
     buf_clear(&p->sql);
+    buf_puts(&p->sql, "SELECT s.low, s.high, h.pid, h.gid, h.us, (SELECT j.x FROM ");
+    postgres_part(&p->sql, fit->shape, PART_JOURNAL);
     buf_puts(&p->sql,
-             "SELECT s.low, s.high, h.pid, h.gid, h.us FROM "
+             " j WHERE j.x < s.low ORDER BY j.x DESC LIMIT 1) FROM "
              "(SELECT pg_catalog.pg_snapshot_xmin(v.s) AS low, "
              "pg_catalog.pg_snapshot_xmax(v.s) AS high "
              "FROM (SELECT pg_catalog.pg_current_snapshot() AS s OFFSET 0) v) s "
@@ -69,9 +84,9 @@ static bool ceiling_journal(struct postgres *p, struct ceiling *ret, struct err 
              "FROM pg_catalog.pg_stat_activity a WHERE a.backend_xid = s.low::xid "
              "UNION ALL SELECT NULL, t.gid, t.prepared FROM pg_catalog.pg_prepared_xacts t "
              "WHERE t.transaction = s.low::xid) o LIMIT 1) h ON true");
-    if (!postgres_ask(p, NULL, ceiling_take_journal, ret, err))
+    if (!postgres_ask(p, NULL, ceiling_take_journal, &j, err))
         return false;
-    ceiling_see(p, ret);
+    ceiling_see(p, j.oldest, ret);
     return true;
 }
 
@@ -176,7 +191,7 @@ bool postgres_ceiling(struct database *d, const struct fit *fit, const struct ca
     const struct shape_column *c;
 
     if (capture->kind == CAPTURE_JOURNAL)
-        return ceiling_journal(p, ret, err);
+        return ceiling_journal(p, fit, ret, err);
     if (!postgres_capture_column(fit, capture, &c, err))
         return false;
     if (c->natural == CELL_INT)
