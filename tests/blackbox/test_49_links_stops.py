@@ -198,7 +198,6 @@ def test_the_rules_of_egress_hold_for_databases(databases, make_node, entry):
     assert "node.egress" in link.cli("plan", LINK, code=1)
 
 
-
 def test_numbers_that_a_crash_of_the_source_gives_away_again(databases, make_node, own_postgres):
     """What was rolled back has left nothing on the disk: after a crash others have the ids of its transactions."""
     own_postgres.sql("alter system set wal_writer_delay = '10s'")
