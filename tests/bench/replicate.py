@@ -17,7 +17,7 @@ import time
 from bench.measure import median, say
 from harness.mariadb import Server
 from harness.postgres import Cluster
-from harness.tables import Maria, Postgres, Sqlite
+from harness.tables import Maria, Postgres, Sqlite, casts
 from rig.process import cpu_seconds, run, wait_for
 
 ROWS, QUICK_ROWS, ROUNDS = 200_000, 20_000, 3
@@ -39,7 +39,7 @@ databases:
   source: {source}
   dest: {dest}
 links:
-  mirror: {{ from: source, to: dest, every: 1s, tables: {{ item: {{}} }}, verify: [ {{ mode: full, every: 100h }} ] }}
+  mirror: {{ from: source, to: dest, every: 1s, tables: {{ item: {casts} }}, verify: [ {{ mode: full, every: 100h }} ] }}
 """
 
 
@@ -51,7 +51,7 @@ class Linked:
         for one in (source, dest):
             one.make("item", columns=COLUMNS)
         source.run(FILL.format(rows))
-        self.node = bench.node(more=LINK.format(source=source.settings(), dest=dest.settings()))
+        self.node = bench.node(more=LINK.format(source=source.settings(), dest=dest.settings(), casts=casts(source)))
         self.node.start()
         began = time.monotonic()
         self.node.cli("repl", "install", "mirror", "--yes")
@@ -60,8 +60,9 @@ class Linked:
         self.rss_mb = 0
 
     def _is_current(self):
-        status = json.loads(self.node.cli("repl", "status", "mirror/item", "--json"))
-        return status["stands"] == "current" and self.dest.count("item") == self.rows
+        if self.dest.count("item") != self.rows:
+            return False    # it may not be installed yet
+        return json.loads(self.node.cli("repl", "status", "mirror/item", "--json"))["stands"] == "current"
 
     def close(self):
         self.bench.discard(self.node)
@@ -162,7 +163,7 @@ def writer_rate(database, seconds, rows):
     cursor, done, until = connection.cursor(), 0, time.monotonic() + seconds
     while time.monotonic() < until:
         done += 1
-        cursor.execute(f"update item set version = version where id = {done * 7919 % rows + 1}")
+        cursor.execute(f"update item set version = version + 1 where id = {done * 7919 % rows + 1}")
         connection.commit()
     connection.close()
     return done / seconds
@@ -242,7 +243,7 @@ def others(bench, cluster, rows):
             fill(source, rows)
             dest = Postgres(cluster)
             dest.make("item", columns=COLUMNS)
-            node = bench.node(more=LINK.format(source=source.settings(), dest=dest.settings()))
+            node = bench.node(more=LINK.format(source=source.settings(), dest=dest.settings(), casts=casts(source)))
             node.start()
             node.cli("repl", "install", "mirror", "--yes")
             node.stop()
