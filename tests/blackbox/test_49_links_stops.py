@@ -198,12 +198,11 @@ def test_the_rules_of_egress_hold_for_databases(databases, make_node, entry):
     assert "node.egress" in link.cli("plan", LINK, code=1)
 
 
-def test_numbers_that_a_crash_of_the_source_gives_away_again(databases, make_node, own_postgres):
+def test_numbers_that_a_crash_of_the_source_gives_away_again(make_node, own_postgres, tmp_path):
     """What was rolled back has left nothing on the disk: after a crash others have the ids of its transactions."""
     own_postgres.sql("alter system set wal_writer_delay = '10s'")
     own_postgres.sql("select pg_reload_conf()")
-    databases = Databases(own_postgres, databases.folder)
-    link = linked(databases, make_node, ("postgres", "sqlite"))
+    link = linked(Databases(own_postgres, tmp_path), make_node, ("postgres", "sqlite"))
     writer = link.source.connect()
     for n in range(300):
         writer.execute(f"update {TABLE} set name = 'never' where id = {n % 100}")

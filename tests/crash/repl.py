@@ -1,4 +1,4 @@
-"""Tables of a link under kills: of nodes, at random and at points, of both databases, and freezes past the lease.
+"""Tables of a link under kills: of nodes, at random and at points, of all databases, and freezes past the lease.
 
 Two nodes on PostgreSQL race for a link of one table, which six writers change with long transactions, rollbacks,
 savepoints, changes of the key and deletions (harness/tables.py); in PostgreSQL there are prepared transactions, too.  In
@@ -97,7 +97,7 @@ class Pair:
     """A link between two databases, two nodes that race for it, and writers.  Use as a context."""
 
     def __init__(self, rig, scene, kinds, cluster, maria, chance, environment=None):
-        self.rig, self.scene, self.chance, self.cluster = rig, scene, chance, cluster
+        self.rig, self.scene, self.chance = rig, scene, chance
         self.folder = rig.new_folder(scene)
         self.servers = {"postgres": cluster, "mariadb": maria}
         self.kinds = kinds
@@ -106,11 +106,11 @@ class Pair:
             one.make(TABLE)
         self.source.fill(TABLE, [row(random.Random(n), n) for n in range(ROWS)])
         store = f"store{self.folder.name[:3]}"
-        cluster.create_database(store)
+        rig.cluster().create_database(store)
         more = (f"databases:\n  source: {self.source.settings()}\n  dest: {self.dest.settings()}\n"
                 f"links:\n  {LINK}:\n    from: source\n    to: dest\n    every: 200ms\n    tables: {{ {TABLE}: {casts(self.source)} }}\n"
                 "    verify: [ { mode: full, every: 10h } ]\n    deletes: { most: 1000000, share: 100% }\n")
-        self.nodes = [Node(binary, self.folder / str(n), store=cluster.url(store), environment=environment, more=more)
+        self.nodes = [Node(binary, self.folder / str(n), store=rig.cluster().url(store), environment=environment, more=more)
                       for n, binary in enumerate((rig.debug, rig.debug if environment else rig.release))]
         self.writers = Writers(self.source, TABLE, seed=chance.randrange(10**6), keys=ROWS, prepared=kinds[0] == "postgres")
         self.counts, self.verified, self.failures, self.kills, self.points = collections.Counter(), {}, [], 0, 0
@@ -167,9 +167,9 @@ class Pair:
         self.await_changes(self.writers.changes + 200)
 
     def _kill_base(self):
-        """Of the source or the destination; that of the nodes is the same PostgreSQL."""
-        kinds = [kind for kind in self.kinds if kind != "sqlite"]
-        server = self.servers[self.chance.choice(kinds)]
+        """Of the source, the destination, or the nodes.  A server that the nodes do not write to forgets more."""
+        servers = [self.servers[kind] for kind in self.kinds if kind != "sqlite"]
+        server = self.chance.choice([*servers, self.rig.cluster()])
         for node in self.nodes:
             self.codes[node] |= {UNAVAILABLE}
         server.kill_hard()
