@@ -51,8 +51,8 @@ struct job_io {
     int64_t nominal_us; /* the time of the schedule that it is for: the same in each repetition */
     int64_t backfill; /* somebody wants this past time to be served, perhaps once more: a number of
                        * that wish, the same in each repetition; 0: a run of its own time */
-    int64_t claimed_us; /* when it was claimed, by the clock of the store: it grows from one claim of
-                       * a job to the next, whichever node has it */
+    int64_t claimed_us; /* when it was claimed, by the clock of the store: it grows from one claim
+                         * of a job to the next, whichever node has it */
     int64_t timeout_us; /* after so long it is told to stop, and a moment later given up */
     struct str state;   /* what the last iteration has left; empty: nothing yet */
     const struct job_ports *ports; /* parts of the engine (job/ports.h) */

@@ -41,8 +41,8 @@ struct settings {
     /* What ${env:} and ${file:} may name is listed by the node that runs it; relative paths of
      * ${file:} start in the folder of its file.  NULL: nothing. */
     const struct config_node *reach;
-    const struct folder_port *folders; /* keeps what is known of folders; NULL: nothing does */
-    const struct config_files *files;  /* of the version, for OPT_FILE; NULL: none */
+    const struct folder_port *folders;   /* keeps what is known of folders; NULL: nothing does */
+    const struct config_files *files;    /* of the version, for OPT_FILE; NULL: none */
     const struct connectors *connectors; /* for settings that name a kind themselves; NULL: none */
     bool literal; /* over settings_json(): nothing is replaced, a file is its content */
     struct arena *arena;

@@ -200,8 +200,7 @@ static bool is_passed_here(const char *point)
                                           "backup.",  "restore.", "move.",   "batch.",   "edit.",
                                           "recover.", "parts.",   "call.",   "answer.",  "answers.",
                                           "ftp.",     "sftp.",    "mail.",   "mllp.",    "s3.",
-                                          "sql.",     "job.",     "holds.",  "link.",
-                                          NULL };
+                                          "sql.",     "job.",     "holds.",  "link.",    NULL };
 
     return !is_in(point, others) && !is_in(point, on_sqlite() ? postgres : sqlite);
 }
