@@ -16,7 +16,9 @@ const struct arg_option repl_verify_options[] = {
     { .name = "mode",
       .kind = ARG_TEXT,
       .value = "MODE",
-      .help = "full, count or sample (full): all rows, only how many, some pieces" },
+      .help =
+          "full, count, sample or recent (full): all rows, only how many, some pieces, those that "
+          "have changed since the last such pass" },
     { .name = "repair", .kind = ARG_FLAG, .help = "write what differs to the destination" },
     { .name = "dry-run", .kind = ARG_FLAG, .help = "only say what a repair would do" },
     { .name = "most",
@@ -146,8 +148,9 @@ int repl_run_verify(const struct args *a)
 
     if (mode == NULL)
         mode = "full";
-    if (strcmp(mode, "full") != 0 && strcmp(mode, "count") != 0 && strcmp(mode, "sample") != 0)
-        return args_wrong(a, "--mode takes full, count or sample, not \"%s\"", mode);
+    if (strcmp(mode, "full") != 0 && strcmp(mode, "count") != 0 && strcmp(mode, "sample") != 0 &&
+        strcmp(mode, "recent") != 0)
+        return args_wrong(a, "--mode takes full, count, sample or recent, not \"%s\"", mode);
     if (args_flag(a, "repair") && strcmp(mode, "full") != 0)
         return args_wrong(a, "--repair goes with --mode full: nothing else finds every row");
     if (!repl_name_read(a, 0, false, &name))

@@ -96,11 +96,6 @@ static bool link_jobs_table_runs(const struct yaml_node *table)
     return !link_jobs_is(table, grammar_link_table, "capture", "append");
 }
 
-static bool link_jobs_rule_runs(const struct yaml_node *rule)
-{
-    return !link_jobs_is(rule, grammar_link_rule, "mode", "recent");
-}
-
 /* ---- one job ---- */
 
 static void link_jobs_put_retry(struct arena *a, struct yaml_node *job,
@@ -242,8 +237,7 @@ static void link_jobs_of(struct config *c, const struct yaml_node *link, struct 
         list[(*io_count)++] = link_jobs_replicate(c, link, common, t);
         rule = link_jobs_rules(link, &rules);
         for (size_t i = 0; i < rules; i++, rule = rule->next)
-            if (link_jobs_rule_runs(rule))
-                list[(*io_count)++] = link_jobs_verify(c, link, common, t, rule, i + 1);
+            list[(*io_count)++] = link_jobs_verify(c, link, common, t, rule, i + 1);
     }
 }
 

@@ -71,6 +71,16 @@ static void config_links_needs(struct check *c, const struct yaml_node *map, con
         problem_add(c->problems, yaml_position(value), hint, "`%s` %s", key, why);
 }
 
+/* Of a table without a journal. */
+static void config_links_check_recent(struct check *c, const struct yaml_node *rules)
+{
+    for (const struct yaml_node *n = rules->first; n != NULL; n = n->next)
+        if (n->kind == YAML_MAP && str_is(yaml_text(yaml_get(n, "mode")), "recent"))
+            problem_add(c->problems, yaml_position(yaml_get(n, "mode")),
+                        "such as { mode: sample, share: 1%, every: 1h }",
+                        "`mode: recent` asks the journal, and a table has `capture: column`");
+}
+
 static void config_links_check_capture(struct check *c, const struct yaml_node *link,
                                        const struct yaml_node *table)
 {
@@ -89,6 +99,8 @@ static void config_links_check_capture(struct check *c, const struct yaml_node *
         problem_add(c->problems, yaml_position(capture),
                     "such as verify: [ { mode: full, at: \"0 2 * * sun\" } ]",
                     "`capture: column` may miss rows: the link needs a rule of `verify`");
+    if (column && rules != NULL && rules->kind == YAML_LIST)
+        config_links_check_recent(c, rules);
 }
 
 /* Of a column that does not travel nothing else can be said. */

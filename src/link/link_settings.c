@@ -184,6 +184,7 @@ const char *const link_verify_modes[LINK_VERIFY_MODES] = {
     [LINK_VERIFY_FULL] = "full",
     [LINK_VERIFY_COUNT] = "count",
     [LINK_VERIFY_SAMPLE] = "sample",
+    [LINK_VERIFY_RECENT] = "recent",
 };
 
 /* The longest interval of replication that the link allows. */

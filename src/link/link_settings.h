@@ -24,9 +24,10 @@ enum link_verify_mode {
     LINK_VERIFY_FULL,
     LINK_VERIFY_COUNT,
     LINK_VERIFY_SAMPLE,
+    LINK_VERIFY_RECENT,
     LINK_VERIFY_MODES
 };
-extern const char *const link_verify_modes[LINK_VERIFY_MODES]; /* "full", "count", "sample" */
+extern const char *const link_verify_modes[LINK_VERIFY_MODES]; /* "full" ... */
 
 /* A rule of `verify`. */
 struct link_verify {

@@ -58,9 +58,25 @@ bool verification_save(struct verification *p, const struct finding *findings, s
 bool verification_scan_is_over(const struct verification *p);
 int64_t verification_differences(const struct verification *p); /* confirmed so far */
 
+/* What a step has found; the next one begins at `upto`, empty: all was looked at. */
+bool verify_leave(struct verification *p, struct str upto, const struct finding *findings,
+                  size_t count, struct err *err);
+/* Rows with these keys, as they are on a side now: hashes[i].key is empty where there is none. */
+bool verify_hashes(struct verification *p, struct side *side, const struct finding *f, size_t count,
+                   struct side_hash **ret, struct err *err);
+bool verify_hash_same(const struct side_hash *a, const struct side_hash *b);
+struct str verify_hash_view(const struct side_hash *h); /* empty: there is no row */
+
 /* The next segment, or one look of a pass that only counts. */
 bool verify_segment(struct verification *p, struct err *err);
 bool verify_count(struct verification *p, bool *ret_over, struct err *err);
+
+/* Some of the rows that have changed since the last such pass.  pass.next is its own: the key in
+ * it, or empty. */
+bool verify_recent(struct verification *p, struct err *err);
+struct str verify_recent_key(const struct verification *p);
+/* The pass has its result. */
+void verify_recent_end(struct verification *p);
 
 /* Looks again at some of the suspects whose time has come. */
 bool verify_recheck(struct verification *p, struct err *err);

@@ -236,9 +236,8 @@ static void segment_pace(struct verification *p, int64_t rows, int64_t took_us)
         p->rest_us = (int64_t)((double)rows * CLOCK_S / (double)rate) - took_us;
 }
 
-/* It is compared so far; what was found is stored with that. */
-static bool segment_leave(struct verification *p, struct str upto, const struct finding *findings,
-                          size_t count, struct err *err)
+bool verify_leave(struct verification *p, struct str upto, const struct finding *findings,
+                  size_t count, struct err *err)
 {
     p->pass.segments++;
     p->s->again = 0;
@@ -276,7 +275,7 @@ static bool segment_differs(struct verification *p, const struct side_range *ran
     }
     p->pass.rows_source += found.rows_source;
     p->pass.rows_dest += found.rows_dest;
-    return segment_leave(p, found.upto, found.findings, found.count, err);
+    return verify_leave(p, found.upto, found.findings, found.count, err);
 }
 
 bool verify_segment(struct verification *p, struct err *err)
@@ -297,7 +296,7 @@ bool verify_segment(struct verification *p, struct err *err)
     if (!chosen) {
         segment_pace(p, source.sum.rows, clock_mono_us() - began_us);
         p->pass.skipped++;
-        return segment_leave(p, range.upto, NULL, 0, err);
+        return verify_leave(p, range.upto, NULL, 0, err);
     }
     range.rows_most = 0;
     if (!side_sum(p->dest, &range, &p->turn, &dest, err))
@@ -308,7 +307,7 @@ bool verify_segment(struct verification *p, struct err *err)
         return segment_differs(p, &range, &source, &dest, err);
     p->pass.rows_source += source.sum.rows;
     p->pass.rows_dest += dest.sum.rows;
-    return segment_leave(p, range.upto, NULL, 0, err);
+    return verify_leave(p, range.upto, NULL, 0, err);
 }
 
 /* ---- only counting ---- */

@@ -29,9 +29,8 @@ static int recheck_by_key(const void *a, const void *b)
     return str_cmp(((const struct side_hash *)a)->key, ((const struct side_hash *)b)->key);
 }
 
-/* Rows with these keys, as they are on a side now: hashes[i].key is empty where there is none. */
-static bool verify_hashes(struct verification *p, struct side *side, const struct finding *f,
-                          size_t count, struct side_hash **ret, struct err *err)
+bool verify_hashes(struct verification *p, struct side *side, const struct finding *f, size_t count,
+                   struct side_hash **ret, struct err *err)
 {
     struct str *keys = ARENA_ARRAY(&p->turn, struct str, count + 1);
     struct side_hash *there;
@@ -85,13 +84,13 @@ bool verify_read_mark(struct verification *p, struct err *err)
 
 /* ---- judging ---- */
 
-static bool hash_same(const struct side_hash *a, const struct side_hash *b)
+bool verify_hash_same(const struct side_hash *a, const struct side_hash *b)
 {
     return (a->key.len > 0) == (b->key.len > 0) &&
            (a->key.len == 0 || memcmp(a->hash, b->hash, SIDE_HASH) == 0);
 }
 
-static struct str hash_view(const struct side_hash *h)
+struct str verify_hash_view(const struct side_hash *h)
 {
     return h->key.len > 0 ? str_mem(h->hash, SIDE_HASH) : STR("");
 }
@@ -187,13 +186,13 @@ static void recheck_judge_looks(struct verification *p, struct finding *f, bool 
 static void recheck_one(struct verification *p, struct finding *f, const struct recheck *r,
                         const struct side_hash *source, const struct side_hash *dest)
 {
-    bool source_same = str_eq(f->hash_source, hash_view(source));
-    bool dest_same = str_eq(f->hash_dest, hash_view(dest));
+    bool source_same = str_eq(f->hash_source, verify_hash_view(source));
+    bool dest_same = str_eq(f->hash_dest, verify_hash_view(dest));
 
-    f->hash_source = hash_view(source);
-    f->hash_dest = hash_view(dest);
+    f->hash_source = verify_hash_view(source);
+    f->hash_dest = verify_hash_view(dest);
     f->look_us = verification_now_us(p) + verification_delay_us(p);
-    if (hash_same(source, dest)) {
+    if (verify_hash_same(source, dest)) {
         if (f->tries >= VERIFY_REPAIRED)
             recheck_repaired(p, f);
         else

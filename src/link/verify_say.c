@@ -45,6 +45,8 @@ static void verify_say_numbers(struct verification *p, struct buf *to, bool diff
         buf_printf(to, ", %s at the destination,", say_number(pass->rows_dest, dest));
     if (p->mode == LINK_VERIFY_COUNT)
         buf_puts(to, " by their number only");
+    else if (p->mode == LINK_VERIFY_RECENT)
+        buf_puts(to, " of those that have changed of late");
     else
         buf_printf(to, " in %" PRId64 " segment%s", compared, compared == 1 ? "" : "s");
     if (p->mode == LINK_VERIFY_SAMPLE)
@@ -56,7 +58,7 @@ static void verify_say_numbers(struct verification *p, struct buf *to, bool diff
                    pass->segments_bad);
     if (p->mode == LINK_VERIFY_COUNT && pass->skipped > 0)
         buf_puts(to, "; the numbers kept changing");
-    else if (p->mode == LINK_VERIFY_FULL && pass->skipped > 0)
+    else if (p->mode != LINK_VERIFY_SAMPLE && pass->skipped > 0)
         buf_printf(to, "; changes of %" PRId64 " %s wait for replication", pass->skipped,
                    say_rows(pass->skipped));
 }

@@ -20,6 +20,9 @@ static const struct {
     { "surplus", offsetof(struct verify_state, surplus) },
     { "steady", offsetof(struct verify_state, steady) },
     { "paused_us", offsetof(struct verify_state, paused_us) },
+    { "since_x", offsetof(struct verify_state, since_x) },
+    { "until_x", offsetof(struct verify_state, until_x) },
+    { "history", offsetof(struct verify_state, history) },
 };
 
 enum { VERIFY_NUMBERS = sizeof verify_numbers / sizeof *verify_numbers };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/digest.h"
 #include "core/call.h"
 #include "link/verification.h"
 
@@ -28,6 +29,15 @@ static enum link_verify_mode verification_mode(struct str name)
     return mode;
 }
 
+/* The state at the begin of a pass, with what outlives it. */
+static struct verify_state verification_fresh(const struct verify_state *s, int64_t pass,
+                                              int64_t most)
+{
+    return (struct verify_state){
+        .pass = pass, .most = most, .since_x = s->since_x, .history = s->history
+    };
+}
+
 /* Goes on with a pass that the store has. */
 static void verification_take(struct verification *p, const struct pass *pass)
 {
@@ -37,8 +47,7 @@ static void verification_take(struct verification *p, const struct pass *pass)
     buf_put(&p->next, pass->next);
     p->pass.next = buf_view(&p->next);
     if (p->s->pass != pass->id)
-        *p->s = (struct verify_state){ .pass = pass->id,
-                                       .most = pass->by.len > 0 ? 0 : p->v->rule->most };
+        *p->s = verification_fresh(p->s, pass->id, pass->by.len > 0 ? 0 : p->v->rule->most);
 }
 
 static bool verification_find_order(struct verification *p, struct err *err)
@@ -98,7 +107,7 @@ static bool verification_begin(struct verification *p, struct err *err)
 {
     const struct verifying *v = p->v;
     const struct replica_order *order = p->has_order ? &p->order : NULL;
-    struct verify_state s = { .most = v->rule->most };
+    struct verify_state s = verification_fresh(p->s, 0, v->rule->most);
     struct pass pass = { .link = v->spec->link,
                          .table = v->spec->table,
                          .rule = v->rule_name,
@@ -159,7 +168,8 @@ static bool verification_end_as(struct verification *p, enum pass_result result,
     p->pass.message = arena_copy(p->v->arena, str_of(p->done->message));
     if (!verification_save(p, NULL, 0, err))
         return false;
-    *p->s = (struct verify_state){ 0 };
+    verify_recent_end(p);
+    *p->s = verification_fresh(p->s, 0, 0);
     p->done->ended = true;
     return true;
 }
@@ -205,7 +215,7 @@ static bool verification_step(struct verification *p, struct err *err)
     if (p->sweeping || (p->suspects > 0 && now_us >= p->look_us))
         return verify_recheck(p, err);
     if (!verification_scan_is_over(p) && p->suspects < VERIFY_SUSPECTS)
-        return verify_segment(p, err);
+        return p->mode == LINK_VERIFY_RECENT ? verify_recent(p, err) : verify_segment(p, err);
     if (p->suspects > 0) {
         p->rest_us = p->look_us - now_us;
         return true;
@@ -257,6 +267,26 @@ static bool verification_go(struct verification *p, struct err *err)
 
 /* ---- before ---- */
 
+/* Places in the journal of another source mean nothing. */
+static void verification_know(struct verification *p, const struct capture_look *look)
+{
+    struct digest d = digest_start();
+    struct sha256 is;
+    int64_t history = 0;
+
+    digest_add(&d, look->epoch);
+    digest_add(&d, look->life);
+    is = digest_end(&d);
+    for (size_t i = 0; i < 7; i++)
+        history = history << 8 | is.bytes[i];
+    if (history == p->s->history)
+        return;
+    p->s->history = history;
+    p->s->since_x = p->s->until_x = 0;
+    if (p->mode == LINK_VERIFY_RECENT && p->pass.id != 0)
+        buf_clear(&p->next);
+}
+
 /* Whether the journal of the source can be asked what the destination has applied. */
 static bool verification_look(struct verification *p, struct err *err)
 {
@@ -276,17 +306,20 @@ static bool verification_look(struct verification *p, struct err *err)
     p->by_journal = s->capture.kind == CAPTURE_JOURNAL && look.state == CAPTURE_IS_FINE &&
                     p->has_mark && str_eq(look.epoch, p->mark.epoch) &&
                     str_eq(look.life, p->mark.life);
+    if (p->by_journal)
+        verification_know(p, &look);
     return true;
 }
 
 /* Where the pass goes on is a key of the table as it is now. */
 static bool verification_has_place(struct verification *p)
 {
+    struct str at = p->mode == LINK_VERIFY_RECENT ? verify_recent_key(p) : buf_view(&p->next);
     struct cell *key = ARENA_ARRAY(&p->turn, struct cell, p->source->fit->key_count);
     struct err why = { 0 };
 
-    return p->next.len == 0 || (side_key(p->source, buf_view(&p->next), &p->turn, key, &why) &&
-                                side_key(p->dest, buf_view(&p->next), &p->turn, key, &why));
+    return at.len == 0 || (side_key(p->source, at, &p->turn, key, &why) &&
+                           side_key(p->dest, at, &p->turn, key, &why));
 }
 
 static bool verification_with(struct verification *p, struct err *err)
@@ -300,6 +333,8 @@ static bool verification_with(struct verification *p, struct err *err)
         return verification_pause(p, why, err);
     if (p->pass.id == 0 && !verification_begin(p, err))
         return false;
+    if (p->mode == LINK_VERIFY_RECENT && !p->by_journal)
+        return verification_pause(p, "changes are not captured by a journal", err);
     if (p->mode == LINK_VERIFY_MODES || !verification_has_place(p)) {
         verification_say(p, "the table has another key now", "");
         return verification_end_as(p, PASS_ABORTED, err);
@@ -335,7 +370,7 @@ bool verifying_run(const struct verifying *v, struct verify_state *s, struct ver
     struct verification p = { .v = v,
                               .s = s,
                               .done = ret,
-                              .next = BUF_INIT(SHAPE_KEY_BYTES),
+                              .next = BUF_INIT(SHAPE_KEY_BYTES + 8), /* of `recent` with x */
                               .swept = BUF_INIT(SHAPE_KEY_BYTES),
                               .turn = ARENA_INIT(VERIFY_TURN_ARENA),
                               .batch = BUF_INIT(4 * (size_t)SHAPE_ROW_BYTES),
@@ -349,7 +384,7 @@ bool verifying_run(const struct verifying *v, struct verify_state *s, struct ver
         ok = verification_find_order(&p, err);
 
     if (ok && p.lost) {
-        *s = (struct verify_state){ 0 };
+        *s = verification_fresh(s, 0, 0);
         p.pass.result = PASS_ABORTED;
         verification_say(&p, "the pass was ended from outside", "");
     }

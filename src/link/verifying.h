@@ -14,8 +14,11 @@
  * A side that cannot be read is an error of the run and no difference: the pass goes on with the
  * next run.  A row that was set aside, or whose values cannot travel, is a difference like others.
  *
- * The result is OK only if all segments were compared row by row.  The modes `count` and `sample`
- * end as PARTIAL at best, and the message begins with "ok of what was compared".
+ * The mode `recent` goes over the rows that have changed since the last such pass
+ * (verify_recent.c).
+ *
+ * The result is OK only if all segments were compared row by row.  The modes `count`, `sample` and
+ * `recent` end as PARTIAL at best, and the message begins with "ok of what was compared".
  *
  * The pass and its findings are stored with each step (store/replica/pass.h), so a run may end
  * anywhere and the next one goes on from there.
@@ -55,6 +58,9 @@ struct verify_state {
     int64_t surplus;   /* of `count`: by how much the source had more rows */
     int64_t steady;    /* of `count`: for how many looks it was that much */
     int64_t paused_us; /* since when it waits for replication; 0: it does not */
+    /* Of `recent`: changes before since_x were compared, this pass goes to until_x (0: it has not
+     * begun); history: of which source, as a number.  They outlive the pass. */
+    int64_t since_x, until_x, history;
 };
 
 /* An empty text: a new one.  ERR_PERMANENT: it cannot be read. */

@@ -147,3 +147,27 @@ def test_a_pass_before_anything_is_installed_is_told_not_to_be_possible(database
     link.await_state("stopped", "TRIGGER")
     done = verify(link, code=1)
     assert done["result"] == "aborted" and "replication has not begun" in done["message"]
+
+
+@pytest.mark.parametrize("kinds", [("postgres", "sqlite"), ("sqlite", "postgres"), ("mariadb", "sqlite")])
+def test_rows_that_have_changed_of_late_are_compared_alone(databases, make_node, kinds):
+    link = linked(databases, make_node, kinds, rows=2000)
+    q = link.source.quote
+    change = f"update {q(TABLE)} set {q('name')} = ? where {q('id')} >= ? and {q('id')} < ?"
+    assert verify(link, "--mode", "recent", code=1)["result"] == "partial"
+    link.source.run((change, "newer", 100, 1300))
+    link.await_equal()
+    link.dest.run((change, "not of late", 50, 51), (change, "wrong", 1000, 1002))
+    for _ in range(2):      # until nothing is left, they are looked at again
+        done = verify(link, "--mode", "recent", code=1)
+        assert (done["result"], done["different"], done["rowsSource"]) == ("diverged", 2, 1200), done
+    link.source.run((change, "newest", 1000, 1002))
+    deadline = time.monotonic() + SECONDS
+    while link.dest.ask(f"select count(*) from {q(TABLE)} where {q('name')} = 'newest'") != [(2,)]:
+        assert time.monotonic() < deadline, link.state()
+        time.sleep(0.1)
+    done = verify(link, "--mode", "recent", code=1)
+    assert (done["result"], done["rowsSource"]) == ("partial", 1200), done
+    done = verify(link, "--mode", "recent", code=1)
+    assert (done["result"], done["rowsSource"]) == ("partial", 0), done
+    assert verify(link, code=1)["different"] == 1

@@ -115,7 +115,9 @@ TEST(config_links_with_mistakes_are_refused)
           "a link to a database of a peer is planned, and not in this build", "--force" },
         { RULE("mode: full"), "is not complete", "at, every" },
         { RULE("mode: full, every: 1h, at: \"@daily\""), "has both", "keep one" },
-        { RULE("mode: recent, every: 1h"), "`mode: recent` of a rule is not in", "--force" },
+        { LINK("tables: { t: { capture: column, column: at } }, "
+               "verify: [ { mode: recent, every: 1h } ]"),
+          "`mode: recent` asks the journal", "mode: sample" },
         { RULE("share: 1%, every: 1h"), "`share` is only used with `mode: sample`", "add" },
         { RULE("most: 5, every: 1h"), "`most` is only used with `repair: on`", "add" },
         { RULE("mode: count, repair: on, every: 1h"), "finds no rows", "mode: full" },
@@ -219,7 +221,6 @@ TEST(what_is_planned_of_a_link_makes_no_job)
         { LINK("conflict: manual, tables: { t: {} }"), 0 },
         { LINK("atomic: group, tables: { t: {} }"), 0 },
         { LINK("tables: { t: { capture: append }, u: {} }"), 1 },
-        { LINK("tables: { t: {} }, verify: [ { mode: recent, every: 1h }, { every: 1d } ]"), 2 },
         { BASES "peers: { berlin: { url: \"https://b\" } }\n"
                 "links: { l: { from: berlin/erp, to: mirror, tables: { t: {} } } }",
           0 },

@@ -314,6 +314,54 @@ TEST(a_sample_compares_some_segments_and_is_never_ok)
     scene_end(&s);
 }
 
+/* A place of the journal is passed when nothing before it is left. */
+TEST(recent_compares_what_has_changed_since_the_last_such_pass)
+{
+    struct scene s;
+
+    scene_begin(&s, 3000);
+    s.rule.mode = LINK_VERIFY_RECENT;
+    CHECK(scene_pass(&s) && s.done.pass.result == PASS_PARTIAL && s.done.pass.rows_source == 0);
+    fake_set(&fake_source, 2, "a");
+    fake_set(&fake_source, 4, "b");
+    fake_set(&fake_source, 6, NULL);
+    scene_follow();
+    fake_plant(&fake_dest, 4, "wrong");
+    fake_plant(&fake_dest, 6, "back");
+    fake_plant(&fake_dest, 5000, "not of late");
+    for (int pass = 0; pass < 2; pass++) {
+        CHECK(scene_pass(&s) && s.done.pass.result == PASS_DIVERGED);
+        CHECK(s.done.pass.different == 1 && s.done.pass.extra == 1 && s.done.pass.missing == 0);
+        CHECK(s.done.pass.rows_source == 2 && s.done.pass.rows_dest == 3);
+    }
+    fake_plant(&fake_dest, 4, "b");
+    fake_plant(&fake_dest, 6, NULL);
+    CHECK(scene_pass(&s) && s.done.pass.result == PASS_PARTIAL && s.done.pass.rows_source == 2);
+    CHECK(strstr(s.message, "of those that have changed of late") != NULL);
+    CHECK(scene_pass(&s) && s.done.pass.result == PASS_PARTIAL && s.done.pass.rows_source == 0);
+    scene_end(&s);
+}
+
+TEST(recent_goes_over_many_changes_in_pieces_and_begins_anew_with_another_history)
+{
+    struct scene s;
+
+    scene_begin(&s, 3000);
+    s.rule.mode = LINK_VERIFY_RECENT;
+    for (int64_t id = 2; id <= 2400; id += 2)
+        fake_set(&fake_source, id, "new");
+    scene_follow();
+    fake_plant(&fake_dest, 2400, NULL);
+    CHECK(scene_pass(&s) && s.done.pass.missing == 1 && s.done.pass.segments == 3);
+    CHECK(s.done.pass.rows_source == 1200 && s.done.pass.rows_dest == 1199);
+    fake_plant(&fake_dest, 2400, "new");
+    CHECK(scene_pass(&s) && s.done.pass.result == PASS_PARTIAL && s.done.pass.rows_source == 1200);
+    fake_epoch = fake_dest.mark.epoch = STR("another");
+    CHECK(scene_pass(&s) && s.done.pass.result == PASS_PARTIAL && s.done.pass.rows_source == 1200);
+    CHECK(scene_pass(&s) && s.done.pass.result == PASS_PARTIAL && s.done.pass.rows_source == 0);
+    scene_end(&s);
+}
+
 TEST(a_table_that_differs_all_over_is_told_and_not_listed)
 {
     struct scene s;

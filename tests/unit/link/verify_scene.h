@@ -38,6 +38,7 @@ struct database {
 };
 
 static struct database fake_source, fake_dest;
+static struct str fake_epoch; /* of the source */
 static void (*before_read)(struct database *d);
 
 /* ---- what programs do ---- */
@@ -186,7 +187,7 @@ static bool fake_look(struct database *d, const struct fit *fit, const struct ca
                       struct arena *a, struct capture_look *ret, struct err *err)
 {
     (void)d, (void)fit, (void)capture, (void)a, (void)err;
-    *ret = (struct capture_look){ .state = CAPTURE_IS_FINE, .epoch = STR("e"), .life = STR("l") };
+    *ret = (struct capture_look){ .state = CAPTURE_IS_FINE, .epoch = fake_epoch, .life = STR("l") };
     return true;
 }
 
@@ -206,6 +207,40 @@ static bool fake_changed_last(struct database *d, const struct fit *fit, const s
     (void)fit, (void)err;
     *ret_has = d->rows[key->i].x != 0;
     *ret_x = d->rows[key->i].x;
+    return true;
+}
+
+/* The row with the next change; NULL: there is none. */
+static const struct fake_row *fake_next(const struct database *d, int64_t from, int64_t below)
+{
+    const struct fake_row *next = NULL;
+
+    for (int64_t id = 1; id < FAKE_ROWS; id++) {
+        const struct fake_row *r = &d->rows[id];
+
+        if (r->x != 0 && r->x >= from && r->x < below && (next == NULL || r->x < next->x))
+            next = r;
+    }
+    return next;
+}
+
+/* Each change has an x of its own. */
+static bool fake_changes(struct database *d, const struct fit *fit, const struct capture *capture,
+                         const struct change_place *after, int64_t below, size_t most,
+                         change_fn *fn, void *arg, struct err *err)
+{
+    int64_t from = after->key.len > 0 ? after->x + 1 : after->x;
+    const struct fake_row *r;
+
+    (void)fit, (void)capture;
+    for (; most > 0 && (r = fake_next(d, from, below)) != NULL; most--, from = r->x + 1) {
+        const struct cell cells[] = { { .type = CELL_INT, .i = r->id },
+                                      { .type = CELL_TEXT, .s = str_of(r->v) } };
+        const struct change c = { .x = r->x, .gone = !r->there, .origin = STR(""), .cells = cells };
+
+        if (!fn(arg, &c, err))
+            return err->kind == ERR_NONE;
+    }
     return true;
 }
 
@@ -330,6 +365,7 @@ static const struct database_type fake_type = {
     .back = fake_back,
     .look = fake_look,
     .ceiling = fake_ceiling,
+    .changes = fake_changes,
     .changed_last = fake_changed_last,
     .rows = fake_rows,
     .rows_of = fake_rows_of,
@@ -506,6 +542,7 @@ static void scene_begin(struct scene *s, int64_t rows)
     memset(&fake_dest, 0, sizeof fake_dest);
     memset(&fake_store, 0, sizeof fake_store);
     before_read = NULL;
+    fake_epoch = STR("e");
     fake_source.is_source = true;
     for (int64_t id = 1; id < FAKE_ROWS; id++)
         for (size_t i = 0; i < 2; i++) {

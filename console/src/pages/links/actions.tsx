@@ -109,6 +109,7 @@ function VerifyDialog({ table: t, onChanged }: Props) {
           <option value="full">All rows</option>
           <option value="count">How many rows there are</option>
           <option value="sample">Some of the rows</option>
+          <option value="recent">Rows that have changed since the last such pass</option>
         </select>
       </label>
       <label>
