@@ -47,6 +47,7 @@ enum cell_type {
     CELL_TYPES
 };
 
+enum { CELL_TIME_DIGITS = 6 /* of a second: INSTANT, LOCAL and TIME are in microseconds */ };
 #define CELL_FOREVER INT64_MAX
 #define CELL_NEVER   INT64_MIN
 

@@ -16,6 +16,7 @@
  * A key is read in the order of its bytes (key.h), so each side's own order of its columns must be
  * that of what travels.
  */
+#include <limits.h>
 #include <stdio.h>
 
 #include "table/cell_cast.h"
@@ -163,6 +164,49 @@ static bool fit_type(struct fitting *f, const struct shape_column *source,
     return true;
 }
 
+/* Digits behind the point that a column may have; INT_MAX: any number of them. */
+static int fit_scale(const struct shape_column *c)
+{
+    if (c->has_scale)
+        return c->scale;
+    switch (c->natural) {
+    case CELL_INSTANT:
+    case CELL_LOCAL:
+    case CELL_TIME:
+        return CELL_TIME_DIGITS;
+    case CELL_DEC:
+    case CELL_FLOAT:
+        return INT_MAX;
+    default:
+        return 0;
+    }
+}
+
+/* A destination with fewer digits makes another value of what it gets, and says nothing.  With
+ * `cast` a value is looked at when it comes (side_encode.c). */
+static void fit_digits(struct fitting *f, const struct shape_column *source,
+                       const struct shape_column *dest)
+{
+    const struct fit_wish_column *w = fit_wished(f, source->name);
+    bool cast = w != NULL && w->cast != CELL_NULL;
+
+    if (cast || (w != NULL && w->digits >= 0 && (!dest->has_scale || w->digits <= dest->scale)))
+        return;
+    if (dest->has_scale && fit_scale(source) > dest->scale)
+        fit_problem(f,
+                    "column %.*s: %.*s at the source has more digits behind the point than %.*s at "
+                    "the destination keeps; change the column, or say round: { %.*s: %d } if they "
+                    "do not matter",
+                    SHAPE_NAME(source->name), SHAPE_NAME(source->native), SHAPE_NAME(dest->native),
+                    SHAPE_NAME(source->name), dest->scale > 0 ? dest->scale : 0);
+    else if (dest->single && source->natural == CELL_FLOAT && !source->single)
+        fit_problem(f,
+                    "column %.*s: %.*s at the source has more digits than %.*s at the destination "
+                    "keeps; change the column, or say round: { %.*s: 3 } if they do not matter",
+                    SHAPE_NAME(source->name), SHAPE_NAME(source->native), SHAPE_NAME(dest->native),
+                    SHAPE_NAME(source->name));
+}
+
 static void fit_add(struct fitting *f, const struct shape_column *source,
                     const struct shape_column *dest, enum cell_type travels)
 {
@@ -213,6 +257,7 @@ static void fit_column_of(struct fitting *f, const struct shape_column *source, 
                     "column %.*s: it may be NULL at the source, but not at the destination; "
                     "change it on either side",
                     SHAPE_NAME(source->name));
+    fit_digits(f, source, dest);
     if (fit_type(f, source, dest, key, &travels))
         fit_add(f, source, dest, travels);
 }

@@ -43,6 +43,9 @@ struct shape_column {
     int key_place;  /* 1, 2, ... in the primary key; 0: not in it */
     bool bytewise;  /* text: compared byte for byte by the database's own order */
     bool padded;    /* text of fixed length: blanks at its end do not count */
+    bool has_scale; /* DEC, INSTANT, LOCAL, TIME: it keeps so many digits behind the point, */
+    int scale;      /* ... and makes others of those that come with more */
+    bool single;    /* FLOAT: of single precision */
     int64_t detail; /* what the driver wants to know about it again (an oid) */
 };
 
@@ -84,8 +87,8 @@ struct fit_wish {
  * price: dec } or change the column"), and the result is false.  Reasons: no key or another key;
  * key columns of types that cannot be one (float, json, text that is not compared bytewise); a
  * column that the destination does not have or that cannot hold what comes (nullable to not null,
- * unsafe casts); a column of the destination that needs a value and gets none; a type that is not
- * replicated and not ignored; wishes for columns that are not there. */
+ * unsafe casts, fewer digits); a column of the destination that needs a value and gets none; a type
+ * that is not replicated and not ignored; wishes for columns that are not there. */
 bool fit_make(const struct shape *source, const struct shape *dest, const struct fit_wish *wish,
               struct arena *a, struct fit **ret_source, struct fit **ret_dest,
               struct buf *problems);

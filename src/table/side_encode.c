@@ -1,5 +1,7 @@
 #include "table/side_encode.h"
 
+#include <math.h>
+
 #include "table/key.h"
 #include "table/row.h"
 
@@ -72,6 +74,34 @@ bool side_coder_row(struct side_coder *c, const struct cell *cells, bool compare
 
 /* ---- back ---- */
 
+static int64_t coder_digits(struct str dec)
+{
+    ptrdiff_t point = str_find(dec, '.');
+
+    return point < 0 ? 0 : (int64_t)dec.len - point - 1;
+}
+
+/* The column keeps the value as it is: a database would make another one of it, and say nothing. */
+static bool coder_keeps(const struct shape_column *c, const struct cell *cell)
+{
+    int64_t unit = 1;
+
+    switch (cell->type) {
+    case CELL_DEC:
+        return !c->has_scale || coder_digits(cell->s) <= (c->scale > 0 ? c->scale : 0);
+    case CELL_FLOAT:
+        return !c->single || isnan(cell->f) || (double)(float)cell->f == cell->f;
+    case CELL_INSTANT:
+    case CELL_LOCAL:
+    case CELL_TIME:
+        for (int i = c->has_scale ? c->scale : CELL_TIME_DIGITS; i < CELL_TIME_DIGITS; i++)
+            unit *= 10;
+        return cell->i % unit == 0 || cell->i == CELL_FOREVER || cell->i == CELL_NEVER;
+    default:
+        return true;
+    }
+}
+
 static bool coder_natural(const struct side_coder *c, struct cell *cells, size_t count,
                           struct arena *a, struct err *err)
 {
@@ -79,7 +109,9 @@ static bool coder_natural(const struct side_coder *c, struct cell *cells, size_t
         const struct fit_column *column = &c->fit->columns[i];
         struct cell came = cells[i];
 
-        if (!cell_cast(&came, c->fit->shape->columns[column->at].natural, a, &cells[i], err))
+        const struct shape_column *to = &c->fit->shape->columns[column->at];
+
+        if (!cell_cast(&came, to->natural, a, &cells[i], err))
             return err_context(err, "column %.*s", STR_ARG(str_first(column->name, 60)));
     }
     return true;
@@ -92,9 +124,23 @@ bool side_coder_natural_key(const struct side_coder *c, struct str bytes, struct
            coder_natural(c, ret, c->fit->key_count, a, err);
 }
 
+static bool coder_keeps_all(const struct side_coder *c, const struct cell *cells, struct err *err)
+{
+    for (size_t i = 0; i < c->fit->count; i++) {
+        const struct fit_column *column = &c->fit->columns[i];
+        const struct shape_column *to = &c->fit->shape->columns[column->at];
+
+        if (column->digits < 0 && !coder_keeps(to, &cells[i]))
+            return err_set(
+                err, ERR_PERMANENT, 0, "column %.*s: the value has more digits than %.*s keeps",
+                STR_ARG(str_first(column->name, 60)), STR_ARG(str_first(to->native, 60)));
+    }
+    return true;
+}
+
 bool side_coder_natural_row(const struct side_coder *c, struct str bytes, struct arena *a,
                             struct cell *ret, struct err *err)
 {
     return row_take(bytes, c->travels, c->fit->count, ret, err) &&
-           coder_natural(c, ret, c->fit->count, a, err);
+           coder_natural(c, ret, c->fit->count, a, err) && coder_keeps_all(c, ret, err);
 }

@@ -34,7 +34,7 @@ bool side_coder_key(struct side_coder *c, const struct cell *cells, struct err *
 bool side_coder_row(struct side_coder *c, const struct cell *cells, bool compared, struct err *err);
 
 /* Cells as the columns have them by nature, in the arena; bytes are lent from `bytes` where they
- * can be. */
+ * can be.  A row: ERR_PERMANENT also where a column would keep fewer digits. */
 bool side_coder_natural_key(const struct side_coder *c, struct str bytes, struct arena *a,
                             struct cell *ret, struct err *err);
 bool side_coder_natural_row(const struct side_coder *c, struct str bytes, struct arena *a,

@@ -28,6 +28,7 @@ enum {
     C_GENERATED,
     C_KEY_PLACE,
     C_JSON,
+    C_SCALE,
     C_COLUMNS
 };
 
@@ -43,7 +44,8 @@ static const char columns_sql[] =
     " EXISTS (SELECT 1 FROM information_schema.CHECK_CONSTRAINTS j"
     " WHERE j.CONSTRAINT_SCHEMA = ? AND j.TABLE_NAME = ?"
     " AND BINARY j.CHECK_CLAUSE ="
-    " BINARY CONCAT('json_valid(`', REPLACE(c.COLUMN_NAME, '`', '``'), '`)'))"
+    " BINARY CONCAT('json_valid(`', REPLACE(c.COLUMN_NAME, '`', '``'), '`)')),"
+    " COALESCE(c.DATETIME_PRECISION, IF(c.DATA_TYPE = 'decimal', c.NUMERIC_SCALE, NULL), -1)"
     " FROM information_schema.COLUMNS c"
     " WHERE c.TABLE_SCHEMA = ? AND c.TABLE_NAME = ? AND BINARY c.TABLE_NAME = ?"
     " ORDER BY c.ORDINAL_POSITION";
@@ -151,6 +153,9 @@ static bool shape_column_take(void *arg, const struct cell *cells, struct err *e
         .key_place = (int)cells[C_KEY_PLACE].i,
         .bytewise = shape_is_bytewise(type, cells[C_CHARSET].s, cells[C_COLLATION].s),
         .padded = str_is(type, "char"),
+        .has_scale = cells[C_SCALE].i >= 0 && !str_is(type, "date"),
+        .scale = (int)cells[C_SCALE].i,
+        .single = kind == MARIADB_FLOAT,
         .detail = kind
     };
     shape->key_count += c->key_place > 0;
@@ -162,7 +167,7 @@ static bool mariadb_find_columns(struct database *d, struct describing *g, struc
     static const enum mariadb_kind kinds[C_COLUMNS] = { MARIADB_TEXT, MARIADB_TEXT, MARIADB_TEXT,
                                                         MARIADB_INT,  MARIADB_INT,  MARIADB_TEXT,
                                                         MARIADB_TEXT, MARIADB_TEXT, MARIADB_INT,
-                                                        MARIADB_INT,  MARIADB_INT };
+                                                        MARIADB_INT,  MARIADB_INT,  MARIADB_INT };
     struct cell schema = mariadb_text(g->shape->schema), name = mariadb_text(g->shape->name);
     const struct cell params[] = { schema, name, schema, schema, name, schema, name, name };
     const struct mariadb_ask ask = { .sql = STR(columns_sql),

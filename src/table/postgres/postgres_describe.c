@@ -25,15 +25,17 @@ static const char find_columns[] =
     " coalesce(pg_catalog.array_position(i.indkey::int2[], a.attnum) + 1, 0)::int4,"
     " CASE WHEN a.attcollation = 950 THEN 1 WHEN a.attcollation = 951 THEN 4"
     " WHEN a.attcollation = 100 AND (%s) THEN 2 ELSE 0 END,"
-    " coalesce(l.collisdeterministic, true)"
+    " coalesce(l.collisdeterministic, true), b.mod"
     " FROM pg_catalog.pg_attribute a"
     " JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database()"
     " CROSS JOIN LATERAL (WITH RECURSIVE r AS ("
     "SELECT t.oid, t.typtype, t.typbasetype, t.typnotnull AS bars_null,"
-    " t.typdefault IS NOT NULL AND t.typtype = 'd' AS gives"
+    " t.typdefault IS NOT NULL AND t.typtype = 'd' AS gives,"
+    " CASE WHEN a.atttypmod >= 0 THEN a.atttypmod ELSE t.typtypmod END AS mod"
     " FROM pg_catalog.pg_type t WHERE t.oid = a.atttypid"
     " UNION ALL SELECT t.oid, t.typtype, t.typbasetype, r.bars_null OR t.typnotnull,"
-    " r.gives OR t.typdefault IS NOT NULL AND t.typtype = 'd'"
+    " r.gives OR t.typdefault IS NOT NULL AND t.typtype = 'd',"
+    " CASE WHEN r.mod >= 0 THEN r.mod ELSE t.typtypmod END"
     " FROM pg_catalog.pg_type t JOIN r ON t.oid = r.typbasetype WHERE r.typtype = 'd')"
     " SELECT * FROM r WHERE r.typtype <> 'd') b"
     " LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation"
@@ -123,6 +125,21 @@ static bool describe_ask_table(struct postgres *p, struct describing *d, struct 
 
 /* ---- its columns ---- */
 
+/* What stands in parentheses behind the type, as the catalog has it. */
+static void describe_digits(struct shape_column *c, Oid type, int mod)
+{
+    c->single = type == TYPE_FLOAT4;
+    if (mod < 0)
+        return;
+    if (type == TYPE_NUMERIC) {
+        c->has_scale = true;
+        c->scale = (((mod - 4) & 0x7ff) ^ 0x400) - 0x400; /* eleven bits with a sign */
+    } else if (type == TYPE_TIME || type == TYPE_TIMESTAMP || type == TYPE_TIMESTAMPTZ) {
+        c->has_scale = true;
+        c->scale = mod;
+    }
+}
+
 static bool describe_take_column(void *arg, const PGresult *row, struct err *err)
 {
     struct describing *d = arg;
@@ -143,6 +160,7 @@ static bool describe_take_column(void *arg, const PGresult *row, struct err *err
                                 .key_place = (int)postgres_int(row, 8),
                                 .padded = postgres_int(row, 2) == TYPE_BPCHAR };
     c->bytewise = flags != 0 && c->natural == CELL_TEXT;
+    describe_digits(c, (Oid)postgres_int(row, 2), (int)postgres_int(row, 11));
     if (c->key_place > 0 && (size_t)c->key_place > s->key_count)
         s->key_count = (size_t)c->key_place;
     if (c->key_place > 0 && c->natural == CELL_TEXT && !is_enum && flags == 0) {

@@ -29,6 +29,10 @@ static const struct shape *shape_of(const struct shape_column *columns, size_t c
     shape_of((const struct shape_column[]){ __VA_ARGS__ }, \
              sizeof((const struct shape_column[]){ __VA_ARGS__ }) / sizeof(struct shape_column))
 
+/* What a link says of one column. */
+#define WISHED(...) \
+    (&(const struct fit_wish){ .columns = &(struct fit_wish_column){ __VA_ARGS__ }, .count = 1 })
+
 static const struct shape_column id = COLUMN("id", "bigint", CELL_INT, KEY(1));
 
 static bool fits(const struct shape *source, const struct shape *dest, const struct fit_wish *wish)
@@ -331,6 +335,32 @@ TEST(fit_tells_all_reasons_at_once)
     CHECK(strcmp(problems.ptr,
                  "column a: the destination has no such column; add it there or ignore it\n"
                  "column b: the destination has no such column; add it there or ignore it\n") == 0);
+}
+
+TEST(fit_tells_digits_that_would_get_lost)
+{
+    const struct shape *four = SHAPE(id, COLUMN("v", "numeric(12,4)", CELL_DEC, .has_scale = true,
+                                                .scale = 4)),
+                       *two = SHAPE(id, COLUMN("v", "numeric(10,2)", CELL_DEC, .has_scale = true,
+                                               .scale = 2)),
+                       *any = SHAPE(id, COLUMN("v", "numeric", CELL_DEC)),
+                       *whole = SHAPE(id, COLUMN("v", "bigint", CELL_INT)),
+                       *micro = SHAPE(id, COLUMN("v", "timestamp", CELL_LOCAL)),
+                       *second = SHAPE(id, COLUMN("v", "datetime", CELL_LOCAL, .has_scale = true)),
+                       *real = SHAPE(id, COLUMN("v", "real", CELL_FLOAT, .single = true)),
+                       *twice = SHAPE(id, COLUMN("v", "double", CELL_FLOAT));
+
+    CHECK(fits(two, four, NULL) && fits(four, any, NULL) && fits(four, four, NULL));
+    CHECK(fits(whole, two, NULL) && fits(second, micro, NULL) && fits(real, twice, NULL));
+    CHECK(refuses(four, two, NULL,
+                  "column v: numeric(12,4) at the source has more digits behind the point than "
+                  "numeric(10,2) at the destination keeps; change the column, or say "
+                  "round: { v: 2 } if they do not matter"));
+    CHECK(!fits(any, four, NULL) && !fits(micro, second, NULL) && !fits(twice, real, NULL));
+    CHECK(fits(four, two, WISHED(.name = STR("v"), .digits = 2)));
+    CHECK(!fits(four, two, WISHED(.name = STR("v"), .digits = 3)));
+    CHECK(fits(micro, second, WISHED(.name = STR("v"), .digits = 0)));
+    CHECK(fits(any, two, WISHED(.name = STR("v"), .cast = CELL_DEC, .digits = -1)));
 }
 
 TEST(fit_of_too_many_columns_is_refused)
