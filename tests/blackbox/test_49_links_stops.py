@@ -218,3 +218,22 @@ def test_numbers_that_a_crash_of_the_source_gives_away_again(make_node, own_post
     link.source.run(*[f"update {TABLE} set name = 'after' where id = {n}" for n in range(50)])
     link.await_equal()
     link.await_state("current")
+
+
+@pytest.mark.parametrize("kind,types", [("mariadb", "price decimal(10,2), at timestamp(0) null"),
+                                        ("postgres", "price numeric(10,2), at timestamptz(0)")])
+def test_digits_that_the_destination_would_not_keep(databases, make_node, kind, types):
+    source, dest = databases.of("postgres"), databases.of(kind)
+    source.run(f"create table {TABLE} (id bigint primary key, price numeric(12,4), at timestamptz)",
+               f"insert into {TABLE} values (1, 1.25, '2026-01-01 10:00:00Z'), (2, 1.2345, null), (3, null, '2026-01-01 10:00:00.5Z')")
+    dest.run(f"create table {TABLE} (id bigint primary key, {types})")
+    link = Link(make_node, source, dest)
+    said = link.await_state("stopped", "SCHEMA_DRIFT")["message"]
+    assert "numeric(12,4) at the source has more digits" in said and "column at: timestamp with time zone at the source" in said
+    link.node.stop()
+
+    link = Link(make_node, source, dest, table="{ cast: { price: dec, at: instant } }")
+    link.install()
+    link.await_state("current")
+    assert link.state()["setAside"] == 2 and dest.ask(f"select id from {TABLE} where price = 1.25")[0][0] == 1
+    assert dest.count(TABLE) == 1 and "more digits" in link.cli("quarantine", ITEM)

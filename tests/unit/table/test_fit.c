@@ -29,10 +29,6 @@ static const struct shape *shape_of(const struct shape_column *columns, size_t c
     shape_of((const struct shape_column[]){ __VA_ARGS__ }, \
              sizeof((const struct shape_column[]){ __VA_ARGS__ }) / sizeof(struct shape_column))
 
-/* What a link says of one column. */
-#define WISHED(...) \
-    (&(const struct fit_wish){ .columns = &(struct fit_wish_column){ __VA_ARGS__ }, .count = 1 })
-
 static const struct shape_column id = COLUMN("id", "bigint", CELL_INT, KEY(1));
 
 static bool fits(const struct shape *source, const struct shape *dest, const struct fit_wish *wish)
@@ -66,6 +62,11 @@ static struct fit_wish wish_of(struct fit_wish_column column)
 static struct fit_wish cast_of(const char *name, enum cell_type cast)
 {
     return wish_of((struct fit_wish_column){ .name = str_of(name), .cast = cast, .digits = -1 });
+}
+
+static struct fit_wish round_of(const char *name, int digits)
+{
+    return wish_of((struct fit_wish_column){ .name = str_of(name), .digits = digits });
 }
 
 static struct fit_wish ignore_of(const char *name)
@@ -349,6 +350,8 @@ TEST(fit_tells_digits_that_would_get_lost)
                        *second = SHAPE(id, COLUMN("v", "datetime", CELL_LOCAL, .has_scale = true)),
                        *real = SHAPE(id, COLUMN("v", "real", CELL_FLOAT, .single = true)),
                        *twice = SHAPE(id, COLUMN("v", "double", CELL_FLOAT));
+    struct fit_wish seconds = round_of("v", 0), hundredths = round_of("v", 2),
+                    thousandths = round_of("v", 3), cast = cast_of("v", CELL_DEC);
 
     CHECK(fits(two, four, NULL) && fits(four, any, NULL) && fits(four, four, NULL));
     CHECK(fits(whole, two, NULL) && fits(second, micro, NULL) && fits(real, twice, NULL));
@@ -357,10 +360,8 @@ TEST(fit_tells_digits_that_would_get_lost)
                   "numeric(10,2) at the destination keeps; change the column, or say "
                   "round: { v: 2 } if they do not matter"));
     CHECK(!fits(any, four, NULL) && !fits(micro, second, NULL) && !fits(twice, real, NULL));
-    CHECK(fits(four, two, WISHED(.name = STR("v"), .digits = 2)));
-    CHECK(!fits(four, two, WISHED(.name = STR("v"), .digits = 3)));
-    CHECK(fits(micro, second, WISHED(.name = STR("v"), .digits = 0)));
-    CHECK(fits(any, two, WISHED(.name = STR("v"), .cast = CELL_DEC, .digits = -1)));
+    CHECK(fits(four, two, &hundredths) && !fits(four, two, &thousandths));
+    CHECK(fits(micro, second, &seconds) && fits(any, two, &cast));
 }
 
 TEST(fit_of_too_many_columns_is_refused)
