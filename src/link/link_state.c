@@ -17,7 +17,6 @@ const char *const link_reasons[LINK_REASONS] = {
     [LINK_GOES] = "",
     [LINK_SCHEMA_DRIFT] = "SCHEMA_DRIFT",
     [LINK_SRC_REWOUND] = "SRC_REWOUND",
-    [LINK_DEST_REWOUND] = "DEST_REWOUND",
     [LINK_TRUNCATED] = "TRUNCATED",
     [LINK_DELETES] = "DELETES",
     [LINK_TRIGGER] = "TRIGGER",

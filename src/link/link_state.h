@@ -24,7 +24,6 @@ enum link_reason {
     LINK_GOES,
     LINK_SCHEMA_DRIFT, /* the tables do not fit each other (any more) */
     LINK_SRC_REWOUND,  /* the source went back in time */
-    LINK_DEST_REWOUND, /* the destination did, too far */
     LINK_TRUNCATED,    /* the table was emptied or made anew at the source */
     LINK_DELETES,      /* more rows would be removed than may be */
     LINK_TRIGGER,      /* changes are not captured */

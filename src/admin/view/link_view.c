@@ -55,9 +55,6 @@ static const char *const link_view_remedies[LINK_REASONS] = {
     [LINK_SRC_REWOUND] =
         "Find out which side is right. `waybill repl resync` makes the destination what the source "
         "is now; `waybill repl go-on` goes on where it was, if nothing was lost.",
-    [LINK_DEST_REWOUND] =
-        "The destination was put back to a copy that is too old to be caught up with: `waybill "
-        "repl resync` takes all rows again.",
     [LINK_TRUNCATED] =
         "If the source is as it should be, `waybill repl resync` makes the destination the same; "
         "nothing was removed there.",
