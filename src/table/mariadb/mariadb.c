@@ -18,7 +18,9 @@
 #include "core/call.h"
 #include "table/mariadb/mariadb.h"
 
-enum { PLACE_ARENA = 64 << 10, CONNECT_MOST_S = 10, LOCK_MOST_S = 10 };
+enum { PLACE_ARENA = 64 << 10, LOCK_MOST_S = 10 };
+
+#define CONNECT_US (10 * CLOCK_S) /* where nothing says how long */
 
 /* ---- opening ---- */
 
@@ -29,11 +31,20 @@ static void library_init(void)
     (void)mysql_library_init(0, NULL, NULL);
 }
 
-static void mariadb_set_options(MYSQL *my, const struct mariadb_place *p, int64_t timeout_us)
+/* The library counts in seconds. */
+static unsigned mariadb_seconds(int64_t us)
 {
-    int64_t seconds = (timeout_us + CLOCK_S - 1) / CLOCK_S;
-    unsigned wait = (unsigned)(seconds < 1 ? 1 : seconds > 86400 ? 86400 : seconds);
-    unsigned connect = wait < CONNECT_MOST_S ? wait : CONNECT_MOST_S, off = 0;
+    int64_t seconds = (us + CLOCK_S - 1) / CLOCK_S;
+
+    return (unsigned)(seconds < 1 ? 1 : seconds > 86400 ? 86400 : seconds);
+}
+
+static void mariadb_set_options(MYSQL *my, const struct mariadb_place *p,
+                                const struct database_address *address)
+{
+    int64_t connect_us = address->connect_timeout_us > 0 ? address->connect_timeout_us : CONNECT_US;
+    unsigned wait = mariadb_seconds(address->timeout_us), connect = mariadb_seconds(connect_us);
+    unsigned off = 0;
     unsigned long most = SHAPE_ROW_BYTES + (1UL << 20);
     my_bool yes = 1, verify = p->verify;
 
@@ -115,7 +126,7 @@ static bool mariadb_reach(struct database *d, const struct mariadb_place *p,
     d->my = mysql_init(NULL);
     if (d->my == NULL)
         return err_set(err, ERR_TRANSIENT, 0, "no memory for a connection");
-    mariadb_set_options(d->my, p, address->timeout_us);
+    mariadb_set_options(d->my, p, address);
     if (mysql_real_connect(d->my, p->socket[0] != '\0' ? NULL : p->host, p->user, p->password,
                            p->database, p->port, p->socket[0] != '\0' ? p->socket : NULL,
                            0) == NULL)
