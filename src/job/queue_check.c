@@ -28,6 +28,7 @@
 #include "store/job/job_late.h"
 #include "store/job/job_operate.h"
 #include "store/job/job_run.h"
+#include "store/replica/replica_forget.h"
 
 enum {
     CHECK_US = 10 * CLOCK_S, /* from one round to the next */
@@ -482,6 +483,8 @@ static bool queue_check_gone(struct queue_check *q, struct err *err)
         ok = job_forget(q->jobs->store, now_us, &n, err);
         all += ok ? n : 0;
     }
+    for (bool more = true; ok && more && !queue_check_stops(q);)
+        ok = replica_forget(q->jobs->store, &more, err);
     if (all > 0)
         log_event(LOG_INFO, "job.forget", kv_int("count", all));
     if (ok)

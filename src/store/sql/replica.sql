@@ -224,3 +224,19 @@ ORDER BY head, row_key LIMIT $5;
 -- name: finding_drop
 -- in:  $1 pass int
 DELETE FROM replica_finding WHERE pass = $1;
+
+-- name: replica_left_passes
+-- in:  $1 limit int
+-- Of tables of which there is no job any more.
+SELECT p.id FROM replica_pass p
+WHERE p.id > 0 AND NOT EXISTS (SELECT 1 FROM job j WHERE j.name = p.link || '/' || p.table_name) ORDER BY p.id LIMIT $1;
+
+-- name: replica_left_aside
+-- in:  $1 limit int
+DELETE FROM replica_set_aside WHERE id IN (SELECT a.id FROM replica_set_aside a
+    WHERE a.id > 0 AND NOT EXISTS (SELECT 1 FROM job j WHERE j.name = a.link || '/' || a.table_name) ORDER BY a.id LIMIT $1);
+
+-- name: replica_left_orders
+-- in:  $1 limit int
+DELETE FROM replica_order WHERE id IN (SELECT o.id FROM replica_order o
+    WHERE o.id > 0 AND NOT EXISTS (SELECT 1 FROM job j WHERE j.name = o.link || '/' || o.table_name) ORDER BY o.id LIMIT $1);

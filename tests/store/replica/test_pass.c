@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/auto.h"
+#include "store/replica/replica_forget.h"
 #include "store_test.h"
 
 enum { LIST = 100 };
@@ -262,6 +263,57 @@ TEST(so_many_findings_are_listed_and_no_more)
     CHECK(ask(&h, "SELECT count(*) FROM replica_finding") == PASS_FINDINGS_MOST);
     CHECK(save(s, &p, f, 1) && save(s, &p, f + 1, 1));
     CHECK(ask(&h, "SELECT count(*) FROM replica_finding") == PASS_FINDINGS_MOST);
+    store_close(s);
+}
+
+/* A job of a table, a row of it that is set aside, and an order. */
+static bool has_job(const struct home *h, int id, const char *table)
+{
+    char sql[1000], bytes[16];
+
+    (void)snprintf(bytes, sizeof bytes, "%s%02x'", on_sqlite() ? "x'" : "'\\x", id);
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO job(num, name, kind, area, queue, digest, version, turn, due_us, "
+                   "next_us, nominal_us, settled_us, paused_us, last_end_us, served, failures, "
+                   "idle, more, tries, tried_us, first_us, left_out) VALUES (%d, 'a-b/%s', "
+                   "'replicate', '', -1, %s, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
+                   id, table, bytes);
+    if (!tell(h, sql))
+        return false;
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO replica_set_aside(id, digest, link, table_name, row_key, "
+                   "row_bytes, kind, why, x, first_us, last_us, due_us, tries) VALUES (%d, %s, "
+                   "'a-b', '%s', %s, %s, 'refused', '', 1, 1, 1, 1, 1)",
+                   id, bytes, table, bytes, bytes);
+    if (!tell(h, sql))
+        return false;
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO replica_order(id, link, table_name, wish, detail, asked_by, why, "
+                   "at_us) VALUES (%d, 'a-b', '%s', 0, '', '', '', 1)",
+                   id, table);
+    return tell(h, sql);
+}
+
+/* As long as the job of its table is in the list, it stays. */
+TEST(what_was_kept_of_a_table_goes_with_its_job)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct pass stays = pass_of("t", "r"), goes = pass_of("u", "r");
+    const struct finding f = { .key = STR("k") };
+    struct err err = { 0 };
+    bool more = true;
+
+    CHECK(save(s, &stays, &f, 1) && save(s, &goes, &f, 1));
+    CHECK(has_job(&h, 1, "t") && has_job(&h, 2, "u"));
+    CHECK(replica_forget(s, &more, &err) && !more && find(s, goes.id).result == PASS_RUNNING);
+    CHECK(tell(&h, "DELETE FROM job WHERE name = 'a-b/u'"));
+    CHECK(replica_forget(s, &more, &err) && !more && find(s, goes.id).result == PASS_RESULTS);
+    CHECK(find(s, stays.id).result == PASS_RUNNING);
+    CHECK(ask(&h, "SELECT count(*) FROM replica_finding") == 1);
+    CHECK(ask(&h, "SELECT count(*) FROM replica_set_aside WHERE table_name = 't'") == 1);
+    CHECK(ask(&h, "SELECT count(*) FROM replica_set_aside") == 1);
+    CHECK(ask(&h, "SELECT count(*) FROM replica_order") == 1);
     store_close(s);
 }
 
