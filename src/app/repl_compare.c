@@ -16,9 +16,7 @@ const struct arg_option repl_verify_options[] = {
     { .name = "mode",
       .kind = ARG_TEXT,
       .value = "MODE",
-      .help =
-          "full, count, sample or recent (full): all rows, only how many, some pieces, those that "
-          "have changed since the last such pass" },
+      .help = "what is compared: full, count, sample or recent (full)" },
     { .name = "repair", .kind = ARG_FLAG, .help = "write what differs to the destination" },
     { .name = "dry-run", .kind = ARG_FLAG, .help = "only say what a repair would do" },
     { .name = "most",
@@ -34,7 +32,7 @@ const struct arg_option repl_diff_options[] = {
     { .name = "key",
       .kind = ARG_LIST,
       .value = "K",
-      .help = "only the row with this key; once for each of its columns" },
+      .help = "only this row; once for each column of the key" },
     { .name = "pass", .kind = ARG_TEXT, .value = "ID", .help = "findings of this pass (the last)" },
     { .name = "limit", .kind = ARG_NUMBER, .value = "N", .help = "at most N rows (20)" },
     { 0 },

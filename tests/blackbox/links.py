@@ -1,11 +1,12 @@
 """A node with one link between two databases, and what its people see of it."""
 import json
+import os
 import time
 
 import mariadb
 from tables import Maria, Postgres, Sqlite, casts
 
-SECONDS = 120
+SECONDS, VERIFY_SECONDS = 120, 600
 LINK = "mirror"
 TABLE = "item"
 
@@ -14,15 +15,14 @@ class Databases:
     """Makes databases of any kind; servers are started when the first one is asked for, and live as long as the module."""
 
     def __init__(self, postgres, folder):
-        self.postgres, self.folder, self.maria, self.made = postgres, folder, None, 0
+        self.postgres, self.folder, self.maria = postgres, folder, None
 
     def of(self, kind):
         """A new and empty one."""
-        self.made += 1
         if kind == "postgres":
             return Postgres(self.postgres)
         if kind == "sqlite":
-            return Sqlite(self.folder / f"base{self.made}.db")
+            return Sqlite(self.folder / f"base-{os.urandom(6).hex()}.db")
         if self.maria is None:
             self.maria = mariadb.Server()
         return Maria(self.maria)
@@ -65,7 +65,7 @@ class Link:
 
     def cli(self, *args, code=0):
         """`waybill repl ARGS`, which ends with this code; what it prints."""
-        done = self.node.cli("repl", *args)
+        done = self.node.cli("repl", *args, timeout=VERIFY_SECONDS if "--wait" in args else SECONDS)
         assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
         return done.stdout + done.stderr
 

@@ -106,7 +106,7 @@ LINES = [
     ("  late: { kind: note, once: 2026-12-24T22:00, until: 2026-12-24T21:00 }",
      ("2026-12-24T22", "this time never comes", "leave `until` out")),
     ("  copy: { kind: replicate, link: l, every: 1h }",
-     ("replicate", "unknown kind of job `replicate`", "note, call")),
+     ("replicate", "jobs of kind `replicate` are made of `links`", "write a link")),
     ("gatways: {}",
      ("gatways", "unknown key `gatways`", "did you mean `gateways`?")),
 ]

@@ -1,4 +1,5 @@
 """What people do to links, and see of their rows, is in the audit log; who may not is refused."""
+import json
 import random
 
 import pytest
@@ -55,3 +56,32 @@ def test_each_verb_is_a_line(link):
     link.cli("remove", LINK, "--yes")
     assert len(lines("linkRemove")) == 1
     assert node.cli("audit", "verify").returncode == 0
+
+
+@pytest.mark.proves("ME5")
+def test_who_does_not_see_all_systems_sees_nothing_of_links(link):
+    node = link.node
+    link.install()
+    link.await_equal()
+    link.await_state("current")
+    link.source.run(f"update {TABLE} set price = 2000000000 where id = 7")
+    wait_until(lambda: link.state()["setAside"] == 1, SECONDS)
+    link.cli("verify", ITEM, "--wait", code=1)
+    node.graphql("mutation { roleAdd(name: \"desk\", rights: [see, payload], systems: [\"acme\"]) { name } }")
+    key = node.graphql("mutation { adminKeyAdd(title: \"desk\", roles: [\"desk\"]) { key } }")["adminKeyAdd"]["key"]
+
+    def ask(text):
+        return node.request("POST", "/graphql", json.dumps({"query": text}),
+                            {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}).json
+
+    done = node.graphql("{ linkPasses { items { id missing different } } }")["linkPasses"]["items"][0]
+    assert done["missing"] + done["different"] == 1
+    of_pass = f'(pass: {json.dumps(done["id"])})'
+    seen = node.graphql(f"{{ linkQuarantine {{ items {{ id }} }} linkFindings{of_pass} {{ items {{ key }} }} }}")
+    assert len(seen["linkQuarantine"]["items"]) == len(seen["linkFindings"]["items"]) == 1
+    for number in (done["id"], "999999"):
+        assert ask(f'{{ linkFindings(pass: "{number}") {{ items {{ key }} }} }}') == {"data": {"linkFindings": {"items": []}}}
+        said = ask(f'{{ linkDiff(link: "{LINK}", table: "{TABLE}", pass: "{number}") {{ items {{ key }} }} }}')
+        assert "for all systems" in said["errors"][0]["message"] and not (said.get("data") or {}).get("linkDiff")
+    assert ask("{ links { name } linkPasses { items { id } } linkQuarantine { items { id } } }") == {
+        "data": {"links": [], "linkPasses": {"items": []}, "linkQuarantine": {"items": []}}}

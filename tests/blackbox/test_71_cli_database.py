@@ -45,9 +45,10 @@ def is_database(symbol, defines):
     return defines.get(symbol, "").startswith("store/") or symbol.startswith(("sqlite3_", "PQ"))
 
 
-def is_kind_of_job(thing):
-    """Tables of functions that only a node calls; verbs read the options in them."""
-    return thing.startswith("job/") and thing.endswith("_job")
+def is_kind(thing):
+    """A job or a database: tables of functions that only a node calls; verbs read the options in them."""
+    folder, _, name = thing.rpartition("/")
+    return (folder == "job" and name.endswith("_job")) or folder == f"table/{name}"
 
 
 def reached(start, defines, needs):
@@ -57,7 +58,7 @@ def reached(start, defines, needs):
         here = todo.pop()
         for symbol in sorted(needs[here]):
             there = defines.get(symbol)
-            if there is not None and there not in seen and not is_kind_of_job(there):
+            if there is not None and there not in seen and not is_kind(there):
                 seen[there] = (here, symbol)
                 todo.append(there)
     return seen

@@ -223,6 +223,7 @@ class Writer:
         return {"Int": "3", "Boolean": "true", "ID": self.rnd.choice(["4", '"x"']), "String": '"text"',
                 "Time": '"2026-11-15T02:52:10Z"', "DeadBy": self.rnd.choice(["reason", "type"]),
                 "SeriesName": "accepted", "JobState": "paused", "PayloadAs": self.rnd.choice(["text", "hex"]), "Long": "3",
+                "LinkSide": "dest", "LinkFindingState": "gone",
                 "RehearseAgainst": self.rnd.choice(["happened", "live"]),
                 "ChildKind": self.rnd.choice(["copy", "part"]),
                 "DeadFilter": '{error:"no_route",where:[{name:"a",value:"b"}]}',
