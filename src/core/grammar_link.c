@@ -85,8 +85,7 @@ const struct option grammar_link_rule[] = {
     OPTION("mode", OPT_WORD,
            "what is compared: all rows, the number of rows, some of the rows, or those that have "
            "changed of late",
-           .words = OPTION_WORDS("full", "count", "sample", "recent"),
-           .fallback = "full"),
+           .words = OPTION_WORDS("full", "count", "sample", "recent"), .fallback = "full"),
     OPTION("at", OPT_AT, "when it begins: a schedule or a time of day, or a list of them",
            .flags = OPT_ONE_OF | OPT_OR_LIST),
     OPTION("every", OPT_DURATION, "how long from the end of one comparison to the next",
