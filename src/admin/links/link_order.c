@@ -6,6 +6,7 @@
 #include "admin/links/link_look.h"
 #include "admin/view/job_view.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "core/config.h"
@@ -13,7 +14,9 @@
 #include "store/replica/replica_order.h"
 #include "store/store.h"
 
-enum { VERIFY_PORTION = 200, DETAIL_MOST = 400 };
+enum { VERIFY_PORTION = 200, DETAIL_MOST = 400, ORDER_AGAIN_MOST = 60 };
+
+#define ORDER_AGAIN_US (50 * CLOCK_MS)
 
 static bool link_order_read_reason(const struct graphql_call *call, struct str *ret,
                                    struct err *err)
@@ -31,8 +34,14 @@ static bool link_order_run(struct graphql_call *call, struct str job, struct err
     struct job_order o = { .act = JOB_RUN, .name = job, .by = api_name(call) };
     enum job_answer answer;
 
-    if (!jobs_order(api_principal(call)->jobs, &o, &answer, err))
-        return err_behind(err, "the order is stored, but its job was not told");
+    /* A run that goes on looks for orders at its end; one that has looked already is over soon. */
+    for (int again = 0;; again++) {
+        if (!jobs_order(api_principal(call)->jobs, &o, &answer, err))
+            return err_behind(err, "the order is stored, but its job was not told");
+        if (answer != JOB_IS_RUNNING || again == ORDER_AGAIN_MOST)
+            break;
+        clock_sleep_us(ORDER_AGAIN_US);
+    }
     if (answer == JOB_OK || answer == JOB_IS_RUNNING)
         return true;
     (void)err_set(err, ERR_PERMANENT, 0, "job %.64s %s", arena_text(call->arena, job),
