@@ -97,6 +97,11 @@ class Planted:
         rows = database.ask(f"select {', '.join(name for name, _ in KINDS)} from big")
         return {r[0]: tuple(form(kind, v) for (_, kind), v in zip(KINDS, r)) for r in rows}
 
+    def still(self):
+        """The rows of the destination that the writer does not change, which replication may still bring."""
+        upto = f"k{self.rows - self.rows // 10:07}"
+        return {key: row for key, row in self.digest(self.dest).items() if key < upto}
+
     def await_same(self):
         wait_for("equal tables", lambda: self.digest(self.source) == self.digest(self.dest), SECONDS, 1)
 
@@ -128,12 +133,12 @@ def check(bench, source, dest, rows):
     planted.thread.join()
     first = found(done, wanted)
     say(f"{name}: planted {wanted}; {done['message']}")
-    before = planted.digest(dest)
+    before = planted.still()
     planted.verify("--repair", "--dry-run")
-    dry = planted.digest(dest) == before
+    dry = planted.still() == before
     over = planted.verify("--repair", "--most", "10")
     say(f"{name}: over the limit: {over['message']}")
-    limited = over["result"] == "diverged" and over["repaired"] == 0 and planted.digest(dest) == before
+    limited = over["result"] == "diverged" and over["repaired"] == 0 and planted.still() == before
     repaired = planted.verify("--repair", "--most", "5000")
     planted.await_same()
     after = planted.verify()
