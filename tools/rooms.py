@@ -42,7 +42,7 @@ ORDER = [
     ["store/backup"],
     ["store"],
     ["content", "table"],
-    ["table/postgres", "table/sqlite", "table/mariadb"],
+    ["table/postgres", "table/sqlite", "table/mariadb", "table/away"],
     ["link"],
     ["engine/threads"],
     ["engine/tally"],

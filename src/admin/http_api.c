@@ -9,6 +9,7 @@
 #include "admin/http/document.h"
 #include "admin/http/events.h"
 #include "admin/http/manual.h"
+#include "admin/http/peer.h"
 #include "admin/http/visit.h"
 #include "admin/http/work.h"
 #include "admin/login/http_login.h"
@@ -37,6 +38,7 @@ struct http_api {
     struct identify known; /* also the place of engine and login */
     struct api *api;
     struct http_events *events;
+    struct http_peers *peers;
     const struct config_networks *monitors;
     const struct http_server *server;
     struct metric server_metrics[4 + HTTP_REFUSAL_COUNT];
@@ -317,6 +319,10 @@ static void http_api_on_head(struct http_request *r, void *arg)
         http_work_handler.head(r, &self->known);
         return;
     }
+    if (str_starts(r->path, STR("/peer/"))) {
+        http_peer_handler.head(r, self->peers);
+        return;
+    }
     struct visit *v = visit_new(r, self);
 
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
@@ -364,6 +370,7 @@ struct http_api *http_api_new(struct engine *engine, struct jobs *jobs, struct a
     h->monitors = monitors;
     h->events = http_events_new(engine, &h->known);
     h->known.login = login_new(engine);
+    h->peers = http_peers_new(&h->known);
     return h;
 }
 
@@ -435,14 +442,17 @@ void http_api_watch(struct http_api *h, const struct http_server *server)
 
 void http_api_rest(struct http_api *h)
 {
-    if (h != NULL)
-        http_events_stop(h->events);
+    if (h == NULL)
+        return;
+    http_events_stop(h->events);
+    http_peers_rest(h->peers);
 }
 
 void http_api_free(struct http_api *h)
 {
     if (h == NULL)
         return;
+    http_peers_free(h->peers);
     http_events_free(h->events);
     for (size_t i = 0; h->server != NULL && i < 4 + HTTP_REFUSAL_COUNT; i++)
         metrics_forget(&h->server_metrics[i]);

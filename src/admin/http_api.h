@@ -12,6 +12,7 @@
  *   GET  /events                      changes, as server-sent events (http/events.h)
  *   POST /work/run, /work/ack         jobs of other nodes, and what became of those that were left
  *                                     to somebody outside (http/work.h)
+ *   POST /peer/ask, ...               another location asks for tables (http/peer.h)
  *   /login, /logout, /oidc              login and logout (login/http_login.h)
  *   GET  / and below                    the web console (http/console.h)
  *
@@ -39,7 +40,7 @@ struct http_api *http_api_new(struct engine *engine, struct jobs *jobs, struct a
                               const struct config_networks *monitors);
 void http_api_watch(struct http_api *h, const struct http_server *server); /* for its metrics */
 void http_api_rest(
-    struct http_api *h); /* ends all streams of events; to be called before the server stops */
+    struct http_api *h); /* ends what lasts; to be called before the server stops */
 void http_api_free(struct http_api *h);
 struct login *http_api_login(const struct http_api *h);
 

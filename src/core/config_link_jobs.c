@@ -8,6 +8,7 @@
  *     kind: replicate, every: 1s, ...          as of a job
  *     link: orders, table: customer, from: erp, to: mirror
  *     databases: { erp: {...}, mirror: {...} }
+ *     peers: { berlin: {...} }                 of ends that are away
  *     deletes: {...}, message_limit: ...       as of the link
  *     of_table: {...}, of_rule: {...}          the maps of both
  *     of_every: 1s, of_idle: 5s                of verify: how often replication runs
@@ -85,9 +86,7 @@ static bool link_jobs_is(const struct yaml_node *map, const struct option *keys,
 /* What this build does not run is kept, and makes no job. */
 static bool link_jobs_runs(const struct yaml_node *link)
 {
-    return str_find(yaml_text(yaml_get(link, "from")), '/') < 0 &&
-           str_find(yaml_text(yaml_get(link, "to")), '/') < 0 &&
-           link_jobs_is(link, grammar_link, "conflict", "source") &&
+    return link_jobs_is(link, grammar_link, "conflict", "source") &&
            link_jobs_is(link, grammar_link, "atomic", "batch");
 }
 
@@ -111,21 +110,42 @@ static void link_jobs_put_retry(struct arena *a, struct yaml_node *job,
     link_jobs_put(a, job, STR("retry"), retry);
 }
 
+/* How a peer is asked; what it may do here is no setting of our jobs. */
+static void link_jobs_put_peer(struct config *c, struct yaml_node *peers, const char *name)
+{
+    static const char *const keys[] = { "url", "key", "timeout", "tls", NULL };
+    const struct yaml_node *from = yaml_get(yaml_get(c->root, "peers"), name);
+    struct yaml_node *peer;
+
+    if (from == NULL || yaml_get(peers, name) != NULL)
+        return;
+    peer = link_jobs_map(&c->arena, from->place);
+    link_jobs_put_keys(&c->arena, peer, from, keys);
+    link_jobs_put(&c->arena, peers, str_of(name), peer);
+}
+
 static void link_jobs_put_databases(struct config *c, struct yaml_node *job,
                                     const struct yaml_node *link)
 {
     static const char *const ends[LINK_MAPS] = { "from", "to" };
     const struct yaml_node *all = yaml_get(c->root, "databases");
     struct yaml_node *databases = link_jobs_map(&c->arena, job->place);
+    struct yaml_node *peers = link_jobs_map(&c->arena, job->place);
 
     for (size_t i = 0; i < LINK_MAPS; i++) {
-        struct str name = yaml_text(yaml_get(link, ends[i]));
+        struct str name = yaml_text(yaml_get(link, ends[i])), peer;
 
         link_jobs_put_text(&c->arena, job, ends[i], name);
-        if (yaml_get(databases, name.ptr) == NULL)
+        if (str_find(name, '/') >= 0) {
+            (void)str_cut(name, '/', &peer);
+            link_jobs_put_peer(c, peers, arena_text(&c->arena, peer));
+        } else if (yaml_get(databases, name.ptr) == NULL) {
             link_jobs_put(&c->arena, databases, name, yaml_get(all, name.ptr));
+        }
     }
     link_jobs_put(&c->arena, job, STR("databases"), databases);
+    if (peers->count > 0)
+        link_jobs_put(&c->arena, job, STR("peers"), peers);
 }
 
 /* What the jobs of a link have alike: the end of the map of each, shared by all. */

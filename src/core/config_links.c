@@ -11,34 +11,80 @@ enum {
     HOPS_MOST = 16     /* of links behind each other */
 };
 
-/* ---- what is planned ---- */
-
-/* As config_walk.c says it of a planned key. */
-static void config_links_say_planned(struct check *c, const struct yaml_node *node,
-                                     const char *what)
-{
-    if (c->options->refuse)
-        problem_add(c->problems, node->place,
-                    "remove it, or keep it for a newer build with --force", "%s not in this build",
-                    what);
-    else
-        problem_add(c->warnings, node->place, NULL, "%s not run by this build; checked and kept",
-                    what);
-}
+/* ---- peers ---- */
 
 static bool config_links_is_of_peer(const struct yaml_node *end)
 {
     return str_find(yaml_text(end), '/') >= 0;
 }
 
+/* PEER/DATABASE: the peer is there and can be asked. */
+static void config_links_check_end(struct check *c, const struct yaml_node *end)
+{
+    const struct yaml_node *peer;
+    char quoted[PROBLEM_QUOTE];
+    struct str name, database = str_cut(yaml_text(end), '/', &name);
+
+    (void)problem_quote(quoted, name);
+    peer = yaml_get(yaml_get(c->root, "peers"), arena_text(c->scratch, name));
+    if (name.len == 0 || database.len == 0 || str_find(database, '/') >= 0)
+        problem_add(c->problems, end->place, "write PEER/DATABASE: a database as its location "
+                                             "calls it",
+                    "`%s` is no database of a peer", problem_quote(quoted, yaml_text(end)));
+    else if (peer == NULL)
+        problem_add(c->problems, end->place, "define it below `peers`", "there is no peer `%s`",
+                    quoted);
+    else if (peer->kind == YAML_MAP &&
+             (yaml_text(yaml_get(peer, "url")).len == 0 ||
+              yaml_text(yaml_get(peer, "key")).len == 0))
+        problem_add(c->problems, end->place, "peers need `url` and `key` to be asked",
+                    "peer `%s` cannot be asked", quoted);
+}
+
 static void config_links_check_ends(struct check *c, const struct yaml_node *link)
 {
     static const char *const ends[] = { "from", "to" };
+    size_t away = 0;
 
     for (size_t i = 0; i < 2; i++)
-        if (config_links_is_of_peer(yaml_get(link, ends[i])))
-            config_links_say_planned(c, yaml_get(link, ends[i]),
-                                     "a link to a database of a peer is planned, and");
+        if (config_links_is_of_peer(yaml_get(link, ends[i]))) {
+            config_links_check_end(c, yaml_get(link, ends[i]));
+            away++;
+        }
+    if (away == 2)
+        problem_add(c->problems, yaml_position(yaml_get(link, "to")),
+                    "let one of the two locations have the link",
+                    "one end of a link is a database of this location");
+}
+
+/* Databases, or tables of them, over which a peer has rights. */
+static void config_links_check_may(struct check *c, const struct yaml_node *peer)
+{
+    const struct yaml_node *may = yaml_get(peer, "may");
+    const struct check_names databases = check_names_of(c, "databases");
+    char quoted[PROBLEM_QUOTE];
+    struct str name;
+
+    if (may == NULL || may->kind != YAML_MAP)
+        return;
+    for (const struct yaml_node *n = may->first; n != NULL; n = n->next) {
+        (void)str_cut(n->key->text, '/', &name);
+        if (check_names_find(&databases, name) == NULL)
+            problem_add(c->problems, n->key->place,
+                        "it is DATABASE, or DATABASE/TABLE, of this location",
+                        "there is no database `%s`", problem_quote(quoted, name));
+    }
+}
+
+static void config_links_check_peers(struct check *c)
+{
+    const struct yaml_node *peers = yaml_get(c->root, "peers");
+
+    if (peers == NULL || peers->kind != YAML_MAP)
+        return;
+    for (const struct yaml_node *p = peers->first; p != NULL; p = p->next)
+        if (p->kind == YAML_MAP)
+            config_links_check_may(c, p);
 }
 
 /* ---- one table ---- */
@@ -392,6 +438,7 @@ void check_links(struct check *c)
 {
     const struct yaml_node *links = yaml_get(c->root, "links");
 
+    config_links_check_peers(c);
     if (links == NULL || links->kind != YAML_MAP)
         return;
     for (const struct yaml_node *l = links->first; l != NULL; l = l->next)

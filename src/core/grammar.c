@@ -350,6 +350,8 @@ static const struct option database_each = {
     .noun = "database",
 };
 
+static const struct option peer_each = { .type = OPT_MAP, .keys = grammar_peer, .noun = "peer" };
+
 static const struct option link_each = { .type = OPT_MAP, .keys = grammar_link, .noun = "link" };
 
 #define KEPT(word)                                                          \
@@ -417,6 +419,9 @@ const struct option grammar_sections[] = {
     OPTION("jobs", OPT_NAMED, "recurring work", .each = &job_each),
     OPTION("databases", OPT_NAMED, "databases of others, whose tables are replicated by `links`",
            .each = &database_each),
+    OPTION("peers", OPT_NAMED,
+           "other locations: `links` lead to their databases, and they ask for ours",
+           .each = &peer_each),
     OPTION("links", OPT_NAMED, "tables that are replicated from one database to another",
            .each = &link_each),
     OPTION("retention", OPT_MAP, "how long documents are kept after they ended",

@@ -23,6 +23,7 @@ extern const struct option grammar_gateway[];    /* keys of every gateway */
 extern const struct option grammar_endpoint[];   /* keys of every endpoint */
 extern const struct option grammar_job[];        /* keys of every job */
 extern const struct option grammar_database[];   /* keys of every database */
+extern const struct option grammar_peer[];       /* keys of a peer */
 extern const struct option grammar_link[];       /* keys of a link */
 extern const struct option grammar_link_table[]; /* keys of a table of a link */
 extern const struct option grammar_link_rule[];  /* keys of a rule of `verify` of a link */

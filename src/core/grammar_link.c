@@ -14,6 +14,38 @@ const struct option grammar_database[] = {
     { 0 },
 };
 
+/* ---- peers ---- */
+
+static const struct option may_word = {
+    .type = OPT_WORD,
+    .words = OPTION_WORDS("read", "apply", "install"),
+    .noun = "right",
+};
+
+static const struct option may_each = {
+    .type = OPT_LIST,
+    .help = "rights over it: its rows are read, rows are written, and what links need is installed",
+    .each = &may_word,
+    .noun = "database",
+};
+
+const struct option grammar_peer[] = {
+    OPTION("title", OPT_TEXT, "its name for people"),
+    OPTION("url", OPT_URL, "where it listens; left out: it asks us, and we do not ask it",
+           .words = OPTION_WORDS("http", "https")),
+    OPTION("key", OPT_SECRET,
+           "what we show to it: a key of its own with the role `peer`, whose title is the name of "
+           "this location there"),
+    OPTION("timeout", OPT_DURATION, "how long an answer may take", .least = CLOCK_S,
+           .most = 3600 * INT64_C(1000000), .fallback = "60s"),
+    OPTION("tls", OPT_MAP, "TLS beyond the usual", .keys = grammar_tls_keys),
+    OPTION("may", OPT_NAMED,
+           "what it may do here: rights over DATABASE, or DATABASE/TABLE; it shows a key of ours "
+           "with the role `peer` and the name of the peer as its title",
+           .flags = OPT_FREE, .each = &may_each, .noun = "database"),
+    { 0 },
+};
+
 /* ---- tables ---- */
 
 /* As table/cell.h has them, in its order. */
@@ -142,7 +174,7 @@ static const struct option link_retry[] = {
 
 const struct option grammar_link[] = {
     OPTION("title", OPT_TEXT, "its name for people"),
-    OPTION("from", OPT_DATABASE, "where the rows come from: one of `databases`",
+    OPTION("from", OPT_DATABASE, "where the rows come from: one of `databases`, or PEER/DATABASE",
            .flags = OPT_REQUIRED),
     OPTION("to", OPT_DATABASE, "where they go to", .flags = OPT_REQUIRED),
     OPTION("tables", OPT_NAMED,

@@ -42,6 +42,5 @@ const struct option planned_sections[] = {
     SECTION("stores", &any_each, "where content lives"),
     OPTION("content", OPT_NAMED, "how content is copied and checked",
            .flags = OPT_PLANNED | OPT_FREE, .each = &any_each),
-    SECTION("peers", &any_each, "other locations, to whose databases links may lead"),
     { 0 },
 };

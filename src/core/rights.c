@@ -7,6 +7,7 @@ static const char *const words[RIGHTS] = {
     [RIGHT_DOWNLOAD] = "download", [RIGHT_RETRY] = "retry",     [RIGHT_EDIT] = "edit",
     [RIGHT_HOLD] = "hold",         [RIGHT_OPERATE] = "operate", [RIGHT_CONFIGURE] = "configure",
     [RIGHT_USERS] = "users",       [RIGHT_AUDIT] = "audit",     [RIGHT_WORK] = "work",
+    [RIGHT_PEER] = "peer",
 };
 
 const struct rights rights_all = { .everywhere = BIT(RIGHTS) - 1 };
@@ -19,6 +20,7 @@ const struct rights_role rights_roles[] = {
     { "viewer", "Sees what happens, but no payloads", BIT(RIGHT_SEE) },
     { "auditor", "Sees what happens and who did what", BIT(RIGHT_SEE) | BIT(RIGHT_AUDIT) },
     { "worker", "Hands jobs over, and nothing else", BIT(RIGHT_WORK) },
+    { "peer", "Another location: asks for the tables that `peers` allows", BIT(RIGHT_PEER) },
 };
 const size_t rights_role_count = sizeof rights_roles / sizeof rights_roles[0];
 

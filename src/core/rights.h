@@ -26,6 +26,7 @@ enum right {
     RIGHT_USERS,     /* users, roles, their sessions and keys */
     RIGHT_AUDIT,     /* read the audit log */
     RIGHT_WORK,      /* hand jobs over to this node */
+    RIGHT_PEER,      /* ask for tables, as far as `peers` allows it */
     RIGHTS
 };
 
@@ -48,7 +49,7 @@ bool right_is_scoped(enum right r);
 /* All rights, for the holder of the node's token. */
 extern const struct rights rights_all;
 
-/* The built-in roles: admin, operator, viewer, auditor, worker; for all systems. */
+/* The built-in roles: admin, operator, viewer, auditor, worker, peer; for all systems. */
 struct rights_role {
     const char *name, *title;
     unsigned bits;

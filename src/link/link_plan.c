@@ -1,19 +1,19 @@
 #include "link/link_plan.h"
 
-#include "table/database.h"
+#include "link/link_sides.h"
+#include "table/side.h"
 
 enum { STATEMENTS_MOST = 10000, PLAN_LINES = 64 << 10 };
 
 struct planning_sides {
     const struct link_spec *spec;
-    struct database *source, *dest;
-    struct fit *of_source, *of_dest;
+    struct side source, dest;
 };
 
 static void plan_close(struct planning_sides *p)
 {
-    p->spec->source.type->close(p->source);
-    p->spec->dest.type->close(p->dest);
+    side_close(&p->source);
+    side_close(&p->dest);
 }
 
 /* ---- collecting ---- */
@@ -27,42 +27,59 @@ static bool plan_has(const struct link_planned *plan, struct str database, struc
     return false;
 }
 
-static bool plan_add(struct link_planned *plan, const struct link_end *at, const struct ddl *ddl,
-                     struct err *err)
+/* What one side of one table needs. */
+struct link_planned_group {
+    const struct link_spec *spec;
+    bool at_source, has_run;
+    enum side_planning what;
+    struct sha256 *seen; /* of its statements */
+    size_t count;
+};
+
+static bool plan_put(struct link_planned *plan, struct link_planned_group *group,
+                     const struct ddl *ddl, struct err *err)
 {
+    const struct link_end *at = group->at_source ? &group->spec->source : &group->spec->dest;
+
     for (size_t i = 0; i < ddl->count; i++) {
         const struct ddl_statement *s = &ddl->statements[i];
 
+        group->seen[group->count++] = digest_of(s->text);
         if (plan_has(plan, at->address.name, s->text))
             continue; /* what the tables of a database share */
         if (plan->count == STATEMENTS_MOST)
             return err_set(err, ERR_LIMIT, 0, "more than %d statements: plan fewer tables at once",
                            STATEMENTS_MOST);
         plan->statements[plan->count++] = (struct link_planned_statement){
-            .database = at->address.name, .text = s->text, .purpose = s->purpose, .at = at
+            .database = at->address.name, .text = s->text, .purpose = s->purpose, .group = group
         };
     }
     return true;
 }
 
-/* ---- one table ---- */
-
-static bool plan_open(const struct link_end *end, struct database **ret, struct buf *problems)
+static bool plan_add(struct planning_sides *p, bool at_source, enum side_planning what,
+                     struct arena *a, struct link_planned *plan, struct err *err)
 {
-    struct err why = { 0 };
+    struct link_planned_group *group = ARENA_NEW(a, struct link_planned_group);
+    struct ddl ddl;
 
-    if (end->type->open(&end->address, ret, &why))
-        return true;
-    buf_printf(problems, "database %.*s: %s\n", STR_ARG(end->address.name), why.text);
-    return false;
+    if (!side_plan(at_source ? &p->source : &p->dest, what, a, &ddl, err))
+        return false;
+    *group = (struct link_planned_group){ .spec = p->spec,
+                                          .at_source = at_source,
+                                          .what = what,
+                                          .seen = ARENA_ARRAY(a, struct sha256, ddl.count + 1) };
+    return plan_put(plan, group, &ddl, err);
 }
 
-static bool plan_describe(const struct link_end *end, struct database *db, struct arena *a,
+/* ---- one table ---- */
+
+static bool plan_describe(const struct link_end *end, struct side *side, struct arena *a,
                           struct shape **ret, struct buf *problems)
 {
     struct err why = { 0 };
 
-    if (end->type->describe(db, end->table, a, ret, &why))
+    if (link_side_open(side, end, end->address.call, &why) && side_describe(side, a, ret, &why))
         return true;
     buf_printf(problems, "database %.*s: %s\n", STR_ARG(end->address.name), why.text);
     return false;
@@ -72,12 +89,17 @@ static bool plan_fit(struct planning_sides *p, struct arena *a, struct buf *prob
 {
     const struct link_spec *spec = p->spec;
     struct shape *source, *dest;
+    struct fit *of_source, *of_dest;
 
-    return plan_open(&spec->source, &p->source, problems) &&
-           plan_open(&spec->dest, &p->dest, problems) &&
-           plan_describe(&spec->source, p->source, a, &source, problems) &&
-           plan_describe(&spec->dest, p->dest, a, &dest, problems) &&
-           fit_make(source, dest, &spec->wish, a, &p->of_source, &p->of_dest, problems);
+    p->source = link_side_of(spec, true);
+    p->dest = link_side_of(spec, false);
+    if (!plan_describe(&spec->source, &p->source, a, &source, problems) ||
+        !plan_describe(&spec->dest, &p->dest, a, &dest, problems) ||
+        !fit_make(source, dest, &spec->wish, a, &of_source, &of_dest, problems))
+        return false;
+    p->source.fit = of_source;
+    p->dest.fit = of_dest;
+    return true;
 }
 
 static struct str plan_columns(const struct fit *fit, struct arena *a)
@@ -96,33 +118,22 @@ static struct str plan_columns(const struct fit *fit, struct arena *a)
 static bool plan_install(struct planning_sides *p, struct link_planned_table *t, struct arena *a,
                          struct link_planned *plan, struct err *err)
 {
-    const struct link_spec *spec = p->spec;
     struct capture_look look;
-    struct ddl ddl;
 
-    if (!spec->source.type->look(p->source, p->of_source, &spec->capture, a, &look, err))
+    if (!side_look(&p->source, a, &look, err))
         return false;
     t->installed = look.state == CAPTURE_IS_FINE;
-    if (!t->installed && (!spec->source.type->plan_capture(p->source, p->of_source, a, &ddl, err) ||
-                          !plan_add(plan, &spec->source, &ddl, err)))
-        return false;
-    return spec->dest.type->plan_mark(p->dest, a, &ddl, err) &&
-           plan_add(plan, &spec->dest, &ddl, err);
+    return (t->installed || plan_add(p, true, SIDE_PLAN_CAPTURE, a, plan, err)) &&
+           plan_add(p, false, SIDE_PLAN_MARK, a, plan, err);
 }
 
 static bool plan_removal(struct planning_sides *p, struct link_planned_table *t, struct arena *a,
                          struct link_planned *plan, struct err *err)
 {
-    const struct link_spec *spec = p->spec;
-    struct ddl ddl;
-
     t->installed = true;
-    if (spec->capture.kind == CAPTURE_JOURNAL &&
-        (!spec->source.type->plan_capture_removal(p->source, p->of_source, a, &ddl, err) ||
-         !plan_add(plan, &spec->source, &ddl, err)))
-        return false;
-    return spec->dest.type->plan_mark_removal(p->dest, spec->link, spec->table, a, &ddl, err) &&
-           plan_add(plan, &spec->dest, &ddl, err);
+    return (p->spec->capture.kind != CAPTURE_JOURNAL ||
+            plan_add(p, true, SIDE_PLAN_CAPTURE_REMOVAL, a, plan, err)) &&
+           plan_add(p, false, SIDE_PLAN_MARK_REMOVAL, a, plan, err);
 }
 
 /* What fails for one table is its problem. */
@@ -138,7 +149,7 @@ static bool plan_table(const struct link_spec *spec, bool removal, struct arena 
     *t = (struct link_planned_table){ .table = spec->table };
     t->fits = plan_fit(&p, a, &problems);
     if (t->fits) {
-        t->columns = plan_columns(p.of_source, a);
+        t->columns = plan_columns(p.source.fit, a);
         ok = removal ? plan_removal(&p, t, a, plan, &why) : plan_install(&p, t, a, plan, &why);
     }
     if (!ok) {
@@ -182,13 +193,39 @@ bool link_plan_make(const struct link_spec *specs, size_t count, bool removal, s
     return true;
 }
 
-static bool plan_run_one(const struct link_planned_statement *s, struct err *err)
+/* At another location all that a side of a table needs is run at once: it takes no statements from
+ * elsewhere, but makes the plan itself and compares. */
+static bool plan_run_away(struct link_planned_group *group, struct arena *a, struct err *err)
+{
+    struct planning_sides p = { .spec = group->spec };
+    struct buf problems = BUF_INIT(PLAN_LINES * 8);
+    bool ok = plan_fit(&p, a, &problems) ||
+              err_set(err, ERR_PERMANENT, 0, "%.*s", STR_ARG(str_first(buf_view(&problems), 160)));
+
+    ok = ok && side_run(group->at_source ? &p.source : &p.dest, group->what, group->seen,
+                        group->count, a, err);
+    group->has_run = ok;
+    buf_done(&problems);
+    plan_close(&p);
+    return ok;
+}
+
+static bool plan_run_here(const struct link_end *at, struct str text, struct err *err)
 {
     struct database *db = NULL;
-    bool ok =
-        s->at->type->open(&s->at->address, &db, err) && s->at->type->run_ddl(db, s->text, err);
+    bool ok = at->type->open(&at->address, &db, err) && at->type->run_ddl(db, text, err);
 
-    s->at->type->close(db);
+    at->type->close(db);
+    return ok;
+}
+
+static bool plan_run_one(const struct link_planned_statement *s, struct arena *a, struct err *err)
+{
+    struct link_planned_group *group = s->group;
+    const struct link_end *at = group->at_source ? &group->spec->source : &group->spec->dest;
+    bool ok = at->away == NULL ? plan_run_here(at, s->text, err)
+                               : group->has_run || plan_run_away(group, a, err);
+
     return ok ||
            err_context(err, "database %.*s: %s", STR_ARG(str_first(s->database, 60)), s->purpose);
 }
@@ -210,7 +247,7 @@ bool link_plan_run(const struct link_spec *specs, size_t count, bool removal,
         return err_set(err, ERR_PERMANENT, 0,
                        "the databases have changed since: look at the plan again");
     for (; *ret_done < plan.count; ++*ret_done)
-        if (!plan_run_one(&plan.statements[*ret_done], err))
+        if (!plan_run_one(&plan.statements[*ret_done], a, err))
             return false;
     return true;
 }

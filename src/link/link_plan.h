@@ -18,11 +18,13 @@
 #include "base/err.h"
 #include "link/link_spec.h"
 
+struct link_planned_group;
+
 struct link_planned_statement {
     struct str database; /* as the configuration calls it */
     struct str text;
     const char *purpose;
-    const struct link_end *at;
+    struct link_planned_group *group; /* what it is a part of */
 };
 
 struct link_planned_table {

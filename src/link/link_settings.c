@@ -6,6 +6,8 @@
 #include "core/connector.h"
 #include "core/grammar.h"
 
+enum { MESSAGE_ROOM = 4096 };
+
 /* Settings below those of a job, with other keys. */
 static struct settings settings_at(const struct settings *s, const char *key,
                                    const struct option *common, const struct option *own)
@@ -46,15 +48,35 @@ static bool settings_address(const struct settings *s, struct database_address *
            settings_duration(s, "timeout", &ret->timeout_us, err);
 }
 
-/* `end`: from or to. */
-static bool settings_end(const struct settings *s, const char *end, struct str table,
-                         struct link_end *ret, struct err *err)
+/* An end that is away. */
+static bool settings_away(const struct settings *s, struct str name, struct away_address *ret,
+                          struct err *err)
+{
+    const struct settings all = settings_at(s, "peers", NULL, NULL);
+    struct str peer;
+
+    ret->database = str_cut(name, '/', &peer);
+    ret->peer = arena_copy(s->arena, peer);
+    const struct settings of = settings_at(&all, ret->peer.ptr, NULL, grammar_peer);
+    const struct settings tls = settings_below(&of, "tls");
+
+    if (!settings_word(&of, "url", &ret->url, err) || !settings_word(&of, "key", &ret->key, err) ||
+        !settings_duration(&of, "timeout", &ret->timeout_us, err) ||
+        !settings_path(&tls, "ca", &ret->ca, err) || !settings_path(&tls, "cert", &ret->cert, err) ||
+        !settings_path(&tls, "key", &ret->cert_key, err) ||
+        !settings_bool(&tls, "verify", &ret->verify, err))
+        return err_context(err, "peer %.64s", ret->peer.ptr);
+    if (ret->cert_key.len == 0)
+        ret->cert_key = ret->cert; /* one file may hold both */
+    return !str_has_control(ret->key) ||
+           err_set(err, ERR_CONFIG, 0, "peer %.64s: `key` holds a control character",
+                   ret->peer.ptr);
+}
+
+bool link_settings_database(const struct settings *s, struct str name, struct link_end *ret,
+                            struct err *err)
 {
     const struct settings all = settings_at(s, "databases", NULL, NULL);
-    struct str name;
-
-    if (!settings_word(s, end, &name, err))
-        return false;
     const struct yaml_node *own = yaml_get(all.node, name.ptr);
     const struct database_type *type =
         own != NULL && s->connectors != NULL
@@ -66,9 +88,32 @@ static bool settings_end(const struct settings *s, const char *end, struct str t
                        name.ptr);
     const struct settings of = settings_at(&all, name.ptr, grammar_database, type->kind.keys);
 
-    *ret = (struct link_end){ .type = type, .table = table, .address = { .name = name } };
+    *ret = (struct link_end){ .type = type, .address = { .name = name } };
     return settings_address(&of, &ret->address, err) ||
            err_context(err, "database %.64s", name.ptr);
+}
+
+/* `end`: from or to. */
+static bool settings_end(const struct settings *s, const char *end, struct str table,
+                         struct link_end *ret, struct err *err)
+{
+    struct away_address *away;
+    struct str name;
+
+    if (!settings_word(s, end, &name, err))
+        return false;
+    if (str_find(name, '/') < 0) {
+        if (!link_settings_database(s, name, ret, err))
+            return false;
+    } else {
+        away = ARENA_NEW(s->arena, struct away_address);
+        away->verify = true;
+        if (!settings_away(s, name, away, err))
+            return false;
+        *ret = (struct link_end){ .away = away, .address = { .name = name } };
+    }
+    ret->table = table;
+    return true;
 }
 
 /* ---- columns ---- */
@@ -162,6 +207,21 @@ static bool settings_limits(const struct settings *link, struct link_spec *ret, 
     return true;
 }
 
+/* `message_limit` is that of a message, too: a batch leaves room for what is around it. */
+static void settings_messages(struct link_spec *s)
+{
+    struct link_end *ends[] = { &s->source, &s->dest };
+
+    for (size_t i = 0; i < 2; i++) {
+        struct away_address *away = (struct away_address *)(uintptr_t)ends[i]->away;
+
+        if (away == NULL)
+            continue;
+        away->message_most = s->batch_bytes;
+        s->batch_bytes -= s->batch_bytes / 8 < MESSAGE_ROOM ? s->batch_bytes / 8 : MESSAGE_ROOM;
+    }
+}
+
 bool link_settings_read(const struct settings *s, struct link_spec *ret, struct err *err)
 {
     const struct settings table = settings_at(s, "of_table", NULL, grammar_link_table);
@@ -174,10 +234,13 @@ bool link_settings_read(const struct settings *s, struct link_spec *ret, struct 
     if (!settings_word(s, "link", &ret->link, err) ||
         !settings_word(s, "table", &ret->table, err) || !settings_text(&table, "to", &other, err))
         return false;
-    return settings_end(s, "from", ret->table, &ret->source, err) &&
-           settings_end(s, "to", other.len > 0 ? other : ret->table, &ret->dest, err) &&
-           settings_columns(&table, &ret->wish, err) &&
-           settings_capture(&table, &ret->capture, err) && settings_limits(&link, ret, err);
+    if (!settings_end(s, "from", ret->table, &ret->source, err) ||
+        !settings_end(s, "to", other.len > 0 ? other : ret->table, &ret->dest, err) ||
+        !settings_columns(&table, &ret->wish, err) ||
+        !settings_capture(&table, &ret->capture, err) || !settings_limits(&link, ret, err))
+        return false;
+    settings_messages(ret);
+    return true;
 }
 
 const char *const link_verify_modes[LINK_VERIFY_MODES] = {

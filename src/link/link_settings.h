@@ -42,6 +42,9 @@ struct link_verify {
 /* Of the settings of a job of kind replicate or verify; they have `connectors`.  ERR_CONFIG, or the
  * error of a secret: it cannot run here. */
 bool link_settings_read(const struct settings *s, struct link_spec *ret, struct err *err);
+/* One of `databases` of a configuration, whose root is s->node; without a table. */
+bool link_settings_database(const struct settings *s, struct str name, struct link_end *ret,
+                            struct err *err);
 /* The rule of a job of kind verify. */
 bool link_settings_verify(const struct settings *s, struct link_verify *ret, struct err *err);
 

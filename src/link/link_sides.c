@@ -19,8 +19,8 @@ static void sides_free(struct link_sides *s)
 {
     if (s == NULL)
         return;
-    s->source.type->close(s->source.db);
-    s->dest.type->close(s->dest.db);
+    side_close(&s->source);
+    side_close(&s->dest);
     arena_done(&s->arena);
     free(s);
 }
@@ -33,20 +33,29 @@ void link_kept_done(struct link_kept *k)
 
 static void sides_lend(struct link_sides *s, struct call *call)
 {
-    s->source.type->lend(s->source.db, call);
-    s->dest.type->lend(s->dest.db, call);
+    side_lend(&s->source, call);
+    side_lend(&s->dest, call);
 }
 
 /* ---- fitting ---- */
 
+bool link_side_open(struct side *side, const struct link_end *end, struct call *call,
+                    struct err *err)
+{
+    struct database_address address = end->address;
+
+    if (end->away != NULL)
+        return side_away_open(side, end->away, call, err);
+    address.call = call;
+    return end->type->open(&address, &side->db, err);
+}
+
 static bool sides_open(struct side *side, const struct link_end *end, struct call *call,
                        enum link_reason *ret_reason, struct buf *problems, struct err *err)
 {
-    struct database_address address = end->address;
     struct err why = { 0 };
 
-    address.call = call;
-    if (end->type->open(&address, &side->db, &why))
+    if (link_side_open(side, end, call, &why))
         return true;
     if (why.kind != ERR_CONFIG) {
         *err = why;
@@ -63,7 +72,7 @@ static bool sides_describe(struct side *side, const struct link_end *end, struct
 {
     struct err why = { 0 };
 
-    if (end->type->describe(side->db, end->table, a, ret, &why))
+    if (side_describe(side, a, ret, &why))
         return true;
     if (why.kind != ERR_CONFIG) {
         *err = why;
@@ -101,17 +110,25 @@ static bool sides_fit(struct link_sides *s, enum link_reason *ret_reason, struct
     return true;
 }
 
+struct side link_side_of(const struct link_spec *spec, bool is_source)
+{
+    const struct link_end *end = is_source ? &spec->source : &spec->dest;
+
+    return (struct side){ .type = end->type,
+                          .at = end->table,
+                          .is_source = is_source,
+                          .capture = spec->capture,
+                          .link = spec->link,
+                          .table = spec->table };
+}
+
 static struct link_sides *sides_new(const struct link_spec *spec)
 {
     struct link_sides *s = NEW(struct link_sides);
 
     *s = (struct link_sides){ .spec = spec, .arena = ARENA_INIT(SIDES_ARENA) };
-    s->source = (struct side){ .type = spec->source.type,
-                               .is_source = true,
-                               .capture = spec->capture,
-                               .link = spec->link,
-                               .table = spec->table };
-    s->dest = (struct side){ .type = spec->dest.type, .link = spec->link, .table = spec->table };
+    s->source = link_side_of(spec, true);
+    s->dest = link_side_of(spec, false);
     return s;
 }
 
@@ -151,7 +168,7 @@ void link_sides_put(struct link_kept *k, struct link_sides *s, bool good)
 {
     struct link_sides *old = s;
 
-    if (good && !s->source.type->broken(s->source.db) && !s->dest.type->broken(s->dest.db)) {
+    if (good && !side_is_broken(&s->source) && !side_is_broken(&s->dest)) {
         sides_lend(s, NULL);
         (void)pthread_mutex_lock(&k->mutex);
         old = k->idle;

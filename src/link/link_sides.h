@@ -34,6 +34,11 @@ struct link_kept {
 void link_kept_init(struct link_kept *k);
 void link_kept_done(struct link_kept *k);
 
+/* One side, not open and without a fit. */
+struct side link_side_of(const struct link_spec *spec, bool is_source);
+bool link_side_open(struct side *side, const struct link_end *end, struct call *call,
+                    struct err *err);
+
 /* Both sides, ready.  True with a reason other than LINK_GOES: they cannot be used until what
  * `problems` says was done, and *ret is NULL.  ERR_TRANSIENT and others: a database does not
  * answer.  They work for `call` until they are put back.

@@ -9,13 +9,15 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "table/away/away.h"
 #include "table/database.h"
 #include "table/shape.h"
 
 struct link_end {
-    const struct database_type *type;
-    struct database_address address;
-    struct str table; /* as it is named there */
+    const struct database_type *type; /* NULL: it is away */
+    struct database_address address;  /* its name, for people, is set in any case */
+    const struct away_address *away;  /* NULL: it is here */
+    struct str table;                 /* as it is named there */
 };
 
 struct link_spec {

@@ -23,28 +23,13 @@ static bool load_is_empty(struct replication *p, bool *ret, struct err *err)
     return ok;
 }
 
-static bool load_count(struct replication *p, struct err *err)
-{
-    struct side *s = p->source;
-
-    if (!s->type->begin(s->db, DATABASE_READ, err))
-        return false;
-    bool ok = s->type->count(s->db, s->fit, &p->s->load_total, err);
-
-    if (ok && !s->type->commit(s->db, err))
-        ok = false;
-    if (!ok)
-        s->type->rollback(s->db);
-    return ok;
-}
-
 bool replication_load_begin(struct replication *p, bool *ret_begun, struct err *err)
 {
     struct ceiling ceiling;
     bool empty;
-    struct side *s = p->source;
 
-    if (!s->type->ceiling(s->db, s->fit, &s->capture, &ceiling, err) || !load_count(p, err))
+    if (!side_ceiling(p->source, &ceiling, err) ||
+        !side_count(p->source, &p->s->load_total, err))
         return err_context(err, "source");
     if (!load_is_empty(p, &empty, err))
         return err_context(err, "destination");

@@ -69,7 +69,7 @@ static bool order_adopt(struct replication *p, int64_t id, struct err *err)
     if (!str_eq(p->mark.life, p->look.life))
         return order_refuse(p, id, "the table was emptied or made anew, too; only resync helps",
                             err);
-    if (!s->type->ceiling(s->db, s->fit, &s->capture, &c, err))
+    if (!side_ceiling(s, &c, err))
         return err_context(err, "source");
     if (s->capture.kind == CAPTURE_JOURNAL && c.now_x < p->mark.place.x)
         return order_refuse(p, id,

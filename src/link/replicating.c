@@ -168,29 +168,18 @@ bool replication_put(struct replication *p, struct str batch, struct mark *to,
 static bool replication_check_place(struct replication *p, struct err *err)
 {
     struct side *s = p->source;
-    struct cell *key;
-    bool has = false;
-    int64_t x = 0;
+    struct side_changed *last;
 
     if (s->capture.kind != CAPTURE_JOURNAL || p->mark.place.key.len == 0)
         return true;
-    key = ARENA_ARRAY(p->r->arena, struct cell, s->fit->key_count);
-    if (!side_key(s, p->mark.place.key, p->r->arena, key, err))
+    if (!side_changed(s, &p->mark.place.key, 1, p->r->arena, &last, err))
         return false;
-    if (!s->type->begin(s->db, DATABASE_READ, err))
-        return false;
-    bool ok = s->type->changed_last(s->db, s->fit, key, &has, &x, err);
-
-    if (ok && !s->type->commit(s->db, err))
-        ok = false;
-    if (!ok)
-        s->type->rollback(s->db);
-    if (ok && (!has || x < p->mark.place.x))
+    if (!last->has || last->x < p->mark.place.x)
         link_state_stop(p->s, LINK_SRC_REWOUND, p->r->now_us,
                         "the source does not know the change any more that the destination has "
                         "seen last: it was put back to an older copy. Look at both (waybill repl "
                         "verify), then: waybill repl resync");
-    return ok;
+    return true;
 }
 
 static void replication_note_ceiling(struct replication *p, const struct ceiling *c)
@@ -250,19 +239,8 @@ static bool replication_follow(struct replication *p, struct side_changes *c, bo
 
 static bool replication_count_backlog(struct replication *p, struct err *err)
 {
-    struct side *s = p->source;
-
-    if (s->capture.kind != CAPTURE_JOURNAL)
-        return true;
-    if (!s->type->begin(s->db, DATABASE_READ, err))
-        return false;
-    bool ok = s->type->backlog(s->db, s->fit, &p->reached, BACKLOG_MOST, &p->s->backlog, err);
-
-    if (ok && !s->type->commit(s->db, err))
-        ok = false;
-    if (!ok)
-        s->type->rollback(s->db);
-    return ok;
+    return p->source->capture.kind != CAPTURE_JOURNAL ||
+           side_backlog(p->source, &p->reached, BACKLOG_MOST, &p->s->backlog, err);
 }
 
 static void replication_current(struct replication *p)
@@ -308,9 +286,7 @@ static bool replication_go(struct replication *p, struct err *err)
 
 static bool replication_look(struct replication *p, struct err *err)
 {
-    struct side *s = p->source;
-
-    if (!s->type->look(s->db, s->fit, &s->capture, p->r->arena, &p->look, err))
+    if (!side_look(p->source, p->r->arena, &p->look, err))
         return err_context(err, "source");
     if (p->look.state == CAPTURE_IS_OTHER)
         link_state_stop(p->s, LINK_SCHEMA_DRIFT, p->r->now_us,

@@ -312,19 +312,6 @@ bool verify_segment(struct verification *p, struct err *err)
 
 /* ---- only counting ---- */
 
-static bool count_side(struct side *s, int64_t *ret, struct err *err)
-{
-    if (!s->type->begin(s->db, DATABASE_READ, err))
-        return false;
-    bool ok = s->type->count(s->db, s->fit, ret, err);
-
-    if (ok && !s->type->commit(s->db, err))
-        ok = false;
-    if (!ok)
-        s->type->rollback(s->db);
-    return ok;
-}
-
 /* Rows come and go while one counts, so a surplus is a difference only if it stays the same. */
 bool verify_count(struct verification *p, bool *ret_over, struct err *err)
 {
@@ -335,9 +322,9 @@ bool verify_count(struct verification *p, bool *ret_over, struct err *err)
         p->rest_us = s->again_us - verification_now_us(p);
         return true;
     }
-    if (!count_side(p->source, &p->pass.rows_source, err))
+    if (!side_count(p->source, &p->pass.rows_source, err))
         return err_context(err, "source");
-    if (!count_side(p->dest, &p->pass.rows_dest, err))
+    if (!side_count(p->dest, &p->pass.rows_dest, err))
         return err_context(err, "destination");
     surplus = p->pass.rows_source - p->pass.rows_dest;
     s->steady = s->looks > 0 && surplus == s->surplus ? s->steady + 1 : 1;

@@ -57,23 +57,20 @@ bool verify_hashes(struct verification *p, struct side *side, const struct findi
 static bool recheck_changes(struct verification *p, const struct finding *f, size_t count,
                             bool again, struct recheck *r, struct err *err)
 {
-    struct side *s = p->source;
-    struct cell *key = ARENA_ARRAY(&p->turn, struct cell, s->fit->key_count);
-    bool ok = true;
+    struct str *keys = ARENA_ARRAY(&p->turn, struct str, count + 1);
+    struct side_changed *last;
 
     if (!p->by_journal)
         return true;
-    if (!s->type->begin(s->db, DATABASE_READ, err))
+    for (size_t i = 0; i < count; i++)
+        keys[i] = f[i].key;
+    if (!side_changed(p->source, keys, count, &p->turn, &last, err))
         return err_context(err, "source");
-    for (size_t i = 0; i < count && ok; i++)
-        ok = side_key(s, f[i].key, &p->turn, key, err) &&
-             s->type->changed_last(s->db, s->fit, key, again ? &r[i].has_again : &r[i].has,
-                                   again ? &r[i].x_again : &r[i].x, err);
-    if (ok && !s->type->commit(s->db, err))
-        ok = false;
-    if (!ok)
-        s->type->rollback(s->db);
-    return ok || err_context(err, "source");
+    for (size_t i = 0; i < count; i++) {
+        *(again ? &r[i].has_again : &r[i].has) = last[i].has;
+        *(again ? &r[i].x_again : &r[i].x) = last[i].x;
+    }
+    return true;
 }
 
 bool verify_read_mark(struct verification *p, struct err *err)

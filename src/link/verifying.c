@@ -301,7 +301,7 @@ static bool verification_look(struct verification *p, struct err *err)
         }
         p->has_mark = false; /* nothing is installed yet */
     }
-    if (!s->type->look(s->db, s->fit, &s->capture, p->v->arena, &look, err))
+    if (!side_look(s, p->v->arena, &look, err))
         return err_context(err, "source");
     p->by_journal = s->capture.kind == CAPTURE_JOURNAL && look.state == CAPTURE_IS_FINE &&
                     p->has_mark && str_eq(look.epoch, p->mark.epoch) &&

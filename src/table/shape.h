@@ -69,6 +69,7 @@ struct fit {
     const struct shape *shape;
     struct fit_column *columns; /* those of the key first */
     size_t count, key_count;
+    size_t row_most; /* bytes of a row; 0: SHAPE_ROW_BYTES */
 };
 
 /* What a link says of a table (`tables:` of a link). */

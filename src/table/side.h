@@ -1,8 +1,9 @@
 /* side.h - one side of a link: what is asked of a source and of a destination.
  *
  * Whoever moves or compares the rows of a table (the jobs of a link) speaks to two sides and to no
- * database.  A question and its answer are bounded, so that they can be a message to another
- * location; here they are answered by an open database (database.h).
+ * database.  A question and its answer are bounded, so that they can be a message.  A side that is
+ * here is answered by an open database (database.h); one that is away, at another location, by that
+ * location (away/).
  *
  * A question may be asked again: reading changes nothing, and of a batch that was applied already
  * side_apply() says so.
@@ -17,16 +18,32 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/digest.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "table/database.h"
 #include "table/row.h"
 #include "table/shape.h"
 
+enum side_what; /* side_question.h */
+struct side;
+
+/* How a side that is away is asked. */
+struct side_away_type {
+    bool (*ask)(struct side *s, enum side_what what, const void *question, struct arena *a,
+                void *answer, struct err *err);
+    void (*close)(struct side *s);
+    bool (*broken)(const struct side *s);
+    void (*lend)(struct side *s, struct call *call);
+};
+
 /* A table of a link, seen from one side. */
 struct side {
-    const struct database_type *type;
+    const struct side_away_type *away; /* NULL: it is here */
+    void *line;                        /* of one that is away */
+    const struct database_type *type;  /* of one that is here */
     struct database *db;
+    struct str at; /* what the table is called there, as people write it */
     const struct fit *fit;
     bool is_source;
     struct capture capture; /* of a source */
@@ -42,6 +59,34 @@ struct side_bad_row {
 };
 
 enum { SIDE_BAD_MOST = 1000 /* of one answer: where there are more, it ends before them */ };
+
+void side_close(struct side *s);            /* safe on one that is not open */
+bool side_is_broken(const struct side *s);  /* it cannot be used any more: close it */
+void side_lend(struct side *s, struct call *call); /* as database_type.lend() */
+
+/* ---- both: what is there ---- */
+
+bool side_describe(struct side *s, struct arena *a, struct shape **ret, struct err *err);
+/* Of what follows the fit is set. */
+bool side_look(struct side *s, struct arena *a, struct capture_look *ret, struct err *err);
+bool side_ceiling(struct side *s, struct ceiling *ret, struct err *err);
+bool side_count(struct side *s, int64_t *ret, struct err *err);
+
+/* Statements that prepare the table for a link, or take that away again. */
+enum side_planning {
+    SIDE_PLAN_CAPTURE,
+    SIDE_PLAN_CAPTURE_REMOVAL,
+    SIDE_PLAN_MARK,
+    SIDE_PLAN_MARK_REMOVAL,
+    SIDE_PLANNINGS
+};
+
+bool side_plan(struct side *s, enum side_planning what, struct arena *a, struct ddl *ret,
+               struct err *err);
+/* Plans once more, and runs that if each of its statements is one of those that were `seen`.
+ * ERR_PERMANENT: the plan is another one by now. */
+bool side_run(struct side *s, enum side_planning what, const struct sha256 *seen, size_t count,
+              struct arena *a, struct err *err);
 
 /* ---- the source ---- */
 
@@ -84,6 +129,18 @@ struct side_rows {
 /* A piece of the table in order of the key, for loading. */
 bool side_rows(struct side *s, const struct side_piece *p, struct arena *a, struct side_rows *ret,
                struct err *err);
+
+/* The newest change of each key in the journal. */
+struct side_changed {
+    bool has; /* it is in it */
+    int64_t x;
+};
+
+bool side_changed(struct side *s, const struct str *keys, size_t count, struct arena *a,
+                  struct side_changed **ret, struct err *err);
+/* How many changes are after a place, counted up to `most`. */
+bool side_backlog(struct side *s, const struct change_place *after, int64_t most, int64_t *ret,
+                  struct err *err);
 
 /* ---- the destination ---- */
 

@@ -13,6 +13,7 @@
 #include "table/batch.h"
 #include "table/side.h"
 #include "table/side_encode.h"
+#include "table/side_question.h"
 
 struct applying {
     struct side *side;
@@ -268,6 +269,8 @@ bool side_apply(struct side *s, const struct side_batch *b, struct arena *a,
         .side = s, .batch = b, .arena = a, .ret = ret, .cells = ARENA_INIT((size_t)2 * SIDE_SCRATCH)
     };
 
+    if (s->away != NULL)
+        return s->away->ask(s, SIDE_APPLY, b, a, ret, err);
     *ret = (struct side_applied){ 0 };
     if (!s->type->begin(s->db, DATABASE_WRITE, err))
         return false;
@@ -292,15 +295,17 @@ bool side_apply(struct side *s, const struct side_batch *b, struct arena *a,
 
 bool side_mark(struct side *s, struct arena *a, bool *ret_has, struct mark *ret, struct err *err)
 {
-    if (!s->type->begin(s->db, DATABASE_READ, err))
-        return false;
-    bool ok = s->type->mark_get(s->db, s->link, s->table, a, ret_has, ret, err);
+    if (s->away != NULL) {
+        struct side_mark_answer got;
 
-    if (ok && !s->type->commit(s->db, err))
-        ok = false;
-    if (!ok)
-        s->type->rollback(s->db);
-    return ok;
+        if (!s->away->ask(s, SIDE_MARK, NULL, a, &got, err))
+            return false;
+        *ret_has = got.has;
+        *ret = got.mark;
+        return true;
+    }
+    return s->type->begin(s->db, DATABASE_READ, err) &&
+           side_end(s, s->type->mark_get(s->db, s->link, s->table, a, ret_has, ret, err), err);
 }
 
 bool side_key(const struct side *s, struct str key, struct arena *a, struct cell *ret,

@@ -9,6 +9,7 @@
 #include "table/key.h"
 #include "table/side.h"
 #include "table/side_encode.h"
+#include "table/side_question.h"
 
 enum { HASHES_MOST = 1 << 20 /* of one answer */ };
 
@@ -117,6 +118,8 @@ bool side_sum(struct side *s, const struct side_range *r, struct arena *a, struc
     struct ceiling ceiling = { .below = INT64_MAX };
     struct comparing c;
 
+    if (s->away != NULL)
+        return s->away->ask(s, SIDE_SUM, r, a, ret, err);
     if (s->is_source && !s->type->ceiling(s->db, s->fit, &s->capture, &ceiling, err))
         return false;
     comparing_init(&c, s, a);
@@ -169,6 +172,16 @@ bool side_leaves(struct side *s, const struct side_range *r, size_t rows,
 {
     struct comparing c;
 
+    if (s->away != NULL) {
+        const struct side_cut of = { *r, rows, ends, end_count };
+        struct side_leaf_list got;
+
+        if (!s->away->ask(s, SIDE_LEAVES, &of, a, &got, err))
+            return false;
+        *ret = got.items;
+        *ret_count = got.count;
+        return true;
+    }
     comparing_init(&c, s, a);
     c.leaf_most = end_count > 0 ? end_count : SIDE_LEAVES_MOST;
     c.leaves = ARENA_ARRAY(a, struct side_leaf, c.leaf_most);
@@ -210,11 +223,29 @@ static bool hash_take(void *arg, const struct cell *cells, struct err *err)
     return true;
 }
 
+static bool compare_ask_hashes(struct side *s, enum side_what what, const void *question,
+                               struct arena *a, struct side_hash **ret, size_t *ret_count,
+                               struct err *err)
+{
+    struct side_hash_list got;
+
+    if (!s->away->ask(s, what, question, a, &got, err))
+        return false;
+    *ret = got.items;
+    *ret_count = got.count;
+    return true;
+}
+
 bool side_hashes(struct side *s, const struct side_range *r, size_t most, struct arena *a,
                  struct side_hash **ret, size_t *ret_count, struct err *err)
 {
     struct comparing c;
 
+    if (s->away != NULL) {
+        const struct side_hashing of = { *r, most };
+
+        return compare_ask_hashes(s, SIDE_HASHES, &of, a, ret, ret_count, err);
+    }
     comparing_init(&c, s, a);
     c.hash_most = most < HASHES_MOST ? most : HASHES_MOST;
     c.hashes = ARENA_ARRAY(a, struct side_hash, c.hash_most + 1);
@@ -265,6 +296,11 @@ bool side_hashes_of(struct side *s, const struct str *keys, size_t count, struct
 {
     struct comparing c;
 
+    if (s->away != NULL) {
+        const struct side_keys of = { keys, count };
+
+        return compare_ask_hashes(s, SIDE_HASHES_OF, &of, a, ret, ret_count, err);
+    }
     comparing_init(&c, s, a);
     c.hash_most = count;
     c.hashes = ARENA_ARRAY(a, struct side_hash, count + 1);
@@ -294,6 +330,11 @@ bool side_fetch(struct side *s, const struct str *keys, size_t count, struct are
 {
     struct comparing c;
 
+    if (s->away != NULL) {
+        const struct side_keys of = { keys, count };
+
+        return s->away->ask(s, SIDE_FETCH, &of, a, batch, err);
+    }
     comparing_init(&c, s, a);
     c.batch = batch;
     bool ok = comparing_read_keys(&c, keys, count, fetch_take, err);

@@ -11,6 +11,7 @@
 #include "table/batch.h"
 #include "table/side.h"
 #include "table/side_encode.h"
+#include "table/side_question.h"
 
 struct filling {
     struct side *side;
@@ -141,6 +142,8 @@ bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
 {
     struct filling f;
 
+    if (s->away != NULL)
+        return s->away->ask(s, SIDE_CHANGES, w, a, ret, err);
     ret->rows = ret->gone = ret->left_out = 0;
     ret->upto = w->after;
     ret->last = (struct change_place){ .key = STR("") };
@@ -211,6 +214,8 @@ bool side_rows(struct side *s, const struct side_piece *p, struct arena *a, stru
 {
     struct filling f;
 
+    if (s->away != NULL)
+        return s->away->ask(s, SIDE_ROWS, p, a, ret, err);
     buf_clear(&ret->batch);
     filling_init(&f, s, &ret->batch, p->bytes_most, a);
     bool ok = rows_read(&f, p, err);

@@ -97,3 +97,38 @@ class Link:
                 f"{[(wanted[k], there[k]) for k in wanted if k in there and wanted[k] != there[k]][:3]} {self.state(table)}")
             time.sleep(0.1)
         return wanted
+
+
+def location(make_node, database, may="[read, apply, install]", peer="here", options="", name="base"):
+    """A node that has a database, and lets a peer ask for it."""
+    folders = [str(database.path.parent)] if database.kind == "sqlite" else []
+    node = make_node(config=f"databases:\n  {name}: {database.settings()}\n"
+                            f"peers:\n  {peer}: {{ may: {{ {name}: {may} }} }}\n",
+                     options=options + (f"\nfolders: {json.dumps(folders)}" if folders else ""))
+    node.start()
+    return node
+
+
+def peer_key(node, title="here"):
+    made = node.cli("key", "add", "--admin", "--title", title, "--role", "peer", "--json")
+    assert made.returncode == 0, made
+    return json.loads(made.stdout)["key"]
+
+
+class PeerLink(Link):
+    """A link of which one end is a database of another node."""
+
+    def __init__(self, make_node, source, dest, away, other=None, table=None, more="", environment=None, options="", key=None):
+        self.source, self.dest = source, dest
+        self.other = other or location(make_node, dest if away == "dest" else source)
+        here = source if away == "dest" else dest
+        ends = ("base", "berlin/base") if away == "dest" else ("berlin/base", "base")
+        self.config = (f"databases:\n  base: {here.settings()}\n"
+                       f"peers:\n  berlin: {{ url: \"{self.other.url}\", key: {key or peer_key(self.other)} }}\n"
+                       f"links:\n  {LINK}:\n    from: {ends[0]}\n    to: {ends[1]}\n    every: 200ms\n"
+                       f"    tables: {{ {TABLE}: {table or casts(source)} }}\n"
+                       + ("" if "verify:" in more else "    verify: []\n") + more)
+        folders = [str(here.path.parent)] if here.kind == "sqlite" else []
+        self.node = make_node(config=self.config, environment=environment,
+                              options=options + (f"\nfolders: {json.dumps(folders)}" if folders else ""))
+        self.node.start()

@@ -24,15 +24,33 @@ static bool link_reach_secret(void *arg, struct str name, struct arena *a, struc
     return secret_get(arg, name, a, ret, err);
 }
 
-static struct settings link_reach_base(struct graphql_call *call, const struct config *c)
+struct settings link_reach_settings(struct engine *e, const struct config *c, struct arena *a)
 {
     return (struct settings){ .file = c->file,
                               .secret = link_reach_secret,
-                              .secret_arg = api_store(call),
+                              .secret_arg = engine_store(e),
                               .reach = &c->node,
                               .files = &c->files,
-                              .connectors = engine_connectors(api_engine(call)),
-                              .arena = call->arena };
+                              .connectors = engine_connectors(e),
+                              .arena = a };
+}
+
+static const struct away_address *link_reach_keep_away(struct arena *a,
+                                                       const struct away_address *from)
+{
+    struct away_address *to = ARENA_NEW(a, struct away_address);
+
+    *to = *from;
+    to->peer = arena_copy(a, from->peer);
+    to->url = arena_copy(a, from->url);
+    to->key = arena_copy(a, from->key);
+    to->ca = arena_copy(a, from->ca);
+    to->cert = arena_copy(a, from->cert);
+    to->cert_key = arena_copy(a, from->cert_key);
+    to->database = arena_copy(a, from->database);
+    if (to->timeout_us > LINK_REACH_SILENT_US)
+        to->timeout_us = LINK_REACH_SILENT_US;
+    return to;
 }
 
 /* The plan may end before the request does, so everything is copied. */
@@ -45,6 +63,8 @@ static void link_reach_keep_end(struct arena *a, struct link_end *e, struct call
     if (e->address.timeout_us <= 0 || e->address.timeout_us > LINK_REACH_SILENT_US)
         e->address.timeout_us = LINK_REACH_SILENT_US;
     e->table = arena_copy(a, e->table);
+    if (e->away != NULL)
+        e->away = link_reach_keep_away(a, e->away);
 }
 
 static void link_reach_keep(struct arena *a, struct link_spec *s, struct call *call)
@@ -77,7 +97,7 @@ static bool link_reach_read(struct graphql_call *call, const struct config *c, s
                             struct str table, struct link_spec *ret, size_t *io_count,
                             struct err *err)
 {
-    const struct settings base = link_reach_base(call, c);
+    const struct settings base = link_reach_settings(api_engine(call), c, call->arena);
     struct call *of = ARENA_NEW(call->arena, struct call);
     struct str one;
 

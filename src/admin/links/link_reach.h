@@ -8,12 +8,19 @@
 #pragma once
 
 #include "admin/graphql/graphql.h"
+#include "core/settings.h"
 #include "link/link_sides.h"
 #include "link/link_spec.h"
+
+struct config;
+struct engine;
 
 enum { LINK_REACH_MOST = 2 };
 
 #define LINK_REACH_SILENT_US (10 * CLOCK_S)
+
+/* What settings of the configuration need beside their node. */
+struct settings link_reach_settings(struct engine *e, const struct config *c, struct arena *a);
 
 /* The databases of a table of a link, by their names; empty: it is not in the version in force. */
 void link_reach_names(struct graphql_call *call, struct str link, struct str table,
