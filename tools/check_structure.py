@@ -187,8 +187,8 @@ def check_connectors(root):
         for path in sorted((root / "src" / folder).glob("*" + ending)):
             if path not in listed:
                 yield path, 1, "not in src/connectors.def"
-    for room in sorted((root / "src/table").glob("*/")):
-        if room / f"{room.name}.c" not in listed:
+    for room in sorted((root / "src/table").glob("*/")):  # but for the one of sides that are away
+        if room.name != "away" and room / f"{room.name}.c" not in listed:
             yield room / f"{room.name}.c", 1, "not in src/connectors.def"
 
 

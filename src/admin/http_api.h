@@ -39,8 +39,7 @@ struct principal;
 struct http_api *http_api_new(struct engine *engine, struct jobs *jobs, struct api *api,
                               const struct config_networks *monitors);
 void http_api_watch(struct http_api *h, const struct http_server *server); /* for its metrics */
-void http_api_rest(
-    struct http_api *h); /* ends what lasts; to be called before the server stops */
+void http_api_rest(struct http_api *h); /* ends what lasts; to be called before the server stops */
 void http_api_free(struct http_api *h);
 struct login *http_api_login(const struct http_api *h);
 

@@ -28,15 +28,15 @@ static void config_links_check_end(struct check *c, const struct yaml_node *end)
     (void)problem_quote(quoted, name);
     peer = yaml_get(yaml_get(c->root, "peers"), arena_text(c->scratch, name));
     if (name.len == 0 || database.len == 0 || str_find(database, '/') >= 0)
-        problem_add(c->problems, end->place, "write PEER/DATABASE: a database as its location "
-                                             "calls it",
+        problem_add(c->problems, end->place,
+                    "write PEER/DATABASE: a database as its location "
+                    "calls it",
                     "`%s` is no database of a peer", problem_quote(quoted, yaml_text(end)));
     else if (peer == NULL)
         problem_add(c->problems, end->place, "define it below `peers`", "there is no peer `%s`",
                     quoted);
-    else if (peer->kind == YAML_MAP &&
-             (yaml_text(yaml_get(peer, "url")).len == 0 ||
-              yaml_text(yaml_get(peer, "key")).len == 0))
+    else if (peer->kind == YAML_MAP && (yaml_text(yaml_get(peer, "url")).len == 0 ||
+                                        yaml_text(yaml_get(peer, "key")).len == 0))
         problem_add(c->problems, end->place, "peers need `url` and `key` to be asked",
                     "peer `%s` cannot be asked", quoted);
 }

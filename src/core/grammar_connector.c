@@ -178,20 +178,6 @@ const struct option grammar_ssh[] = {
     { 0 },
 };
 
-const struct option grammar_tls_keys[] = {
-    OPTION("ca", OPT_PATH, "the authority that signed the receiver's certificate"),
-    OPTION("cert", OPT_PATH, "our certificate"),
-    OPTION("key", OPT_SECRET, "its private key"),
-    OPTION("verify", OPT_BOOL, "refuse a receiver whose certificate is not right",
-           .fallback = "true"),
-    { 0 },
-};
-
-const struct option grammar_tls[] = {
-    OPTION("tls", OPT_MAP, "TLS beyond the usual", .keys = grammar_tls_keys),
-    { 0 },
-};
-
 const struct option grammar_ftp[] = {
     OPTION("url", OPT_URL,
            "the folder; ftp:// is not encrypted unless `tls` says so, ftps:// is from its start",

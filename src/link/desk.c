@@ -50,9 +50,9 @@ static unsigned desk_words(const struct yaml_node *list)
     static const struct {
         const char *word;
         unsigned right;
-    } words[] = {
-        { "read", ANSWERING_READ }, { "apply", ANSWERING_APPLY }, { "install", ANSWERING_INSTALL }
-    };
+    } words[] = { { "read", ANSWERING_READ },
+                  { "apply", ANSWERING_APPLY },
+                  { "install", ANSWERING_INSTALL } };
     unsigned rights = 0;
 
     if (list == NULL || list->kind != YAML_LIST)
@@ -71,8 +71,7 @@ static unsigned desk_rights(const struct desk_visit *v, const struct message *m,
     const struct yaml_node *may = yaml_get(yaml_get(peers, arena_text(a, v->peer)), "may");
     const char *table = arena_printf(a, "%.*s/%.*s", STR_ARG(m->database), STR_ARG(m->at));
 
-    return desk_words(yaml_get(may, arena_text(a, m->database))) |
-           desk_words(yaml_get(may, table));
+    return desk_words(yaml_get(may, arena_text(a, m->database))) | desk_words(yaml_get(may, table));
 }
 
 static bool desk_admits(const struct desk_visit *v, const struct message *m, struct arena *a,
@@ -106,10 +105,10 @@ static void desk_limit(enum side_what what, void *question)
     }
 }
 
-static struct side desk_side(const struct shelf_database *d, const struct message *m)
+static struct side desk_side(const struct shelf_side *d, const struct message *m)
 {
-    return (struct side){ .type = d->type,
-                          .db = d->db,
+    return (struct side){ .type = d->side.type,
+                          .db = d->side.db,
                           .at = m->at,
                           .is_source = m->is_source,
                           .capture = m->capture,
@@ -117,7 +116,7 @@ static struct side desk_side(const struct shelf_database *d, const struct messag
                           .table = m->table };
 }
 
-static bool desk_ask_table(struct shelf_database *d, const struct message *m, const void *question,
+static bool desk_ask_table(struct shelf_side *d, const struct message *m, const void *question,
                            struct arena *a, struct buf *to, struct err *err)
 {
     struct side s = desk_side(d, m);
@@ -150,13 +149,13 @@ static void desk_note(struct desk_visit *v, const struct message *m)
 static bool desk_ask(struct desk *d, struct desk_visit *v, const struct message *m, void *question,
                      struct arena *a, struct buf *to, struct err *err)
 {
-    struct shelf_database *db;
+    struct shelf_side *db;
     struct link_end end;
     struct err why = { 0 };
 
     if (!desk_admits(v, m, a, err) ||
         !link_settings_database(v->settings, arena_copy(a, m->database), &end, err) ||
-        !shelf_take(d->shelf, &end, v->call, &db, err)) {
+        !shelf_take(d->shelf, &end, NULL, v->call, &db, err)) {
         answering_put_error(to, err);
         return false;
     }

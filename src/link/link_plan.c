@@ -36,8 +36,8 @@ struct link_planned_group {
     size_t count;
 };
 
-static bool plan_put(struct link_planned *plan, struct link_planned_group *group,
-                     const struct ddl *ddl, struct err *err)
+static bool plan_collect(struct link_planned *plan, struct link_planned_group *group,
+                         const struct ddl *ddl, struct err *err)
 {
     const struct link_end *at = group->at_source ? &group->spec->source : &group->spec->dest;
 
@@ -69,7 +69,7 @@ static bool plan_add(struct planning_sides *p, bool at_source, enum side_plannin
                                           .at_source = at_source,
                                           .what = what,
                                           .seen = ARENA_ARRAY(a, struct sha256, ddl.count + 1) };
-    return plan_put(plan, group, &ddl, err);
+    return plan_collect(plan, group, &ddl, err);
 }
 
 /* ---- one table ---- */
@@ -79,7 +79,7 @@ static bool plan_describe(const struct link_end *end, struct side *side, struct 
 {
     struct err why = { 0 };
 
-    if (link_side_open(side, end, end->address.call, &why) && side_describe(side, a, ret, &why))
+    if (link_end_open(end, end->address.call, side, &why) && side_describe(side, a, ret, &why))
         return true;
     buf_printf(problems, "database %.*s: %s\n", STR_ARG(end->address.name), why.text);
     return false;

@@ -62,7 +62,8 @@ static bool settings_away(const struct settings *s, struct str name, struct away
 
     if (!settings_word(&of, "url", &ret->url, err) || !settings_word(&of, "key", &ret->key, err) ||
         !settings_duration(&of, "timeout", &ret->timeout_us, err) ||
-        !settings_path(&tls, "ca", &ret->ca, err) || !settings_path(&tls, "cert", &ret->cert, err) ||
+        !settings_path(&tls, "ca", &ret->ca, err) ||
+        !settings_path(&tls, "cert", &ret->cert, err) ||
         !settings_path(&tls, "key", &ret->cert_key, err) ||
         !settings_bool(&tls, "verify", &ret->verify, err))
         return err_context(err, "peer %.64s", ret->peer.ptr);

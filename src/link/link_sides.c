@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "link/shelf.h"
 
 enum { SIDES_ARENA = 16 << 20 };
 
@@ -11,7 +12,7 @@ enum { SIDES_ARENA = 16 << 20 };
 
 void link_kept_init(struct link_kept *k)
 {
-    *k = (struct link_kept){ 0 };
+    *k = (struct link_kept){ .shelf = shelf_common() };
     (void)pthread_mutex_init(&k->mutex, NULL);
 }
 
@@ -19,44 +20,38 @@ static void sides_free(struct link_sides *s)
 {
     if (s == NULL)
         return;
-    side_close(&s->source);
-    side_close(&s->dest);
     arena_done(&s->arena);
     free(s);
+}
+
+static void sides_give_back(struct link_kept *k, struct link_sides *s, bool good)
+{
+    shelf_put(k->shelf, s->of_source, good);
+    shelf_put(k->shelf, s->of_dest, good);
+    s->of_source = s->of_dest = NULL;
 }
 
 void link_kept_done(struct link_kept *k)
 {
     sides_free(k->idle);
+    shelf_common_end(k->shelf);
     (void)pthread_mutex_destroy(&k->mutex);
-}
-
-static void sides_lend(struct link_sides *s, struct call *call)
-{
-    side_lend(&s->source, call);
-    side_lend(&s->dest, call);
 }
 
 /* ---- fitting ---- */
 
-bool link_side_open(struct side *side, const struct link_end *end, struct call *call,
-                    struct err *err)
-{
-    struct database_address address = end->address;
-
-    if (end->away != NULL)
-        return side_away_open(side, end->away, call, err);
-    address.call = call;
-    return end->type->open(&address, &side->db, err);
-}
-
-static bool sides_open(struct side *side, const struct link_end *end, struct call *call,
-                       enum link_reason *ret_reason, struct buf *problems, struct err *err)
+static bool sides_open(struct link_kept *k, const struct link_end *end, struct call *call,
+                       struct side *side, struct shelf_side **ret, enum link_reason *ret_reason,
+                       struct buf *problems, struct err *err)
 {
     struct err why = { 0 };
 
-    if (link_side_open(side, end, call, &why))
+    if (shelf_take(k->shelf, end, k, call, ret, &why)) {
+        side->away = (*ret)->side.away;
+        side->line = (*ret)->side.line;
+        side->db = (*ret)->side.db;
         return true;
+    }
     if (why.kind != ERR_CONFIG) {
         *err = why;
         return err_context(err, "database %.*s", STR_ARG(str_first(end->address.name, 60)));
@@ -110,18 +105,6 @@ static bool sides_fit(struct link_sides *s, enum link_reason *ret_reason, struct
     return true;
 }
 
-struct side link_side_of(const struct link_spec *spec, bool is_source)
-{
-    const struct link_end *end = is_source ? &spec->source : &spec->dest;
-
-    return (struct side){ .type = end->type,
-                          .at = end->table,
-                          .is_source = is_source,
-                          .capture = spec->capture,
-                          .link = spec->link,
-                          .table = spec->table };
-}
-
 static struct link_sides *sides_new(const struct link_spec *spec)
 {
     struct link_sides *s = NEW(struct link_sides);
@@ -136,26 +119,24 @@ bool link_sides_take(struct link_kept *k, const struct link_spec *spec, struct c
                      struct link_sides **ret, enum link_reason *ret_reason, struct buf *problems,
                      struct err *err)
 {
-    bool ok = true;
-
     (void)pthread_mutex_lock(&k->mutex);
     struct link_sides *s = k->idle;
 
     k->idle = NULL;
     (void)pthread_mutex_unlock(&k->mutex);
     *ret_reason = LINK_GOES;
-    if (s == NULL) {
+    if (s == NULL)
         s = sides_new(spec);
-        ok = sides_open(&s->source, &spec->source, call, ret_reason, problems, err) &&
-             (*ret_reason != LINK_GOES ||
-              sides_open(&s->dest, &spec->dest, call, ret_reason, problems, err));
-    } else {
-        sides_lend(s, call);
-    }
+    bool ok =
+        sides_open(k, &spec->source, call, &s->source, &s->of_source, ret_reason, problems, err) &&
+        (*ret_reason != LINK_GOES ||
+         sides_open(k, &spec->dest, call, &s->dest, &s->of_dest, ret_reason, problems, err));
+
     if (ok && *ret_reason == LINK_GOES &&
         (s->source.fit == NULL || clock_mono_us() - s->fitted_us >= SIDES_FITTED_US))
         ok = sides_fit(s, ret_reason, problems, err);
     if (!ok || *ret_reason != LINK_GOES) {
+        sides_give_back(k, s, ok);
         sides_free(s);
         *ret = NULL;
         return ok;
@@ -168,8 +149,9 @@ void link_sides_put(struct link_kept *k, struct link_sides *s, bool good)
 {
     struct link_sides *old = s;
 
-    if (good && !side_is_broken(&s->source) && !side_is_broken(&s->dest)) {
-        sides_lend(s, NULL);
+    good = good && !side_is_broken(&s->source) && !side_is_broken(&s->dest);
+    sides_give_back(k, s, good);
+    if (good) {
         (void)pthread_mutex_lock(&k->mutex);
         old = k->idle;
         k->idle = s;

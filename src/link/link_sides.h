@@ -1,7 +1,8 @@
 /* link_sides.h - the two sides of a table of a link, open and fitted to each other.
  *
- * Connections and what was described of the tables are kept from one run to the next.  The tables
- * are described again now and then, and after every error: what has changed there is noticed.
+ * What was described of the tables is kept from one run to the next; connections wait on a shelf
+ * for whatever table needs one.  The tables are described again now and then, and after every
+ * error: what has changed there is noticed.
  *
  * Threads: link_kept any; what is taken from it belongs to one thread.
  */
@@ -18,26 +19,25 @@
 #include "table/side.h"
 
 struct call;
+struct shelf;
+struct shelf_side;
 
 struct link_sides {
     const struct link_spec *spec;
     struct side source, dest;
-    struct arena arena; /* shapes and fits */
-    int64_t fitted_us;  /* monotonic */
+    struct shelf_side *of_source, *of_dest; /* their connections */
+    struct arena arena;                     /* shapes and fits */
+    int64_t fitted_us;                      /* monotonic */
 };
 
 struct link_kept {
+    struct shelf *shelf;
     pthread_mutex_t mutex;
-    struct link_sides *idle; /* or NULL */
+    struct link_sides *idle; /* without connections; or NULL */
 };
 
 void link_kept_init(struct link_kept *k);
 void link_kept_done(struct link_kept *k);
-
-/* One side, not open and without a fit. */
-struct side link_side_of(const struct link_spec *spec, bool is_source);
-bool link_side_open(struct side *side, const struct link_end *end, struct call *call,
-                    struct err *err);
 
 /* Both sides, ready.  True with a reason other than LINK_GOES: they cannot be used until what
  * `problems` says was done, and *ret is NULL.  ERR_TRANSIENT and others: a database does not

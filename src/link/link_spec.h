@@ -20,6 +20,10 @@ struct link_end {
     struct str table;                 /* as it is named there */
 };
 
+/* Sets what is open of *side. */
+bool link_end_open(const struct link_end *end, struct call *call, struct side *side,
+                   struct err *err);
+
 struct link_spec {
     struct str link, table; /* the name of the link, and of the table in it */
     struct link_end source, dest;
@@ -29,3 +33,6 @@ struct link_spec {
     size_t batch_bytes;
     int64_t quarantine_most; /* with more rows set aside it stops */
 };
+
+/* One side, not open and without a fit. */
+struct side link_side_of(const struct link_spec *spec, bool is_source);

@@ -28,8 +28,7 @@ bool replication_load_begin(struct replication *p, bool *ret_begun, struct err *
     struct ceiling ceiling;
     bool empty;
 
-    if (!side_ceiling(p->source, &ceiling, err) ||
-        !side_count(p->source, &p->s->load_total, err))
+    if (!side_ceiling(p->source, &ceiling, err) || !side_count(p->source, &p->s->load_total, err))
         return err_context(err, "source");
     if (!load_is_empty(p, &empty, err))
         return err_context(err, "destination");

@@ -99,6 +99,12 @@ static int64_t drill_bytes(const struct side_hash *hashes, size_t count)
     return bytes;
 }
 
+static bool drill_is_too_large(struct drill *d, const struct err *err)
+{
+    d->found->too_many = err->kind == ERR_LIMIT;
+    return d->found->too_many;
+}
+
 static bool drill_run(struct drill *d, const struct side_range *run, int64_t source_rows,
                       int64_t dest_rows, struct err *err)
 {
@@ -112,9 +118,9 @@ static bool drill_run(struct drill *d, const struct side_range *run, int64_t sou
     }
     call_alive(p->v->call);
     if (!side_hashes(p->source, run, (size_t)2 * RUN_ROWS, &p->turn, &source, &source_count, err))
-        return err_context(err, "source");
+        return drill_is_too_large(d, err) || err_context(err, "source");
     if (!side_hashes(p->dest, run, (size_t)2 * RUN_ROWS, &p->turn, &dest, &dest_count, err))
-        return err_context(err, "destination");
+        return drill_is_too_large(d, err) || err_context(err, "destination");
     p->pass.bytes += drill_bytes(source, source_count) + drill_bytes(dest, dest_count);
     drill_merge(d, source, source_count, dest, dest_count);
     return true;

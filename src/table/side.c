@@ -67,8 +67,8 @@ bool side_count(struct side *s, int64_t *ret, struct err *err)
 
 /* ---- the journal ---- */
 
-static bool side_changed_here(struct side *s, const struct str *keys, size_t count,
-                              struct arena *a, struct side_changed *ret, struct err *err)
+static bool side_changed_here(struct side *s, const struct str *keys, size_t count, struct arena *a,
+                              struct side_changed *ret, struct err *err)
 {
     struct cell *key = ARENA_ARRAY(a, struct cell, s->fit->key_count);
     bool ok = true;

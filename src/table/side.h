@@ -60,8 +60,8 @@ struct side_bad_row {
 
 enum { SIDE_BAD_MOST = 1000 /* of one answer: where there are more, it ends before them */ };
 
-void side_close(struct side *s);            /* safe on one that is not open */
-bool side_is_broken(const struct side *s);  /* it cannot be used any more: close it */
+void side_close(struct side *s);                   /* safe on one that is not open */
+bool side_is_broken(const struct side *s);         /* it cannot be used any more: close it */
 void side_lend(struct side *s, struct call *call); /* as database_type.lend() */
 
 /* ---- both: what is there ---- */

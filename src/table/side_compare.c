@@ -11,7 +11,7 @@
 #include "table/side_encode.h"
 #include "table/side_question.h"
 
-enum { HASHES_MOST = 1 << 20 /* of one answer */ };
+enum { HASHES_MOST = 1 << 20, HASHES_BYTES_MOST = 32 << 20 /* of keys; both of one answer */ };
 
 struct comparing {
     struct side *side;
@@ -29,7 +29,7 @@ struct comparing {
 
     /* of hashes */
     struct side_hash *hashes;
-    size_t hash_count, hash_most;
+    size_t hash_count, hash_most, hash_bytes;
 
     struct buf *batch;
 };
@@ -216,6 +216,10 @@ static bool hash_take(void *arg, const struct cell *cells, struct err *err)
         return err_set(err, ERR_LIMIT, 0, "a range has more than %zu rows", c->hash_most);
     if (!comparing_see(c, cells, &hash, err))
         return false;
+    c->hash_bytes += c->last.len;
+    if (c->hash_bytes > HASHES_BYTES_MOST)
+        return err_set(err, ERR_LIMIT, 0, "a range has more than %d bytes of keys",
+                       HASHES_BYTES_MOST);
     struct side_hash *h = &c->hashes[c->hash_count++];
 
     h->key = arena_copy(c->arena, buf_view(&c->last));

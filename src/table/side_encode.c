@@ -9,12 +9,12 @@ enum { CODER_KEPT = 1 << 20 };
 
 void side_coder_init(struct side_coder *c, const struct fit *fit)
 {
-    *c = (struct side_coder){ .fit = fit,
-                              .kept = ARENA_INIT(CODER_KEPT),
-                              .scratch = ARENA_INIT(SIDE_SCRATCH),
-                              .key = BUF_INIT(SHAPE_KEY_BYTES),
-                              .row = BUF_INIT(fit->row_most > 0 ? fit->row_most
-                                                           : SHAPE_ROW_BYTES) };
+    *c =
+        (struct side_coder){ .fit = fit,
+                             .kept = ARENA_INIT(CODER_KEPT),
+                             .scratch = ARENA_INIT(SIDE_SCRATCH),
+                             .key = BUF_INIT(SHAPE_KEY_BYTES),
+                             .row = BUF_INIT(fit->row_most > 0 ? fit->row_most : SHAPE_ROW_BYTES) };
     c->travels = ARENA_ARRAY(&c->kept, enum cell_type, fit->count);
     c->cells = ARENA_ARRAY(&c->kept, struct cell, fit->count);
     for (size_t i = 0; i < fit->count; i++)

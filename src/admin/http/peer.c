@@ -123,8 +123,8 @@ static void peer_too_large(struct peer_visit *v)
 {
     char why[120];
 
-    (void)snprintf(why, sizeof why,
-                   "A message has at most %zu bytes: `node.limits.message_limit`.", v->desk.most);
+    (void)snprintf(why, sizeof why, "A message has at most %zu bytes: `node.limits.message_limit`.",
+                   v->desk.most);
     peer_refuse(v, 413, "too_large", why);
 }
 

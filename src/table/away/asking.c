@@ -5,14 +5,14 @@
 
 enum { SMALL_MOST = 1 << 20 /* bytes of an answer with few texts */ };
 
-static struct away_line *line_of(const struct side *s)
+static struct away_line *asking_line(const struct side *s)
 {
     return s->line;
 }
 
 static bool asking_put(struct side *s, enum side_what what, const void *question, struct err *err)
 {
-    struct away_line *l = line_of(s);
+    struct away_line *l = asking_line(s);
     const struct fit *fit = s->fit;
     struct arena columns = ARENA_INIT(1 << 20);
     struct message m = { .what = what,
@@ -30,9 +30,9 @@ static bool asking_put(struct side *s, enum side_what what, const void *question
         m.column_count = fit->count;
         m.key_count = fit->key_count;
         for (size_t i = 0; i < fit->count; i++)
-            m.columns[i] = (struct message_column){ fit->columns[i].name, fit->columns[i].travels,
-                                                    fit->columns[i].digits,
-                                                    fit->columns[i].padded };
+            m.columns[i] =
+                (struct message_column){ fit->columns[i].name, fit->columns[i].travels,
+                                         fit->columns[i].digits, fit->columns[i].padded };
     }
     bool ok = envelope_begin(&l->out, ENVELOPE_WHOLE, err);
 
@@ -65,13 +65,13 @@ static bool asking_take_error(struct side *s, struct str content, struct err *er
     if (why.kind == ERR_NONE)
         why.kind = ERR_TRANSIENT;
     *err = why;
-    return err_context(err, "peer %.64s", line_of(s)->address.peer.ptr);
+    return err_context(err, "peer %.64s", asking_line(s)->address.peer.ptr);
 }
 
 static bool asking_take(struct side *s, enum side_what what, struct arena *a, void *answer,
                         struct err *err)
 {
-    struct away_line *l = line_of(s);
+    struct away_line *l = asking_line(s);
     enum envelope_what frame;
     struct str content;
 
@@ -80,7 +80,7 @@ static bool asking_take(struct side *s, enum side_what what, struct arena *a, vo
     if (frame == ENVELOPE_ERROR)
         return asking_take_error(s, content, err);
     if (frame != ENVELOPE_WHOLE || (!asking_is_large(what) && what != SIDE_FETCH &&
-                                 what != SIDE_CHANGED && content.len > SMALL_MOST))
+                                    what != SIDE_CHANGED && content.len > SMALL_MOST))
         return err_set(err, ERR_PERMANENT, 0, "peer %.64s answers something else",
                        l->address.peer.ptr);
     if (a != NULL && what != SIDE_FETCH && what != SIDE_CHANGED)
@@ -98,24 +98,24 @@ static bool asking_take(struct side *s, enum side_what what, struct arena *a, vo
 static bool away_ask(struct side *s, enum side_what what, const void *question, struct arena *a,
                      void *answer, struct err *err)
 {
-    return asking_put(s, what, question, err) && away_line_exchange(line_of(s), err) &&
+    return asking_put(s, what, question, err) && away_line_exchange(asking_line(s), err) &&
            asking_take(s, what, a, answer, err);
 }
 
 static void away_close(struct side *s)
 {
-    away_line_close(line_of(s));
+    away_line_close(asking_line(s));
     s->line = NULL;
 }
 
 static bool away_is_broken(const struct side *s)
 {
-    return line_of(s)->broken;
+    return asking_line(s)->broken;
 }
 
 static void away_lend(struct side *s, struct call *call)
 {
-    line_of(s)->call = call;
+    asking_line(s)->call = call;
 }
 
 bool side_away_open(struct side *s, const struct away_address *address, struct call *call,

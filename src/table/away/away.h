@@ -8,8 +8,8 @@
  *     POST /peer/get     the next part of an answer that is
  *
  * No message is larger than `message_most`, and than what the other location takes, which it says
- * in each answer (Waybill-Message-Limit).  A row is at most AWAY_ROW_MOST bytes; a larger one is set
- * aside.
+ * in each answer (Waybill-Message-Limit).  A row is at most AWAY_ROW_MOST bytes; a larger one is
+ * set aside.
  *
  * Errors   as those of a database (database.h): ERR_TRANSIENT, it does not answer; ERR_CONFIG, it
  *          does not let us in.
@@ -25,8 +25,8 @@ enum {
 };
 
 struct away_address {
-    struct str peer;     /* in the configuration, for messages */
-    struct str url, key; /* terminated */
+    struct str peer;               /* in the configuration, for messages */
+    struct str url, key;           /* terminated */
     struct str ca, cert, cert_key; /* files, or what they hold; may be empty; terminated */
     bool verify;
     struct str database; /* as it is called there */

@@ -11,8 +11,8 @@ _Static_assert(ENVELOPE_OVERHEAD == ENVELOPE_HEAD + SHA256_SIZE, "head and diges
 
 bool envelope_begin(struct buf *to, enum envelope_what what, struct err *err)
 {
-    const char head[ENVELOPE_HEAD] = { envelope_magic[0], envelope_magic[1], envelope_magic[2], ENVELOPE_VERSION,
-                                    (char)what };
+    const char head[ENVELOPE_HEAD] = { envelope_magic[0], envelope_magic[1], envelope_magic[2],
+                                       ENVELOPE_VERSION, (char)what };
 
     buf_clear(to);
     return buf_append(to, str_mem(head, sizeof head), err);
@@ -25,11 +25,13 @@ bool envelope_end(struct buf *to, struct err *err)
     return buf_append(to, str_mem((const char *)digest.bytes, sizeof digest.bytes), err);
 }
 
-bool envelope_take(struct str bytes, enum envelope_what *ret, struct str *ret_content, struct err *err)
+bool envelope_take(struct str bytes, enum envelope_what *ret, struct str *ret_content,
+                   struct err *err)
 {
     struct sha256 is, said;
 
-    if (bytes.len < ENVELOPE_OVERHEAD || memcmp(bytes.ptr, envelope_magic, sizeof envelope_magic) != 0)
+    if (bytes.len < ENVELOPE_OVERHEAD ||
+        memcmp(bytes.ptr, envelope_magic, sizeof envelope_magic) != 0)
         return err_set(err, ERR_PERMANENT, 0, "this is no message of a location");
     if (bytes.ptr[sizeof envelope_magic] != ENVELOPE_VERSION)
         return err_set(err, ERR_PERMANENT, 0,

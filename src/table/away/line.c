@@ -18,7 +18,7 @@ enum {
     KEEPALIVE_S = 30,
     REFUSAL_MOST = 8 << 10,
     URL_MOST = 2048,
-    BUSY_MS = 50,     /* the first wait where the other location is busy; it doubles */
+    BUSY_MS = 50, /* the first wait where the other location is busy; it doubles */
     BUSY_TRIES = 6
 };
 
@@ -51,7 +51,7 @@ static int line_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, cu
     return call_is_over(l->call) ? 1 : 0;
 }
 
-static size_t line_take(char *bytes, size_t size, size_t count, void *arg)
+static size_t line_take_bytes(char *bytes, size_t size, size_t count, void *arg)
 {
     struct err err;
 
@@ -125,7 +125,7 @@ static bool line_set_up(struct away_line *l)
            curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, l) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_XFERINFOFUNCTION, line_progress) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_XFERINFODATA, l) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, line_take) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, line_take_bytes) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_WRITEDATA, &l->got) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, line_take_field) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_HEADERDATA, l) == CURLE_OK &&

@@ -16,11 +16,11 @@ struct away_line {
     CURL *curl;
     struct curl_slist *fields;
     struct call *call;
-    size_t most;         /* bytes of a message: the smaller of both limits */
+    size_t most; /* bytes of a message: the smaller of both limits */
     bool broken;
-    struct buf out, in;  /* a whole question, and its answer */
+    struct buf out, in;   /* a whole question, and its answer */
     struct buf sent, got; /* one message */
-    const char *barred;  /* why it may not connect there */
+    const char *barred;   /* why it may not connect there */
     int64_t alive_us;
     char failure[CURL_ERROR_SIZE];
 };

@@ -71,14 +71,14 @@ static void message_ceiling(struct wire *w, struct ceiling *c)
     wire_int(w, &c->held_us);
 }
 
-static void message_bad(struct wire *w, struct side_bad_row **bad, size_t *count)
+static void message_bad_rows(struct wire *w, struct side_bad_row **bad, size_t *count)
 {
     WIRE_LIST(w, bad, count, SIDE_BAD_MOST);
     for (size_t i = 0; i < *count; i++) {
         wire_text(w, &(*bad)[i].key);
         wire_text(w, &(*bad)[i].row);
         wire_int(w, &(*bad)[i].x);
-        wire_chars(w, (*bad)[i].why, sizeof (*bad)[i].why);
+        wire_chars(w, (*bad)[i].why, sizeof(*bad)[i].why);
     }
 }
 
@@ -197,18 +197,18 @@ static void message_running(struct wire *w, struct side_running *r)
 }
 
 /* A copy is written, because what puts could take, too. */
-#define QUESTION(type, of)                              \
-    do {                                                \
-        type *q_ = *question;                           \
-        type copy_ = { 0 };                             \
-                                                        \
-        if (w->to != NULL)                              \
-            copy_ = *q_;                                \
-        else                                            \
-            *question = q_ = ARENA_NEW(w->a, type);     \
-        of(w, &copy_);                                  \
-        if (w->to == NULL)                              \
-            *q_ = copy_;                                \
+#define QUESTION(type, of)                          \
+    do {                                            \
+        type *q_ = *question;                       \
+        type copy_ = { 0 };                         \
+                                                    \
+        if (w->to != NULL)                          \
+            copy_ = *q_;                            \
+        else                                        \
+            *question = q_ = ARENA_NEW(w->a, type); \
+        of(w, &copy_);                              \
+        if (w->to == NULL)                          \
+            *q_ = copy_;                            \
     } while (0)
 
 static void message_planning(struct wire *w, enum side_planning *p)
@@ -330,7 +330,7 @@ static void message_changes(struct wire *w, struct side_changes *c)
     wire_bool(w, &c->more);
     wire_int(w, &c->below);
     message_ceiling(w, &c->ceiling);
-    message_bad(w, &c->bad, &c->bad_count);
+    message_bad_rows(w, &c->bad, &c->bad_count);
 }
 
 static void message_rows(struct wire *w, struct side_rows *r)
@@ -339,7 +339,7 @@ static void message_rows(struct wire *w, struct side_rows *r)
     wire_text(w, &r->upto);
     wire_int(w, &r->rows);
     wire_bool(w, &r->end);
-    message_bad(w, &r->bad, &r->bad_count);
+    message_bad_rows(w, &r->bad, &r->bad_count);
 }
 
 static void message_mark_answer(struct wire *w, struct side_mark_answer *m)
@@ -359,7 +359,7 @@ static void message_applied(struct wire *w, struct side_applied *r)
     wire_int(w, &r->removed);
     wire_int(w, &r->deletes);
     wire_int(w, &r->rows);
-    message_bad(w, &r->bad, &r->bad_count);
+    message_bad_rows(w, &r->bad, &r->bad_count);
 }
 
 static void message_side_sum(struct wire *w, struct side_sum *s)

@@ -11,7 +11,12 @@
 
 /* ---- frames ---- */
 
-enum { ENVELOPE_VERSION = 1, ENVELOPE_OVERHEAD = 5 + 32, ENVELOPE_ID = 16, ENVELOPE_PART_HEAD = ENVELOPE_ID + 20 };
+enum {
+    ENVELOPE_VERSION = 1,
+    ENVELOPE_OVERHEAD = 5 + 32,
+    ENVELOPE_ID = 16,
+    ENVELOPE_PART_HEAD = ENVELOPE_ID + 20
+};
 
 enum envelope_what {
     ENVELOPE_WHOLE, /* a question, or an answer */
@@ -32,7 +37,8 @@ struct envelope_part {
 bool envelope_begin(struct buf *to, enum envelope_what what, struct err *err);
 bool envelope_end(struct buf *to, struct err *err);
 /* Checks a frame; ERR_PERMANENT: it is none, or damaged. */
-bool envelope_take(struct str bytes, enum envelope_what *ret, struct str *ret_content, struct err *err);
+bool envelope_take(struct str bytes, enum envelope_what *ret, struct str *ret_content,
+                   struct err *err);
 /* The first bytes, at most `most`. */
 static inline struct str envelope_cut(struct str bytes, size_t most)
 {

@@ -69,8 +69,8 @@ static struct parts_slot *parts_find(struct parts *p, struct str peer, const uin
 }
 
 /* A free one, or that which was silent for longest; NULL: all are busy. */
-static struct parts_slot *parts_make(struct parts *p, struct str peer, bool is_answer,
-                                     size_t total, int64_t now_us)
+static struct parts_slot *parts_begin(struct parts *p, struct str peer, bool is_answer,
+                                      size_t total, int64_t now_us)
 {
     struct parts_slot *best = NULL;
     size_t held = total;
@@ -105,7 +105,7 @@ static bool parts_take(struct parts *p, struct str peer, const struct envelope_p
     if (part->total > AWAY_WHOLE_MOST)
         return err_set(err, ERR_LIMIT, 0, "a question has at most %d bytes", AWAY_WHOLE_MOST);
     if (s == NULL && part->at == 0) {
-        s = parts_make(p, peer, false, part->total, now_us);
+        s = parts_begin(p, peer, false, part->total, now_us);
         if (s == NULL)
             return err_set(err, ERR_TRANSIENT, 0, "too many large questions at once");
         memcpy(s->id, part->id, ENVELOPE_ID);
@@ -146,7 +146,7 @@ bool parts_keep(struct parts *p, struct str peer, struct str answer, int64_t now
 {
     *ret = (struct envelope_part){ .total = answer.len };
     (void)pthread_mutex_lock(&p->mutex);
-    struct parts_slot *s = parts_make(p, peer, true, answer.len, now_us);
+    struct parts_slot *s = parts_begin(p, peer, true, answer.len, now_us);
     bool ok = s != NULL ? buf_append(&s->bytes, answer, err)
                         : err_set(err, ERR_TRANSIENT, 0, "too many large answers at once");
 
@@ -160,8 +160,8 @@ bool parts_keep(struct parts *p, struct str peer, struct str answer, int64_t now
     return ok;
 }
 
-static bool parts_frame(struct parts_slot *s, struct envelope_part *part, size_t most, struct buf *to,
-                        struct err *err)
+static bool parts_frame(struct parts_slot *s, struct envelope_part *part, size_t most,
+                        struct buf *to, struct err *err)
 {
     size_t room = most - ENVELOPE_OVERHEAD - ENVELOPE_PART_HEAD;
 

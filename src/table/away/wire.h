@@ -23,10 +23,10 @@
 #include "base/str.h"
 
 struct wire {
-    struct buf *to;   /* NULL: it takes */
-    struct str rest;  /* of what is taken */
-    struct arena *a;  /* likewise */
-    bool bad, full;   /* it cannot be read; `to` has no room */
+    struct buf *to;  /* NULL: it takes */
+    struct str rest; /* of what is taken */
+    struct arena *a; /* likewise */
+    bool bad, full;  /* it cannot be read; `to` has no room */
 };
 
 struct wire wire_put(struct buf *to);
@@ -38,11 +38,11 @@ void wire_int(struct wire *w, int64_t *v);
 void wire_bool(struct wire *w, bool *v);
 /* A word of an enum with `count` values. */
 void wire_word(struct wire *w, int *v, int count);
-#define WIRE_ENUM(w, v, count)             \
-    do {                                   \
-        int word_ = (int)*(v);             \
-        wire_word((w), &word_, (count));   \
-        *(v) = (__typeof__(*(v)))word_;    \
+#define WIRE_ENUM(w, v, count)           \
+    do {                                 \
+        int word_ = (int)*(v);           \
+        wire_word((w), &word_, (count)); \
+        *(v) = (__typeof__(*(v)))word_;  \
     } while (0)
 void wire_size(struct wire *w, size_t *v, size_t most);
 void wire_text(struct wire *w, struct str *v);
@@ -51,9 +51,9 @@ void wire_bytes(struct wire *w, void *v, size_t len);
 void wire_digest(struct wire *w, struct sha256 *v);
 /* The number of items, at most `most`; taking: *v becomes an array of so many, zeroed. */
 void wire_list(struct wire *w, void **v, size_t *count, size_t size, size_t most);
-#define WIRE_LIST(w, v, count, most)                            \
-    do {                                                        \
-        void *list_ = (void *)(uintptr_t)*(v);                  \
-        wire_list((w), &list_, (count), sizeof **(v), (most));  \
-        *(v) = list_;                                           \
+#define WIRE_LIST(w, v, count, most)                           \
+    do {                                                       \
+        void *list_ = (void *)(uintptr_t) * (v);               \
+        wire_list((w), &list_, (count), sizeof **(v), (most)); \
+        *(v) = list_;                                          \
     } while (0)
