@@ -84,11 +84,11 @@ static bool desk_admits(const struct desk_visit *v, const struct message *m, str
     if ((rights & needs) != 0)
         return true;
     if (rights == 0)
-        return err_set(err, ERR_CONFIG, 0, "it has no database %.*s for %.*s",
+        return err_set(err, ERR_CONFIG, SIDE_REFUSED, "it has no database %.*s for %.*s",
                        STR_ARG(str_first(m->database, 60)), STR_ARG(str_first(v->peer, 60)));
     while (i < 2 && (needs & 1U << i) == 0)
         i++;
-    return err_set(err, ERR_CONFIG, 0,
+    return err_set(err, ERR_CONFIG, SIDE_REFUSED,
                    "%.*s may not %s there: add it to `may` of that peer at its location",
                    STR_ARG(str_first(v->peer, 60)), words[i]);
 }

@@ -73,7 +73,7 @@ static bool sides_describe(struct side *side, const struct link_end *end, struct
         *err = why;
         return err_context(err, "database %.*s", STR_ARG(str_first(end->address.name, 60)));
     }
-    *ret_reason = LINK_SCHEMA_DRIFT;
+    *ret_reason = why.sys == SIDE_REFUSED ? LINK_CREDENTIAL : LINK_SCHEMA_DRIFT;
     buf_printf(problems, "database %.*s: %s", STR_ARG(end->address.name), why.text);
     return true;
 }

@@ -407,6 +407,10 @@ bool replicating_run(const struct replicating *r, struct link_state *s, struct r
                                  .row_bytes = ROW_BYTES };
 
         ok = replication_with(&p, err) && replication_end_orders(&p, err);
+        if (!ok && err->kind == ERR_CONFIG && err->sys == SIDE_REFUSED) {
+            link_state_stop(s, LINK_CREDENTIAL, r->now_us, "%s", err->text);
+            ok = true;
+        }
         replication_leave(&p);
         link_sides_put(r->kept, sides, ok && !replication_stopped(&p));
         buf_done(&p.place_key);

@@ -60,6 +60,9 @@ struct side_bad_row {
 
 enum { SIDE_BAD_MOST = 1000 /* of one answer: where there are more, it ends before them */ };
 
+/* err.sys of an ERR_CONFIG: whoever is asked does not let us do that. */
+enum { SIDE_REFUSED = 403 };
+
 void side_close(struct side *s);                   /* safe on one that is not open */
 bool side_is_broken(const struct side *s);         /* it cannot be used any more: close it */
 void side_lend(struct side *s, struct call *call); /* as database_type.lend() */

@@ -62,6 +62,10 @@ void envelope_part(struct wire *w, struct envelope_part *p)
 
 void envelope_error(struct wire *w, struct err *why)
 {
+    bool refused = why->kind == ERR_CONFIG && why->sys == SIDE_REFUSED;
+
     WIRE_ENUM(w, &why->kind, ERR_CONFIG + 1);
+    wire_bool(w, &refused);
+    why->sys = refused ? SIDE_REFUSED : 0;
     wire_chars(w, why->text, sizeof why->text);
 }

@@ -214,14 +214,13 @@ static bool line_refused(struct away_line *l, long status, struct err *err)
     struct str body = str_first(buf_view(&l->got), REFUSAL_MOST);
     json_t *root = json_loadb(body.ptr, body.len, 0, NULL);
     const char *why = json_string_value(json_object_get(json_object_get(root, "error"), "message"));
-    enum err_kind kind = status == 401 || status == 403 || status == 404 || status == 405
-                             ? ERR_CONFIG
-                         : status == 413 ? ERR_LIMIT
-                                         : ERR_TRANSIENT;
+    enum err_kind kind = status == 401 || status == 403 ? ERR_CONFIG
+                         : status == 413                ? ERR_LIMIT
+                                                        : ERR_TRANSIENT;
 
     if (status == 404 && why == NULL)
         why = "there is no Waybill at its url";
-    (void)err_set(err, kind, (int)status, "peer %.64s refuses (%ld): %.100s", l->address.peer.ptr,
+    (void)err_set(err, kind, kind == ERR_CONFIG ? SIDE_REFUSED : (int)status, "peer %.64s refuses (%ld): %.100s", l->address.peer.ptr,
                   status, why != NULL ? why : "it does not say why");
     json_decref(root);
     return false;
