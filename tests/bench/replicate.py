@@ -1,7 +1,7 @@
 """Tables kept the same and compared, measured against what databases do themselves.
 
 replicate   Rows of 175 bytes, of which each is updated once while nobody follows; then the link, and PostgreSQL's logical
-            replication, catch up on the same updates, one after the other.  `load`: all rows into an empty table,
+            replication, catch up on the same updates, one after the other; also with the destination at another node.  `load`: all rows into an empty table,
             beside COPY from one to the other.  Writers: transactions of one row with the journal, and without.
 verify      A pass over both sides, beside COPY to the client and md5() over all rows in SQL.
 
@@ -23,7 +23,7 @@ from rig.process import cpu_seconds, run, wait_for
 ROWS, QUICK_ROWS, ROUNDS = 200_000, 20_000, 3
 SECONDS = 600
 WRITER_SECONDS, QUICK_WRITER_SECONDS = 10, 2
-OF_LOGICAL_LEAST, OF_COPY_LEAST, CPU_US_MOST, RSS_MOST_MB = 0.6, 0.1, 25, 128
+OF_LOGICAL_LEAST, OF_LOGICAL_AWAY_LEAST, OF_COPY_LEAST, CPU_US_MOST, RSS_MOST_MB = 0.6, 0.35, 0.1, 25, 128
 VERIFY_OF_COPY_LEAST, VERIFY_OF_MD5_LEAST = 0.4, 1.0
 SETTINGS = {"wal_level": "logical", "max_wal_senders": "10", "max_replication_slots": "10", "shared_buffers": "512MB",
             "max_wal_size": "4GB", "max_connections": "100"}
@@ -43,15 +43,37 @@ links:
 """
 
 
-class Linked:
-    """Two databases with the same rows, and a node with a link between them."""
+AWAY = """\
+databases:
+  source: {source}
+peers:
+  berlin: {{ url: "{url}", key: {key} }}
+links:
+  mirror: {{ from: source, to: berlin/dest, every: 1s, tables: {{ item: {casts} }}, verify: [ {{ mode: full, every: 100h }} ] }}
+"""
+OTHER = """\
+databases:
+  dest: {dest}
+peers:
+  here: {{ may: {{ dest: [read, apply, install] }} }}
+"""
 
-    def __init__(self, bench, source, dest, rows):
+
+class Linked:
+    """Two databases with the same rows, and a node with a link between them; `away`: the destination is another node's."""
+
+    def __init__(self, bench, source, dest, rows, away=False):
         self.bench, self.source, self.dest, self.rows, self.version = bench, source, dest, rows, 0
         for one in (source, dest):
             one.make("item", columns=COLUMNS)
         source.run(FILL.format(rows))
-        self.node = bench.node(more=LINK.format(source=source.settings(), dest=dest.settings(), casts=casts(source)))
+        self.other = bench.node(more=OTHER.format(dest=dest.settings())) if away else None
+        text = LINK.format(source=source.settings(), dest=dest.settings(), casts=casts(source))
+        if away:
+            self.other.start()
+            key = json.loads(self.other.cli("key", "add", "--admin", "--title", "here", "--role", "peer", "--json"))["key"]
+            text = AWAY.format(source=source.settings(), url=self.other.url, key=key, casts=casts(source))
+        self.node = bench.node(more=text)
         self.node.start()
         began = time.monotonic()
         self.node.cli("repl", "install", "mirror", "--yes")
@@ -65,7 +87,17 @@ class Linked:
         return json.loads(self.node.cli("repl", "status", "mirror/item", "--json"))["stands"] == "current"
 
     def close(self):
-        self.bench.discard(self.node)
+        for node in self._nodes():
+            self.bench.discard(node)
+
+    def _nodes(self):
+        return [self.node] + ([self.other] if self.other else [])
+
+    def _cpu(self):
+        return sum(cpu_seconds(node.process.pid) for node in self._nodes())
+
+    def _note_memory(self):
+        self.rss_mb = max(self.rss_mb, *(peak_mb(node.process.pid) for node in self._nodes()))
 
     def behind(self):
         """Each row is updated once, while the node is down."""
@@ -76,11 +108,11 @@ class Linked:
     def catch_up(self):
         """Rows a second, microseconds of the node per row."""
         self.node.start()
-        before, began = cpu_seconds(self.node.process.pid), time.monotonic()
+        before, began = self._cpu(), time.monotonic()
         wait_for("the last row", lambda: last(self.dest, self.rows) == self.version, SECONDS, 0.02)
         took = time.monotonic() - began
-        cpu = cpu_seconds(self.node.process.pid) - before
-        self.rss_mb = max(self.rss_mb, peak_mb(self.node.process.pid))
+        cpu = self._cpu() - before
+        self._note_memory()
         return self.rows / took, cpu / self.rows * 1e6
 
     def verify(self):
@@ -88,7 +120,7 @@ class Linked:
         began = time.monotonic()
         done = json.loads(self.node.cli("repl", "verify", "mirror/item", "--wait", "--json", timeout=SECONDS))
         assert done["result"] == "ok", done
-        self.rss_mb = max(self.rss_mb, peak_mb(self.node.process.pid))
+        self._note_memory()
         return self.rows / (time.monotonic() - began)
 
 
@@ -222,9 +254,32 @@ def replicate(bench):
                       cpu=(cost <= CPU_US_MOST, f"over {CPU_US_MOST} us"),
                       memory=(linked.rss_mb <= RSS_MOST_MB, f"over {RSS_MOST_MB} MB"))
         linked.close()
+        away(bench, cluster, rows)
         others(bench, cluster, rows)
     finally:
         cluster.close()
+
+
+def away(bench, cluster, rows):
+    """The destination is a database of another node, on this machine."""
+    linked, logical = Linked(bench, Postgres(cluster), Postgres(cluster), rows, away=True), Logical(cluster, rows)
+    shares, rates, costs = [], [], []
+    for _ in range(ROUNDS):
+        for one in (linked, logical):
+            one.behind()
+        theirs = logical.catch_up()
+        rate, cost = linked.catch_up()
+        shares.append(rate / theirs)
+        rates.append(rate)
+        costs.append(cost)
+    logical.close()
+    share, cost = median(shares), median(costs)
+    bench.verdict("replicate postgres-postgres over /peer",
+                  f"{median(rates):.0f} rows/s, {share:.2f} of logical replication, {cost:.1f} us/row of both, {linked.rss_mb} MB",
+                  share=(share >= OF_LOGICAL_AWAY_LEAST, f"below {OF_LOGICAL_AWAY_LEAST}"),
+                  cpu=(cost <= CPU_US_MOST, f"over {CPU_US_MOST} us"),
+                  memory=(linked.rss_mb <= RSS_MOST_MB, f"over {RSS_MOST_MB} MB"))
+    linked.close()
 
 
 def others(bench, cluster, rows):

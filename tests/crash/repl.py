@@ -27,7 +27,9 @@ from harness.tables import Maria, Postgres, Sqlite, Writers, casts, row
 from rig.node import Node
 from rig.process import RigError, stop_whole, wait_for
 
-PAIRS = [("postgres", "postgres"), ("postgres", "sqlite"), ("sqlite", "postgres"), ("postgres", "mariadb"), ("mariadb", "postgres")]
+# Source, destination, and whether one of them is a database of another node.
+PAIRS = [("postgres", "postgres", None), ("postgres", "sqlite", None), ("sqlite", "postgres", None), ("postgres", "mariadb", None),
+         ("mariadb", "postgres", None), ("postgres", "postgres", "dest"), ("mariadb", "sqlite", "source")]
 DIFFERENCES = ("missing", "extra", "different")
 COUNTS = (*DIFFERENCES, "applied_twice", "false_alarms")
 POINTS = ("link.read", "link.written", "link.committed", "job.run", "job.ran", "commit.sent")
@@ -64,7 +66,8 @@ def repl(rig, count):
             kills = count // len(PAIRS) + (number < count % len(PAIRS))
             if kills == 0:
                 continue
-            with Pair(rig, f"postgres.repl-{'-'.join(pair)}", pair, cluster, maria, chance) as field:
+            name = "-".join(pair[:2]) + (f"-{pair[2]}-away" if pair[2] else "")
+            with Pair(rig, f"postgres.repl-{name}", pair, cluster, maria, chance) as field:
                 field.begin()
                 field.storm(range(first, first + kills))
                 field.finish()
@@ -79,7 +82,7 @@ def control(rig, cluster, maria, chance):
     """With a plain cursor rows are missed, and verification finds them."""
     missed = 0
     for number in range(CONTROL_RUNS):
-        with Pair(rig, f"control.repl-{number}", ("postgres", "postgres"), cluster, maria, chance, CONTROL) as field:
+        with Pair(rig, f"control.repl-{number}", ("postgres", "postgres", None), cluster, maria, chance, CONTROL) as field:
             field.begin()
             field.await_changes(4000)
             field.finish(settle=False)
@@ -94,34 +97,55 @@ def control(rig, cluster, maria, chance):
 
 
 class Pair:
-    """A link between two databases, two nodes that race for it, and writers.  Use as a context."""
+    """A link between two databases, two nodes that race for it, writers, and perhaps another location, which answers for one
+    of the databases.  Use as a context."""
 
     def __init__(self, rig, scene, kinds, cluster, maria, chance, environment=None):
         self.rig, self.scene, self.chance = rig, scene, chance
         self.folder = rig.new_folder(scene)
         self.servers = {"postgres": cluster, "mariadb": maria}
-        self.kinds = kinds
-        self.source, self.dest = (self._database(kind, name) for kind, name in zip(kinds, ("source", "dest")))
+        *self.kinds, self.away = kinds
+        self.source, self.dest = (self._database(kind, name) for kind, name in zip(self.kinds, ("source", "dest")))
         for one in (self.source, self.dest):
             one.make(TABLE)
         self.source.fill(TABLE, [row(random.Random(n), n) for n in range(ROWS)])
         store = f"store{self.folder.name[:3]}"
         rig.cluster().create_database(store)
-        more = (f"databases:\n  source: {self.source.settings()}\n  dest: {self.dest.settings()}\n"
-                f"links:\n  {LINK}:\n    from: source\n    to: dest\n    every: 200ms\n    tables: {{ {TABLE}: {casts(self.source)} }}\n"
+        self.codes, self.other, peer = {}, None, ""
+        if self.away:
+            self.other, peer = self._location(self.away)
+        here = {name: one.settings() for name, one in (("source", self.source), ("dest", self.dest)) if name != self.away}
+        ends = [f"berlin/{name}" if name == self.away else name for name in ("source", "dest")]
+        more = ("databases:\n" + "".join(f"  {name}: {settings}\n" for name, settings in here.items()) + peer +
+                f"links:\n  {LINK}:\n    from: {ends[0]}\n    to: {ends[1]}\n    every: 200ms\n"
+                f"    tables: {{ {TABLE}: {casts(self.source)} }}\n"
                 "    verify: [ { mode: full, every: 10h } ]\n    deletes: { most: 1000000, share: 100% }\n")
         self.nodes = [Node(binary, self.folder / str(n), store=rig.cluster().url(store), environment=environment, more=more)
                       for n, binary in enumerate((rig.debug, rig.debug if environment else rig.release))]
-        self.writers = Writers(self.source, TABLE, seed=chance.randrange(10**6), keys=ROWS, prepared=kinds[0] == "postgres")
+        self.writers = Writers(self.source, TABLE, seed=chance.randrange(10**6), keys=ROWS, prepared=self.kinds[0] == "postgres")
         self.counts, self.verified, self.failures, self.kills, self.points = collections.Counter(), {}, [], 0, 0
-        self.codes = {node: {-signal.SIGKILL} for node in self.nodes}
+        self.codes |= {node: {-signal.SIGKILL} for node in self.nodes}
+
+    def _location(self, away):
+        """Another node that answers for a database, and how the link names it."""
+        database = self.source if away == "source" else self.dest
+        other = Node(self.rig.release, self.folder / "other",
+                     more=f"databases:\n  {away}: {database.settings()}\n"
+                          f"peers:\n  here: {{ may: {{ {away}: [read, apply, install] }} }}\n")
+        other.start(seconds=READY_SECONDS)
+        key = json.loads(other.cli("key", "add", "--admin", "--title", "here", "--role", "peer", "--json"))["key"]
+        self.codes[other] = {-signal.SIGKILL}
+        return other, f"peers:\n  berlin: {{ url: \"{other.url}\", key: {key} }}\n"
+
+    def _all(self):
+        return [*self.nodes, *([self.other] if self.other else [])]
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, problem, _):
         self.writers.stopping.set()
-        for node in self.nodes:
+        for node in self._all():
             node.kill()
         if isinstance(problem, (RigError, AssertionError)):
             self.failures.append(f"{self.scene}: {problem}")
@@ -152,14 +176,14 @@ class Pair:
         """What is done, in turn; each named point comes after as many rounds as there are twice."""
         for number in rounds:
             time.sleep(self.chance.uniform(0.3, 1.5))
-            node = self.chance.choice(self.nodes)
+            node = self.chance.choice(self._all())
             what = ROUNDS[number % len(ROUNDS)]
             if what == "base":
                 self._kill_base()
             elif what == "freeze":
                 self._freeze(node)
             elif what == "point":
-                self._kill_at_point(node, POINTS[self.points % len(POINTS)])
+                self._kill_at_point(*self._point(node))
             else:
                 node.kill()
             self.kills += 1
@@ -170,7 +194,7 @@ class Pair:
         """Of the source, the destination, or the nodes.  A server that the nodes do not write to forgets more."""
         servers = [self.servers[kind] for kind in self.kinds if kind != "sqlite"]
         server = self.chance.choice([*servers, self.rig.cluster()])
-        for node in self.nodes:
+        for node in self._all():
             self.codes[node] |= {UNAVAILABLE}
         server.kill_hard()
         time.sleep(self.chance.uniform(0, 1.5))
@@ -185,6 +209,14 @@ class Pair:
         self.codes[node] |= {DECLARED_DEAD, UNAVAILABLE}
         node.process.send_signal(signal.SIGCONT)
 
+    def _point(self, node):
+        """The next one, at a node that comes by there."""
+        point = POINTS[self.points % len(POINTS)]
+        at = {"link.read": "source", "link.written": "dest", "link.committed": "dest"}.get(point)
+        if self.other and at == self.away:
+            return self.other, point
+        return self.nodes[0] if node is self.other else node, point
+
     def _kill_at_point(self, node, point):
         """Either node, in the build that has the points."""
         self.points += 1
@@ -195,7 +227,7 @@ class Pair:
         node.binary = binary
 
     def _revive(self):
-        for node in self.nodes:
+        for node in self._all():
             if not node.alive():
                 self._judge_end(node)
                 node.begin()
@@ -245,7 +277,7 @@ class Pair:
 
     def _up(self):
         """A node that answers; one may have come to its point after the last kill."""
-        for node in self.nodes:
+        for node in self._all():
             if not node.alive():
                 self._judge_end(node)
                 node.begin()
