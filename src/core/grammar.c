@@ -70,7 +70,7 @@ static const struct option node_limits[] = {
            "(503)",
            .fallback = "1000", .least = 1, .most = 1000),
     OPTION("message_limit", OPT_SIZE,
-           "the longest message of a one-way method (/work), in bytes; what is longer is refused "
+           "the longest message of a method (/work, /peer), in bytes; what is longer is refused "
            "(413)",
            .fallback = "80000", .least = 1000, .most = 8 << 20),
     { 0 },

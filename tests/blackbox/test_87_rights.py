@@ -23,7 +23,7 @@ SDL = (ROOT / "src" / "admin" / "api" / "schema.graphql").read_text()
 BOTH = pytest.mark.stores("sqlite", "postgres")
 DONE, NO, USAGE, DENIED = 0, 1, 2, 77
 
-RIGHTS = ("see", "payload", "download", "retry", "edit", "hold", "operate", "configure", "users", "audit", "work")
+RIGHTS = ("see", "payload", "download", "retry", "edit", "hold", "operate", "configure", "users", "audit", "work", "peer")
 ALL = set(RIGHTS)
 DESK = {"see", "payload", "download", "retry", "edit", "hold"}
 # As docs/rights.md has them, and three that somebody makes: for one system, and with one right.
@@ -32,12 +32,12 @@ ROLES = {
     "operator": {"see", "payload", "retry", "hold", "operate"},
     "viewer": {"see"},
     "auditor": {"see", "audit"},
-    "worker": {"work"},
+    "worker": {"work"}, "peer": {"peer"},
     "desk": DESK,
     "builder": {"configure"},
     "usher": {"users"},
 }
-BUILT_IN = ("admin", "operator", "viewer", "auditor", "worker")
+BUILT_IN = ("admin", "operator", "viewer", "auditor", "worker", "peer")
 
 CONFIG = """\
 systems:

@@ -67,7 +67,7 @@ static const char *const link_view_remedies[LINK_REASONS] = {
         "finds them.",
     [LINK_CREDENTIAL] =
         "Look after the password and the rights of the user in that database, or change the secret "
-        "of the DSN. It goes on by itself.",
+        "of the DSN; of a peer, its key and what it lets us do there. It goes on by itself.",
     [LINK_QUARANTINE] =
         "See which rows and why: `waybill repl quarantine`. Make the destination take them, or "
         "`discard` them.",

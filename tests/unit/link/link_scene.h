@@ -31,14 +31,16 @@ static inline void begin(void)
     memset(fake_orders, 0, sizeof fake_orders);
     state = (struct link_state){ .reached = { .key = STR("") } };
     now_us = 1000;
-    spec = (struct link_spec){ .link = STR("a-b"),
-                               .table = STR("t"),
-                               .source = { &fake_type, { .name = STR("source") }, STR("t") },
-                               .dest = { &fake_type, { .name = STR("dest") }, STR("t") },
-                               .deletes_most = 10,
-                               .deletes_share = 50,
-                               .batch_bytes = 4096,
-                               .quarantine_most = 3 };
+    spec = (struct link_spec){
+        .link = STR("a-b"),
+        .table = STR("t"),
+        .source = { .type = &fake_type, .address = { .name = STR("source") }, .table = STR("t") },
+        .dest = { .type = &fake_type, .address = { .name = STR("dest") }, .table = STR("t") },
+        .deletes_most = 10,
+        .deletes_share = 50,
+        .batch_bytes = 4096,
+        .quarantine_most = 3
+    };
 }
 
 static inline bool run_with(int64_t by)
