@@ -132,8 +132,6 @@ static void rule_check_columns(const struct yaml_node *rule, const char *key,
 
     if (list == NULL || list->kind != YAML_LIST)
         return;
-    if (list->count == 0)
-        problem_add(problems, yaml_position(list), "such as [id]", "`%s` names no column", key);
     if (list->count > SOUGHT_COLUMNS_MOST)
         problem_add(problems, yaml_position(list), NULL, "`%s` has more than %d columns", key,
                     SOUGHT_COLUMNS_MOST);
@@ -204,10 +202,6 @@ void check_rule_check(const struct yaml_node *map, struct problem_list *problems
     rule_check_database(yaml_get(map, "database"), problems);
     if (checks == NULL || checks->kind != YAML_LIST)
         return;
-    if (checks->count == 0)
-        problem_add(problems, yaml_position(checks),
-                    "such as checks: [ { duplicates: customer, columns: [email] } ]",
-                    "the job has nothing to check");
     if (checks->count > CHECK_RULES_MOST)
         problem_add(problems, yaml_position(checks), "make several jobs of them",
                     "the job has %zu checks, and at most %d may be", checks->count,

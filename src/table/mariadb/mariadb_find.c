@@ -13,106 +13,106 @@
 
 /* ---- parts of statements ---- */
 
-static void find_put_column(struct buf *sql, const char *table, const struct shape_column *c)
+static void mariadb_find_put_column(struct buf *sql, const char *table, const struct shape_column *c)
 {
     buf_puts(sql, table);
     mariadb_put_name(sql, c->name);
 }
 
 /* A short text, whatever its type. */
-static void find_put_text(struct buf *sql, const struct shape_column *c)
+static void mariadb_find_put_text(struct buf *sql, const struct shape_column *c)
 {
     switch ((enum mariadb_kind)c->detail) {
     case MARIADB_NONE:
     case MARIADB_BYTES:
         buf_puts(sql, "HEX(LEFT(");
-        find_put_column(sql, "t.", c);
+        mariadb_find_put_column(sql, "t.", c);
         buf_printf(sql, ", %d))", SOUGHT_VALUE_MOST / 2 + 1);
         return;
     case MARIADB_BIT:
     case MARIADB_BITS:
         buf_puts(sql, "CAST(");
-        find_put_column(sql, "t.", c);
+        mariadb_find_put_column(sql, "t.", c);
         buf_puts(sql, " + 0 AS CHAR)");
         return;
     default:
         buf_puts(sql, "LEFT(CAST(");
-        find_put_column(sql, "t.", c);
+        mariadb_find_put_column(sql, "t.", c);
         buf_printf(sql, " AS CHAR), %d)", SOUGHT_VALUE_MOST + 1);
     }
 }
 
-static void find_put_shown(struct buf *sql, const struct sought *s)
+static void mariadb_find_put_shown(struct buf *sql, const struct sought *s)
 {
     size_t places[SOUGHT_SHOWN_MOST], n = sought_shown(s, places);
 
     for (size_t i = 0; i < n; i++) {
         buf_puts(sql, i > 0 ? ", " : "");
-        find_put_text(sql, &s->shape->columns[places[i]]);
+        mariadb_find_put_text(sql, &s->shape->columns[places[i]]);
     }
     buf_puts(sql, s->kind == SOUGHT_DUPLICATES ? ", CAST(COUNT(*) AS CHAR)" : "");
 }
 
-static void find_put_values(struct buf *sql, const struct sought *s, struct cell *params,
+static void mariadb_find_put_values(struct buf *sql, const struct sought *s, struct cell *params,
                             size_t *count)
 {
     for (size_t i = 0; i < s->value_count; i++) {
-        find_put_column(sql, " AND t.", &s->shape->columns[s->values[i].column]);
+        mariadb_find_put_column(sql, " AND t.", &s->shape->columns[s->values[i].column]);
         buf_puts(sql, s->values[i].value.type == CELL_NULL ? " IS NULL" : " = ?");
         if (s->values[i].value.type != CELL_NULL)
             params[(*count)++] = s->values[i].value;
     }
 }
 
-static void find_put_not_null(struct buf *sql, const struct sought *s)
+static void mariadb_find_put_not_null(struct buf *sql, const struct sought *s)
 {
     for (size_t i = 0; i < s->count; i++) {
-        find_put_column(sql, " AND t.", sought_column(s, i));
+        mariadb_find_put_column(sql, " AND t.", sought_column(s, i));
         buf_puts(sql, " IS NOT NULL");
     }
 }
 
-static void find_put_none(struct buf *sql, const struct sought *s)
+static void mariadb_find_put_none(struct buf *sql, const struct sought *s)
 {
     buf_puts(sql, " AND NOT EXISTS (SELECT 1 FROM ");
     buf_put(sql, s->in->quoted);
     buf_puts(sql, " k WHERE ");
     for (size_t i = 0; i < s->count; i++) {
-        find_put_column(sql, i > 0 ? " AND k." : "k.", &s->in->columns[s->keys[i]]);
-        find_put_column(sql, " = t.", sought_column(s, i));
+        mariadb_find_put_column(sql, i > 0 ? " AND k." : "k.", &s->in->columns[s->keys[i]]);
+        mariadb_find_put_column(sql, " = t.", sought_column(s, i));
     }
     buf_putc(sql, ')');
 }
 
-static void find_put_groups(struct buf *sql, const struct sought *s)
+static void mariadb_find_put_groups(struct buf *sql, const struct sought *s)
 {
     buf_puts(sql, " GROUP BY ");
     for (size_t i = 0; i < s->count; i++)
-        find_put_column(sql, i > 0 ? ", t." : "t.", sought_column(s, i));
+        mariadb_find_put_column(sql, i > 0 ? ", t." : "t.", sought_column(s, i));
     buf_puts(sql, " HAVING COUNT(*) > 1");
 }
 
-static bool find_put(struct buf *sql, const struct sought *s, struct cell *params, size_t *count,
+static bool mariadb_find_put(struct buf *sql, const struct sought *s, struct cell *params, size_t *count,
                      struct err *err)
 {
     buf_puts(sql, s->kind == SOUGHT_ROWS ? "SELECT COUNT(*) FROM (SELECT 1" : "SELECT ");
     if (s->kind != SOUGHT_ROWS)
-        find_put_shown(sql, s);
+        mariadb_find_put_shown(sql, s);
     buf_puts(sql, " FROM ");
     buf_put(sql, s->shape->quoted);
     buf_puts(sql, " t WHERE TRUE");
-    find_put_values(sql, s, params, count);
+    mariadb_find_put_values(sql, s, params, count);
     if (s->kind == SOUGHT_OLDER) {
-        find_put_column(sql, " AND t.", sought_column(s, 0));
+        mariadb_find_put_column(sql, " AND t.", sought_column(s, 0));
         buf_puts(sql, " < ?");
         if (!sought_before(s, &params[(*count)++], err))
             return false;
     }
-    find_put_not_null(sql, s);
+    mariadb_find_put_not_null(sql, s);
     if (s->kind == SOUGHT_ORPHANS)
-        find_put_none(sql, s);
+        mariadb_find_put_none(sql, s);
     if (s->kind == SOUGHT_DUPLICATES)
-        find_put_groups(sql, s);
+        mariadb_find_put_groups(sql, s);
     buf_puts(sql, s->kind == SOUGHT_ROWS ? " LIMIT ?) s" : " LIMIT ?");
     params[(*count)++] = mariadb_int(s->most);
     return true;
@@ -127,7 +127,7 @@ struct mariadb_finding {
     size_t width;
 };
 
-static bool find_take(void *arg, const struct cell *cells, struct err *err)
+static bool mariadb_find_take(void *arg, const struct cell *cells, struct err *err)
 {
     const struct mariadb_finding *f = arg;
     struct str texts[SOUGHT_SHOWN_MOST + 1];
@@ -143,7 +143,7 @@ static bool find_take(void *arg, const struct cell *cells, struct err *err)
     return true;
 }
 
-static bool find_ask(struct database *d, const struct sought *s, const struct buf *sql,
+static bool mariadb_find_ask(struct database *d, const struct sought *s, const struct buf *sql,
                      const struct cell *params, size_t count, struct mariadb_finding *f,
                      struct err *err)
 {
@@ -158,7 +158,7 @@ static bool find_ask(struct database *d, const struct sought *s, const struct bu
                                      .param_count = count,
                                      .kinds = kinds,
                                      .column_count = f->width,
-                                     .fn = find_take,
+                                     .fn = mariadb_find_take,
                                      .arg = f };
 
     return mariadb_ask(d, &ask, err);
@@ -176,10 +176,10 @@ bool mariadb_find(struct database *d, const struct sought *s, struct arena *a, s
     *ret = (struct found){ 0 };
     buf_printf(&limit, "SET SESSION max_statement_time = %.3f",
                (double)d->timeout_us * 0.9 / CLOCK_S);
-    bool ok = find_put(&sql, s, params, &count, err) && mariadb_run(d, buf_view(&limit), err);
+    bool ok = mariadb_find_put(&sql, s, params, &count, err) && mariadb_run(d, buf_view(&limit), err);
 
     if (ok) {
-        ok = find_ask(d, s, &sql, params, count, &f, err);
+        ok = mariadb_find_ask(d, s, &sql, params, count, &f, err);
         if (!d->lost && !mariadb_run(d, STR("SET SESSION max_statement_time = DEFAULT"), &why)) {
             d->lost = true;
             if (ok)

@@ -22,110 +22,110 @@ enum {
 
 /* ---- parts of statements ---- */
 
-static void find_put_column(struct buf *to, const char *table, const struct shape_column *c)
+static void sqlite_find_put_column(struct buf *to, const char *table, const struct shape_column *c)
 {
     buf_puts(to, table);
     sqlite_name(to, c->name);
 }
 
-static void find_put_shown(struct buf *to, const struct sought *s)
+static void sqlite_find_put_shown(struct buf *to, const struct sought *s)
 {
     size_t places[SOUGHT_SHOWN_MOST], n = sought_shown(s, places);
 
     for (size_t i = 0; i < n; i++) {
         const struct shape_column *c = &s->shape->columns[places[i]];
 
-        find_put_column(to, i > 0 ? ", CASE typeof(t." : "CASE typeof(t.", c);
-        find_put_column(to, ") WHEN 'blob' THEN hex(substr(t.", c);
+        sqlite_find_put_column(to, i > 0 ? ", CASE typeof(t." : "CASE typeof(t.", c);
+        sqlite_find_put_column(to, ") WHEN 'blob' THEN hex(substr(t.", c);
         buf_printf(to, ", 1, %d)) ELSE substr(CAST(", SOUGHT_VALUE_MOST / 2 + 1);
-        find_put_column(to, "t.", c);
+        sqlite_find_put_column(to, "t.", c);
         buf_printf(to, " AS TEXT), 1, %d) END", SOUGHT_VALUE_MOST + 1);
     }
     buf_puts(to, s->kind == SOUGHT_DUPLICATES ? ", CAST(count(*) AS TEXT)" : "");
 }
 
-static void find_put_us(struct buf *to, const struct shape_column *c, enum cell_type type)
+static void sqlite_find_put_us(struct buf *to, const struct shape_column *c, enum cell_type type)
 {
-    find_put_column(to, "waybill_us(t.", c);
+    sqlite_find_put_column(to, "waybill_us(t.", c);
     buf_printf(to, ", %d)", (int)type);
 }
 
 /* A text that was not declared as a time may have a zone, or none. */
-static bool find_is_either(const struct shape_column *c)
+static bool sqlite_find_is_either(const struct shape_column *c)
 {
     return c->natural == CELL_LOCAL || c->natural == CELL_TEXT;
 }
 
-static void find_put_older(struct buf *to, const struct shape_column *c)
+static void sqlite_find_put_older(struct buf *to, const struct shape_column *c)
 {
-    if (!find_is_either(c)) {
+    if (!sqlite_find_is_either(c)) {
         buf_puts(to, " AND ");
-        find_put_us(to, c, c->natural);
+        sqlite_find_put_us(to, c, c->natural);
         buf_puts(to, " < ?1");
         return;
     }
     buf_puts(to, " AND CASE WHEN ");
-    find_put_us(to, c, CELL_LOCAL);
+    sqlite_find_put_us(to, c, CELL_LOCAL);
     buf_puts(to, " IS NOT NULL THEN ");
-    find_put_us(to, c, CELL_LOCAL);
+    sqlite_find_put_us(to, c, CELL_LOCAL);
     buf_puts(to, " < ?2 ELSE ");
-    find_put_us(to, c, CELL_INSTANT);
+    sqlite_find_put_us(to, c, CELL_INSTANT);
     buf_puts(to, " < ?1 END");
 }
 
-static void find_put_no_time(struct buf *to, const struct shape_column *c)
+static void sqlite_find_put_no_time(struct buf *to, const struct shape_column *c)
 {
     buf_puts(to, " AND ");
-    find_put_us(to, c, find_is_either(c) ? CELL_LOCAL : c->natural);
+    sqlite_find_put_us(to, c, sqlite_find_is_either(c) ? CELL_LOCAL : c->natural);
     buf_puts(to, " IS NULL");
-    if (!find_is_either(c))
+    if (!sqlite_find_is_either(c))
         return;
     buf_puts(to, " AND ");
-    find_put_us(to, c, CELL_INSTANT);
+    sqlite_find_put_us(to, c, CELL_INSTANT);
     buf_puts(to, " IS NULL");
 }
 
 /* FROM and WHERE; the values are ?4 and so on. */
-static void find_put_from(struct buf *to, const struct sought *s)
+static void sqlite_find_put_from(struct buf *to, const struct sought *s)
 {
     buf_printf(to, " FROM %.*s AS t WHERE 1", STR_ARG(s->shape->quoted));
     for (size_t i = 0; i < s->value_count; i++) {
-        find_put_column(to, " AND t.", &s->shape->columns[s->values[i].column]);
+        sqlite_find_put_column(to, " AND t.", &s->shape->columns[s->values[i].column]);
         if (s->values[i].value.type == CELL_NULL)
             buf_puts(to, " IS NULL");
         else
             buf_printf(to, " = ?%zu", BEFORE_PLACES + 2 + i);
     }
     for (size_t i = 0; i < s->count; i++) {
-        find_put_column(to, " AND t.", sought_column(s, i));
+        sqlite_find_put_column(to, " AND t.", sought_column(s, i));
         buf_puts(to, " IS NOT NULL");
     }
 }
 
-static void find_put_none(struct buf *to, const struct sought *s)
+static void sqlite_find_put_none(struct buf *to, const struct sought *s)
 {
     buf_printf(to, " AND NOT EXISTS (SELECT 1 FROM %.*s AS k WHERE ", STR_ARG(s->in->quoted));
     for (size_t i = 0; i < s->count; i++) {
-        find_put_column(to, i > 0 ? " AND k." : "k.", &s->in->columns[s->keys[i]]);
-        find_put_column(to, " = t.", sought_column(s, i));
+        sqlite_find_put_column(to, i > 0 ? " AND k." : "k.", &s->in->columns[s->keys[i]]);
+        sqlite_find_put_column(to, " = t.", sought_column(s, i));
     }
     buf_putc(to, ')');
 }
 
-static void find_put(struct buf *to, const struct sought *s)
+static void sqlite_find_put(struct buf *to, const struct sought *s)
 {
     buf_puts(to, s->kind == SOUGHT_ROWS ? "SELECT count(*) FROM (SELECT 1" : "SELECT ");
     if (s->kind != SOUGHT_ROWS)
-        find_put_shown(to, s);
-    find_put_from(to, s);
+        sqlite_find_put_shown(to, s);
+    sqlite_find_put_from(to, s);
     if (s->kind == SOUGHT_OLDER)
-        find_put_older(to, sought_column(s, 0));
+        sqlite_find_put_older(to, sought_column(s, 0));
     if (s->kind == SOUGHT_ORPHANS)
-        find_put_none(to, s);
+        sqlite_find_put_none(to, s);
     if (s->kind == SOUGHT_DUPLICATES) {
         buf_puts(to, " GROUP BY ");
         for (size_t i = 0; i < s->count; i++)
-            find_put_column(to, i > 0 ? ", t." : "t.", sought_column(s, i));
+            sqlite_find_put_column(to, i > 0 ? ", t." : "t.", sought_column(s, i));
         buf_puts(to, " HAVING count(*) > 1");
     }
     buf_puts(to, s->kind == SOUGHT_ROWS ? " LIMIT ?3)" : " LIMIT ?3");
@@ -134,13 +134,13 @@ static void find_put(struct buf *to, const struct sought *s)
 /* ---- values ---- */
 
 /* Places that a statement does not have are left out. */
-static bool find_bind(struct sqlite_database *d, sqlite3_stmt *stmt, const struct sought *s,
+static bool sqlite_find_bind(struct sqlite_database *d, sqlite3_stmt *stmt, const struct sought *s,
                       struct err *err)
 {
     int places = sqlite3_bind_parameter_count(stmt);
     struct cell before = { .i = s->before_us };
 
-    if (s->kind == SOUGHT_OLDER && !find_is_either(sought_column(s, 0)) &&
+    if (s->kind == SOUGHT_OLDER && !sqlite_find_is_either(sought_column(s, 0)) &&
         !sought_before(s, &before, err))
         return false;
     if (s->kind == SOUGHT_OLDER && places >= 1)
@@ -158,12 +158,12 @@ static bool find_bind(struct sqlite_database *d, sqlite3_stmt *stmt, const struc
 }
 
 /* A statement with its values, at its first row. */
-static bool find_start(struct sqlite_database *d, const struct buf *text, const struct sought *s,
+static bool sqlite_find_start(struct sqlite_database *d, const struct buf *text, const struct sought *s,
                        sqlite3_stmt **ret, bool *ret_row, struct err *err)
 {
     if (!sqlite_ask(d, buf_view(text), ret, err))
         return false;
-    if (!find_bind(d, *ret, s, err)) {
+    if (!sqlite_find_bind(d, *ret, s, err)) {
         sqlite_end(*ret);
         return false;
     }
@@ -173,7 +173,7 @@ static bool find_start(struct sqlite_database *d, const struct buf *text, const 
 /* ---- how much memory it needs ---- */
 
 /* *ret: it would sort rows of the table, or of the other one. */
-static bool find_sorts(struct sqlite_database *d, const struct buf *text, bool *ret,
+static bool sqlite_find_sorts(struct sqlite_database *d, const struct buf *text, bool *ret,
                        struct err *err)
 {
     AUTO(buf_done) struct buf plan = BUF_INIT(SQLITE_TEXT_MOST);
@@ -195,7 +195,7 @@ static bool find_sorts(struct sqlite_database *d, const struct buf *text, bool *
     return ok;
 }
 
-static bool find_weighs(struct sqlite_database *d, const struct shape *shape, const size_t *columns,
+static bool sqlite_find_weighs(struct sqlite_database *d, const struct shape *shape, const size_t *columns,
                         size_t count, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(SQLITE_TEXT_MOST);
@@ -204,7 +204,7 @@ static bool find_weighs(struct sqlite_database *d, const struct shape *shape, co
 
     buf_puts(&text, "SELECT count(*), total(0");
     for (size_t i = 0; i < count; i++) {
-        find_put_column(&text, " + ifnull(length(t.", &shape->columns[columns[i]]);
+        sqlite_find_put_column(&text, " + ifnull(length(t.", &shape->columns[columns[i]]);
         buf_puts(&text, "), 0)");
     }
     buf_printf(&text, ") FROM %.*s AS t", STR_ARG(shape->quoted));
@@ -221,23 +221,23 @@ static bool find_weighs(struct sqlite_database *d, const struct shape *shape, co
                    STR_ARG(str_first(shape->name, 60)), rows, FIND_MEMORY >> 20);
 }
 
-static bool find_fits(struct sqlite_database *d, const struct buf *text, const struct sought *s,
+static bool sqlite_find_fits(struct sqlite_database *d, const struct buf *text, const struct sought *s,
                       struct err *err)
 {
     bool sorts = false;
 
     if (s->kind != SOUGHT_DUPLICATES && s->kind != SOUGHT_ORPHANS)
         return true;
-    if (!find_sorts(d, text, &sorts, err))
+    if (!sqlite_find_sorts(d, text, &sorts, err))
         return false;
     return !sorts || (s->kind == SOUGHT_DUPLICATES
-                          ? find_weighs(d, s->shape, s->columns, s->count, err)
-                          : find_weighs(d, s->in, s->keys, s->count, err));
+                          ? sqlite_find_weighs(d, s->shape, s->columns, s->count, err)
+                          : sqlite_find_weighs(d, s->in, s->keys, s->count, err));
 }
 
 /* ---- asking ---- */
 
-static bool find_has_times(struct sqlite_database *d, const struct sought *s, struct err *err)
+static bool sqlite_find_has_times(struct sqlite_database *d, const struct sought *s, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(SQLITE_TEXT_MOST);
     const struct shape_column *c = sought_column(s, 0);
@@ -248,10 +248,10 @@ static bool find_has_times(struct sqlite_database *d, const struct sought *s, st
     if (c->natural != CELL_TEXT && !sought_before(s, &before, err))
         return false;
     buf_puts(&text, "SELECT 1");
-    find_put_from(&text, s);
-    find_put_no_time(&text, c);
+    sqlite_find_put_from(&text, s);
+    sqlite_find_put_no_time(&text, c);
     buf_puts(&text, " LIMIT 1");
-    if (!find_start(d, &text, s, &stmt, &row, err))
+    if (!sqlite_find_start(d, &text, s, &stmt, &row, err))
         return false;
     sqlite_end(stmt);
     return !row || err_set(err, ERR_PERMANENT, 0,
@@ -259,7 +259,7 @@ static bool find_has_times(struct sqlite_database *d, const struct sought *s, st
                            STR_ARG(str_first(c->name, 60)));
 }
 
-static void find_take(const struct sought *s, sqlite3_stmt *stmt, struct arena *a,
+static void sqlite_find_take(const struct sought *s, sqlite3_stmt *stmt, struct arena *a,
                       struct found *ret)
 {
     struct str texts[SOUGHT_SHOWN_MOST + 1];
@@ -284,13 +284,13 @@ bool sqlite_find_rows(struct database *db, const struct sought *s, struct arena 
     bool row;
 
     *ret = (struct found){ 0 };
-    if (s->kind == SOUGHT_OLDER && !find_has_times(d, s, err))
+    if (s->kind == SOUGHT_OLDER && !sqlite_find_has_times(d, s, err))
         return false;
-    find_put(&text, s);
-    if (!find_fits(d, &text, s, err) || !find_start(d, &text, s, &stmt, &row, err))
+    sqlite_find_put(&text, s);
+    if (!sqlite_find_fits(d, &text, s, err) || !sqlite_find_start(d, &text, s, &stmt, &row, err))
         return false;
     while (row) {
-        find_take(s, stmt, a, ret);
+        sqlite_find_take(s, stmt, a, ret);
         if (!sqlite_step(d, stmt, "looking", &row, err))
             return false;
     }
