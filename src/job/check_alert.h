@@ -1,5 +1,5 @@
-/* check_alert.h - what jobs of kind `check` have found, as the alert check_found with the job as its
- * object.
+/* check_alert.h - what jobs of kind `check` have found, as the alert check_found with the job as
+ * its object.
  *
  * What is looked at are the states of the jobs, in the store: so every node says the same,
  * whichever has made the run.  It is over when a later run finds nothing, or the job leaves the

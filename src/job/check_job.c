@@ -34,7 +34,7 @@ enum {
     CHECK_ARENA = 16 << 20, /* of one check */
     CHECK_LINE = 16 << 10,  /* what one says, at most */
     CHECK_SAY = CHECK_RULES_MOST * CHECK_LINE,
-    CHECK_TOLD = 390,       /* of a mishap, and of an alert */
+    CHECK_TOLD = 390,      /* of a mishap, and of an alert */
     CHECK_STATE = 48 << 10 /* then its examples are left out */
 };
 

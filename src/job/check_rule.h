@@ -38,13 +38,13 @@ struct check_base {
 };
 
 struct check_rule {
-    enum sought_kind kind;      /* SOUGHT_ROWS: the numbers of rows of two tables are compared */
-    struct str title;           /* "orphans: order_line (order_id) in orders" */
-    struct str table, in;       /* in: of orphans and of counts, the other one */
-    size_t base, other;         /* in spec->bases; other: where `in` is */
-    const struct str *columns;  /* of older: one */
-    const struct str *keys;     /* of orphans; none: the primary key */
-    const struct str *empty;    /* only rows that have NULL in these */
+    enum sought_kind kind;     /* SOUGHT_ROWS: the numbers of rows of two tables are compared */
+    struct str title;          /* "orphans: order_line (order_id) in orders" */
+    struct str table, in;      /* in: of orphans and of counts, the other one */
+    size_t base, other;        /* in spec->bases; other: where `in` is */
+    const struct str *columns; /* of older: one */
+    const struct str *keys;    /* of orphans; none: the primary key */
+    const struct str *empty;   /* only rows that have NULL in these */
     const struct str *names, *values; /* ... and these values in those */
     size_t column_count, key_count, empty_count, value_count;
     int64_t most;    /* with more it has found something; of counts: how far they may be apart */

@@ -8,8 +8,8 @@
 #include "core/zone.h"
 
 enum {
-    COUNT_LEAST = 10000,     /* findings are counted so far at least */
-    ROWS_MOST = 1000000000   /* rows of a table */
+    COUNT_LEAST = 10000,   /* findings are counted so far at least */
+    ROWS_MOST = 1000000000 /* rows of a table */
 };
 
 static bool checking_fail(struct checked *k, const char *remedy)
@@ -74,7 +74,8 @@ static bool checking_describe(struct checking *c, size_t at, struct str table, s
         return true;
     if (b->type->broken(c->bases[at].db))
         checking_close(c, at);
-    return checking_fail_of(k, b, "name a table that is there, and let the account read it (SELECT)",
+    return checking_fail_of(k, b,
+                            "name a table that is there, and let the account read it (SELECT)",
                             "see whether it runs, and whether this node reaches it");
 }
 

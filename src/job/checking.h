@@ -26,11 +26,11 @@ enum check_outcome { CHECK_FINE, CHECK_FOUND, CHECK_FAILED };
 
 struct checked {
     enum check_outcome outcome;
-    struct found found;  /* of counts: the number of rows of the table, ... */
-    int64_t other;       /* ... and of the other one */
-    int64_t most;        /* it was counted up to here */
-    struct err err;      /* FAILED: with the database in front */
-    const char *remedy;  /* FAILED; NULL: the error says it */
+    struct found found; /* of counts: the number of rows of the table, ... */
+    int64_t other;      /* ... and of the other one */
+    int64_t most;       /* it was counted up to here */
+    struct err err;     /* FAILED: with the database in front */
+    const char *remedy; /* FAILED; NULL: the error says it */
 };
 
 struct checking {

@@ -540,8 +540,8 @@ static void queue_check_round(struct queue_check *q, const struct queue_check_wh
 /* False: it ends. */
 static bool queue_check_wait(struct queue_check *q, struct queue_check_what *ret)
 {
-    const unsigned ours = 1u << ALERT_JOB_SUSPENDED | 1u << ALERT_JOB_LATE | CHECK_ALERTS |
-                          LINK_CHECK_ALERTS;
+    const unsigned ours =
+        1u << ALERT_JOB_SUSPENDED | 1u << ALERT_JOB_LATE | CHECK_ALERTS | LINK_CHECK_ALERTS;
     bool soon = (alerts_wanted(engine_alerts(q->jobs->engine)) & ours) != 0;
     int64_t wait_us = soon && q->every_us > CHECK_SOON_US ? CHECK_SOON_US : q->every_us;
     int64_t whole_us = q->round_us + wait_us, own_us = clock_mono_us() + OWN_US;

@@ -46,17 +46,17 @@ struct sought {
     const struct shape *shape;
     size_t columns[SOUGHT_COLUMNS_MOST], count; /* places in shape->columns; ROWS: none */
     const struct shape *in;                     /* ORPHANS: the other table ... */
-    size_t keys[SOUGHT_COLUMNS_MOST]; /* ... and its columns, one for each of `columns` */
-    int64_t before_us;                /* OLDER: as an instant ... */
-    int64_t before_local_us;          /* ... and on the clock of columns without a zone */
+    size_t keys[SOUGHT_COLUMNS_MOST];           /* ... and its columns, one for each of `columns` */
+    int64_t before_us;                          /* OLDER: as an instant ... */
+    int64_t before_local_us;                    /* ... and on the clock of columns without a zone */
     const struct sought_value *values;
     size_t value_count;
-    int64_t most;     /* at least 1 */
-    size_t shown;     /* so many examples are wanted */
+    int64_t most; /* at least 1 */
+    size_t shown; /* so many examples are wanted */
 };
 
 struct found {
-    int64_t count; /* most of `sought`: there may be more */
+    int64_t count;                             /* most of `sought`: there may be more */
     struct str examples[SOUGHT_EXAMPLES_MOST]; /* "id = 7, order_id = 9" */
     size_t example_count;
 };

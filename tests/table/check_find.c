@@ -36,9 +36,8 @@ static bool has_example(struct scene *s, const struct found *f, const char *text
 /* v may be NULL. */
 static bool put_note(struct scene *s, const struct fit *fit, int64_t id, const char *v)
 {
-    const struct cell row[] = { cell_int(id),
-                                v != NULL ? cell_of(CELL_TEXT, v)
-                                          : (struct cell){ .type = CELL_NULL } };
+    const struct cell row[] = { cell_int(id), v != NULL ? cell_of(CELL_TEXT, v)
+                                                        : (struct cell){ .type = CELL_NULL } };
 
     return scene_write(s, s->one, fit, row, 1);
 }
@@ -49,7 +48,8 @@ static void check_duplicates(struct scene *s)
 {
     struct fit *fit = NULL;
     struct found f;
-    bool ok = scene_run(s, s->one, s->dialect->notes) && (fit = scene_fit(s, "driver_notes")) != NULL;
+    bool ok =
+        scene_run(s, s->one, s->dialect->notes) && (fit = scene_fit(s, "driver_notes")) != NULL;
 
     for (int64_t id = 1; ok && id <= 9; id++)
         ok = put_note(s, fit, id, id < 4 ? "a" : id < 6 ? "b" : id < 7 ? "c" : NULL);
@@ -74,11 +74,9 @@ static void check_duplicates(struct scene *s)
     const struct sought_value only = { .column = place_of(fit, "v"),
                                        .value = cell_of(CELL_TEXT, "b") };
 
-    what = (struct sought){ .kind = SOUGHT_ROWS,
-                            .shape = fit->shape,
-                            .values = &only,
-                            .value_count = 1,
-                            .most = 100 };
+    what = (struct sought){
+        .kind = SOUGHT_ROWS, .shape = fit->shape, .values = &only, .value_count = 1, .most = 100
+    };
     if (WORKS(s, find(s, &what, &f, &err)))
         EXPECT(s, f.count == 2);
     const struct sought_value none = { .column = place_of(fit, "v") };
@@ -255,8 +253,8 @@ static void check_find_hostile(struct scene *s)
     struct shape *shape;
     struct found f;
 
-    if (!scene_run(s, s->one, s->dialect->hostile) ||
-        !scene_run(s, s->one, s->dialect->keyless) || (fit = scene_fit(s, HOSTILE_TABLE)) == NULL ||
+    if (!scene_run(s, s->one, s->dialect->hostile) || !scene_run(s, s->one, s->dialect->keyless) ||
+        (fit = scene_fit(s, HOSTILE_TABLE)) == NULL ||
         !WORKS(s, s->type->describe(s->one, STR("driver_keyless"), &s->a, &shape, &err)))
         return;
     const struct cell rows[] = { cell_int(1), cell_of(CELL_TEXT, "x'; --"), cell_int(2),

@@ -13,7 +13,8 @@
 
 /* ---- parts of statements ---- */
 
-static void mariadb_find_put_column(struct buf *sql, const char *table, const struct shape_column *c)
+static void mariadb_find_put_column(struct buf *sql, const char *table,
+                                    const struct shape_column *c)
 {
     buf_puts(sql, table);
     mariadb_put_name(sql, c->name);
@@ -54,7 +55,7 @@ static void mariadb_find_put_shown(struct buf *sql, const struct sought *s)
 }
 
 static void mariadb_find_put_values(struct buf *sql, const struct sought *s, struct cell *params,
-                            size_t *count)
+                                    size_t *count)
 {
     for (size_t i = 0; i < s->value_count; i++) {
         mariadb_find_put_column(sql, " AND t.", &s->shape->columns[s->values[i].column]);
@@ -92,8 +93,8 @@ static void mariadb_find_put_groups(struct buf *sql, const struct sought *s)
     buf_puts(sql, " HAVING COUNT(*) > 1");
 }
 
-static bool mariadb_find_put(struct buf *sql, const struct sought *s, struct cell *params, size_t *count,
-                     struct err *err)
+static bool mariadb_find_put(struct buf *sql, const struct sought *s, struct cell *params,
+                             size_t *count, struct err *err)
 {
     buf_puts(sql, s->kind == SOUGHT_ROWS ? "SELECT COUNT(*) FROM (SELECT 1" : "SELECT ");
     if (s->kind != SOUGHT_ROWS)
@@ -144,13 +145,14 @@ static bool mariadb_find_take(void *arg, const struct cell *cells, struct err *e
 }
 
 static bool mariadb_find_ask(struct database *d, const struct sought *s, const struct buf *sql,
-                     const struct cell *params, size_t count, struct mariadb_finding *f,
-                     struct err *err)
+                             const struct cell *params, size_t count, struct mariadb_finding *f,
+                             struct err *err)
 {
     enum mariadb_kind kinds[SOUGHT_SHOWN_MOST + 1];
     size_t places[SOUGHT_SHOWN_MOST];
 
-    f->width = s->kind == SOUGHT_ROWS ? 1 : sought_shown(s, places) + (s->kind == SOUGHT_DUPLICATES);
+    f->width =
+        s->kind == SOUGHT_ROWS ? 1 : sought_shown(s, places) + (s->kind == SOUGHT_DUPLICATES);
     for (size_t i = 0; i < f->width; i++)
         kinds[i] = s->kind == SOUGHT_ROWS ? MARIADB_INT : MARIADB_TEXT;
     const struct mariadb_ask ask = { .sql = buf_view(sql),
@@ -176,7 +178,8 @@ bool mariadb_find(struct database *d, const struct sought *s, struct arena *a, s
     *ret = (struct found){ 0 };
     buf_printf(&limit, "SET SESSION max_statement_time = %.3f",
                (double)d->timeout_us * 0.9 / CLOCK_S);
-    bool ok = mariadb_find_put(&sql, s, params, &count, err) && mariadb_run(d, buf_view(&limit), err);
+    bool ok =
+        mariadb_find_put(&sql, s, params, &count, err) && mariadb_run(d, buf_view(&limit), err);
 
     if (ok) {
         ok = mariadb_find_ask(d, s, &sql, params, count, &f, err);

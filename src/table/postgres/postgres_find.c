@@ -11,7 +11,8 @@ enum { FIND_ARENA = 1 << 20, VALUE_BYTES = 1 << 20 /* of one that rows are chose
 
 /* ---- parts of statements ---- */
 
-static void postgres_find_put_column(struct buf *to, const char *table, const struct shape_column *c)
+static void postgres_find_put_column(struct buf *to, const char *table,
+                                     const struct shape_column *c)
 {
     buf_puts(to, table);
     postgres_name(to, c->name);
@@ -36,8 +37,9 @@ static void postgres_find_put_grouped(struct buf *to, const struct sought *s)
 }
 
 /* A parameter of the type of the column: "$3". */
-static bool postgres_find_put_cell(struct buf *to, struct postgres_args *args, const struct shape_column *c,
-                          const struct cell *cell, struct arena *a, struct err *err)
+static bool postgres_find_put_cell(struct buf *to, struct postgres_args *args,
+                                   const struct shape_column *c, const struct cell *cell,
+                                   struct arena *a, struct err *err)
 {
     AUTO(buf_done) struct buf bytes = BUF_INIT(VALUE_BYTES);
     Oid type = postgres_detail_type(c);
@@ -48,8 +50,8 @@ static bool postgres_find_put_cell(struct buf *to, struct postgres_args *args, c
     return true;
 }
 
-static bool postgres_find_put_values(struct postgres *p, struct postgres_args *args, const struct sought *s,
-                            struct arena *a, struct err *err)
+static bool postgres_find_put_values(struct postgres *p, struct postgres_args *args,
+                                     const struct sought *s, struct arena *a, struct err *err)
 {
     for (size_t i = 0; i < s->value_count; i++) {
         const struct shape_column *c = &s->shape->columns[s->values[i].column];
@@ -86,8 +88,8 @@ static void postgres_find_put_none(struct buf *to, const struct sought *s)
     buf_putc(to, ')');
 }
 
-static bool postgres_find_put_older(struct postgres *p, struct postgres_args *args, const struct sought *s,
-                           struct arena *a, struct err *err)
+static bool postgres_find_put_older(struct postgres *p, struct postgres_args *args,
+                                    const struct sought *s, struct arena *a, struct err *err)
 {
     struct cell before;
 
@@ -97,8 +99,8 @@ static bool postgres_find_put_older(struct postgres *p, struct postgres_args *ar
            postgres_find_put_cell(&p->sql, args, sought_column(s, 0), &before, a, err);
 }
 
-static bool postgres_find_put(struct postgres *p, struct postgres_args *args, const struct sought *s,
-                     struct arena *a, struct err *err)
+static bool postgres_find_put(struct postgres *p, struct postgres_args *args,
+                              const struct sought *s, struct arena *a, struct err *err)
 {
     buf_clear(&p->sql);
     buf_puts(&p->sql,
@@ -167,5 +169,6 @@ bool postgres_find(struct database *d, const struct sought *s, struct arena *a, 
                         "SET LOCAL max_parallel_workers_per_gather TO DEFAULT; "
                         "SET LOCAL plan_cache_mode TO DEFAULT",
                         err) &&
-           postgres_find_put(p, args, s, &own, err) && postgres_ask_once(p, args, postgres_find_take, &f, err);
+           postgres_find_put(p, args, s, &own, err) &&
+           postgres_ask_once(p, args, postgres_find_take, &f, err);
 }

@@ -135,7 +135,7 @@ static void sqlite_find_put(struct buf *to, const struct sought *s)
 
 /* Places that a statement does not have are left out. */
 static bool sqlite_find_bind(struct sqlite_database *d, sqlite3_stmt *stmt, const struct sought *s,
-                      struct err *err)
+                             struct err *err)
 {
     int places = sqlite3_bind_parameter_count(stmt);
     struct cell before = { .i = s->before_us };
@@ -158,8 +158,9 @@ static bool sqlite_find_bind(struct sqlite_database *d, sqlite3_stmt *stmt, cons
 }
 
 /* A statement with its values, at its first row. */
-static bool sqlite_find_start(struct sqlite_database *d, const struct buf *text, const struct sought *s,
-                       sqlite3_stmt **ret, bool *ret_row, struct err *err)
+static bool sqlite_find_start(struct sqlite_database *d, const struct buf *text,
+                              const struct sought *s, sqlite3_stmt **ret, bool *ret_row,
+                              struct err *err)
 {
     if (!sqlite_ask(d, buf_view(text), ret, err))
         return false;
@@ -174,7 +175,7 @@ static bool sqlite_find_start(struct sqlite_database *d, const struct buf *text,
 
 /* *ret: it would sort rows of the table, or of the other one. */
 static bool sqlite_find_sorts(struct sqlite_database *d, const struct buf *text, bool *ret,
-                       struct err *err)
+                              struct err *err)
 {
     AUTO(buf_done) struct buf plan = BUF_INIT(SQLITE_TEXT_MOST);
     sqlite3_stmt *stmt;
@@ -195,8 +196,8 @@ static bool sqlite_find_sorts(struct sqlite_database *d, const struct buf *text,
     return ok;
 }
 
-static bool sqlite_find_weighs(struct sqlite_database *d, const struct shape *shape, const size_t *columns,
-                        size_t count, struct err *err)
+static bool sqlite_find_weighs(struct sqlite_database *d, const struct shape *shape,
+                               const size_t *columns, size_t count, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(SQLITE_TEXT_MOST);
     sqlite3_stmt *stmt;
@@ -208,8 +209,7 @@ static bool sqlite_find_weighs(struct sqlite_database *d, const struct shape *sh
         buf_puts(&text, "), 0)");
     }
     buf_printf(&text, ") FROM %.*s AS t", STR_ARG(shape->quoted));
-    if (!sqlite_ask(d, buf_view(&text), &stmt, err) ||
-        !sqlite_step(d, stmt, "looking", &row, err))
+    if (!sqlite_ask(d, buf_view(&text), &stmt, err) || !sqlite_step(d, stmt, "looking", &row, err))
         return false;
     double rows = sqlite3_column_double(stmt, 0), bytes = sqlite3_column_double(stmt, 1);
 
@@ -221,8 +221,8 @@ static bool sqlite_find_weighs(struct sqlite_database *d, const struct shape *sh
                    STR_ARG(str_first(shape->name, 60)), rows, FIND_MEMORY >> 20);
 }
 
-static bool sqlite_find_fits(struct sqlite_database *d, const struct buf *text, const struct sought *s,
-                      struct err *err)
+static bool sqlite_find_fits(struct sqlite_database *d, const struct buf *text,
+                             const struct sought *s, struct err *err)
 {
     bool sorts = false;
 
@@ -237,7 +237,8 @@ static bool sqlite_find_fits(struct sqlite_database *d, const struct buf *text, 
 
 /* ---- asking ---- */
 
-static bool sqlite_find_has_times(struct sqlite_database *d, const struct sought *s, struct err *err)
+static bool sqlite_find_has_times(struct sqlite_database *d, const struct sought *s,
+                                  struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(SQLITE_TEXT_MOST);
     const struct shape_column *c = sought_column(s, 0);
@@ -260,7 +261,7 @@ static bool sqlite_find_has_times(struct sqlite_database *d, const struct sought
 }
 
 static void sqlite_find_take(const struct sought *s, sqlite3_stmt *stmt, struct arena *a,
-                      struct found *ret)
+                             struct found *ret)
 {
     struct str texts[SOUGHT_SHOWN_MOST + 1];
     int n = sqlite3_column_count(stmt);

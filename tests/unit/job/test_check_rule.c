@@ -10,9 +10,9 @@
 #include "job/check_alert.h"
 #include "test.h"
 
-#define BASES                                                 \
-    "databases:\n"                                            \
-    "  shop: { kind: postgres, dsn: secret:shop }\n"          \
+#define BASES                                        \
+    "databases:\n"                                   \
+    "  shop: { kind: postgres, dsn: secret:shop }\n" \
     "  mirror: { kind: sqlite, path: /srv/m.db, timeout: 5s }\n"
 #define JOB(keys)    BASES "jobs:\n  c: { kind: check, every: 1h, " keys " }\n"
 #define CHECKS(list) JOB("database: shop, checks: [ " list " ]")
@@ -67,7 +67,8 @@ TEST(check_rules_become_what_is_looked_for)
     CHECK(c != NULL && report.warnings.count == 0);
     CHECK(read_job(c, &a, &spec, &err));
     CHECK(spec.rule_count == 6 && spec.base_count == 2 && spec.examples == 5);
-    CHECK(str_is(spec.bases[0].address.name, "shop") && str_is(spec.bases[1].address.name, "mirror"));
+    CHECK(str_is(spec.bases[0].address.name, "shop") &&
+          str_is(spec.bases[1].address.name, "mirror"));
     CHECK(str_is(spec.bases[0].address.dsn, "host=shop password=hush"));
     CHECK(spec.bases[1].address.timeout_us == 5 * CLOCK_S);
     CHECK(strcmp(spec.bases[1].type->kind.name, "sqlite") == 0);
@@ -157,8 +158,8 @@ TEST(check_rules_as_many_as_may_be)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(4 << 20);
     AUTO(config_report_done) struct config_report report;
-    struct config *c =
-        load(CHECKS(CHECK10 CHECK10 CHECK10 CHECK10 CHECK10 /* a comma at the end is fine */), &report);
+    struct config *c = load(
+        CHECKS(CHECK10 CHECK10 CHECK10 CHECK10 CHECK10 /* a comma at the end is fine */), &report);
     struct check_spec spec;
     struct err err = { 0 };
 

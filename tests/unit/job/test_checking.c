@@ -127,9 +127,9 @@ static void bench_init(struct bench *b)
     *b = (struct bench){ .rule = ARENA_INIT(1 << 20), .arena = ARENA_INIT(16 << 20) };
     b->spec = (struct check_spec){ .base_count = 2, .examples = 5 };
     for (size_t i = 0; i < 2; i++)
-        b->spec.bases[i] = (struct check_base){
-            .type = &fake_type, .address = { .name = i == 0 ? STR("one") : STR("two") }
-        };
+        b->spec.bases[i] =
+            (struct check_base){ .type = &fake_type,
+                                 .address = { .name = i == 0 ? STR("one") : STR("two") } };
     b->c = (struct checking){ .spec = &b->spec,
                               .call = &b->call,
                               .now_us = 1763535600LL * CLOCK_S, /* 2025-11-19 07:00 UTC */
