@@ -34,8 +34,9 @@ enum {
     CHECK_ARENA = 16 << 20, /* of one check */
     CHECK_LINE = 16 << 10,  /* what one says, at most */
     CHECK_SAY = CHECK_RULES_MOST * CHECK_LINE,
-    CHECK_TOLD = 390,      /* of a mishap, and of an alert */
-    CHECK_STATE = 48 << 10 /* then its examples are left out */
+    CHECK_TOLD = 390,           /* of a mishap, and of an alert */
+    CHECK_STATE = 40 << 10,     /* then examples are left out of the state, ... */
+    CHECK_STATE_MOST = 60 << 10 /* ... and then all that each check has shown */
 };
 
 struct check_job {
@@ -218,7 +219,9 @@ static void check_job_end(struct check_run *run, struct job_io *io, struct job_r
     if (!ret->ok)
         return;
     check_job_cut(&found, CHECK_TOLD, run->message);
-    check_state_write(run->found_count, run->message, buf_view(&run->checks), &ret->state);
+    check_state_write(run->found_count, run->message,
+                      run->checks.len <= CHECK_STATE_MOST ? buf_view(&run->checks) : STR("[]"),
+                      &ret->state);
     ret->has_state = true;
 }
 

@@ -347,3 +347,19 @@ def test_an_address_is_a_secret(databases, make_node):
     base.run("alter table customer rename to gone")
     assert "there is no table" in checked.run("failed")
     assert all("hush" not in json.dumps(e) for e in checked.node.events)
+
+
+def test_as_many_checks_and_examples_as_may_be(databases, make_node):
+    """What is kept and told of them is cut, and nothing breaks."""
+    base = databases.of("sqlite")
+    column = "c\"" * 25
+    base.run(f"create table t (id integer primary key, {base.quote(column)} text)")
+    for n in range(40):
+        base.run((f"insert into t values (?, ?)", n, f"{n // 2}" + "\"\\" * 100))
+    rule = f"{{ duplicates: t, columns: [{json.dumps(column)}] }}"
+    checked = Checked(make_node, {"base": base}, [rule] * 50, keys=", examples: 10")
+    assert checked.run().startswith("50 of 50 checks found something: duplicates: t (")
+    state = checked.state()
+    assert state["found"] == 50 and len(state["checks"]) in (0, 50)
+    await_alerts(checked.node, "check_found", [JOB])
+    assert len(checked.node.cli("jobs", "log", JOB, "--json").stdout) > 0
