@@ -133,12 +133,14 @@ static void rule_check_columns(const struct yaml_node *rule, const char *key,
 
     if (list == NULL || list->kind != YAML_LIST)
         return;
-    if (list->count > SOUGHT_COLUMNS_MOST)
+    if (list->count > SOUGHT_COLUMNS_MOST) {
         problem_add(problems, yaml_position(list), NULL, "`%s` has more than %d columns", key,
                     SOUGHT_COLUMNS_MOST);
+        return;
+    }
     for (const struct yaml_node *n = list->first; n != NULL; n = n->next)
         for (const struct yaml_node *m = list->first; m != n; m = m->next)
-            if (str_eq(yaml_text(m), yaml_text(n)) && list->count <= SOUGHT_COLUMNS_MOST) {
+            if (str_eq(yaml_text(m), yaml_text(n))) {
                 problem_add(problems, n->place, "name it once", "`%s` names column `%s` twice", key,
                             problem_quote(quoted, yaml_text(n)));
                 break;
