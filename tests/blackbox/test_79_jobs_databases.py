@@ -35,7 +35,12 @@ class Checked:
         self.bases, self.keys, self.database = bases, keys, database
         folders = sorted({str(b.path.parent) for b in bases.values() if b.kind == "sqlite"})
         self.node = make_node(config=self.config(checks), environment=QUICK, options=f"folders: {json.dumps(folders)}" if folders else "")
+        self.start()
+
+    def start(self):
+        """The record of a job follows the configuration a moment later."""
         self.node.start()
+        wait_until(lambda: [j["name"] for j in self.node.graphql("{ jobs { items { name } } }")["jobs"]["items"]] == [JOB], SECONDS)
 
     def config(self, checks):
         return ("databases:\n" + "".join(f"  {name}: {base.settings()}\n" for name, base in self.bases.items())
@@ -257,6 +262,25 @@ def test_a_lock_or_a_slow_answer_is_no_answer(databases, make_node, kind):
     assert "nothing found" in checked.run()
 
 
+def test_a_statement_that_takes_too_long_is_ended_by_its_server(databases, make_node):
+    base = databases.of("mariadb")
+    base.run("create table big (id bigint primary key, name longtext) engine=InnoDB",
+             "insert into big select seq, concat(repeat('x', 200), md5(seq)) from seq_1_to_400000")
+
+    class Hasty:
+        kind = "mariadb"
+
+        @staticmethod
+        def settings():
+            return base.settings().replace(" }", ", timeout: 1s }")
+
+    checked = Checked(make_node, {"base": Hasty()}, ["{ duplicates: big, columns: [name] }", "{ counts: big, with: base, where: { id: 7 }, to: big2 }"])
+    base.run("create table big2 (id bigint primary key) engine=InnoDB", "insert into big2 values (7)")
+    said = checked.run("failed")
+    assert "duplicates: big (name): database base: " in said and "raise `timeout` of the database" in said, said
+    assert not [p for p in base.ask("show processlist") if "big" in str(p[7]) and "processlist" not in str(p[7])]
+
+
 def test_a_file_without_an_index_that_is_too_large_is_not_sorted(databases, make_node):
     base = databases.of("sqlite")
     base.run("create table wide (id integer primary key, name text)",
@@ -325,7 +349,7 @@ def test_what_was_found_is_known_after_a_restart_and_goes_with_its_job(databases
     await_alerts(checked.node, "check_found", [JOB])
     wait_until(lambda: mishaps(checked.node, "check_found") == {JOB: 1}, SECONDS)
     checked.node.stop()
-    checked.node.start()
+    checked.start()
     await_alerts(checked.node, "check_found", [JOB])
     assert mishaps(checked.node, "check_found") == {JOB: 1}
     path = checked.node.folder / "next.yaml"
