@@ -23,6 +23,7 @@ const char *const alert_codes[ALERT_CODES + 1] = {
     [ALERT_LINK_LATE] = "link_late",
     [ALERT_ROWS_DIFFER] = "rows_differ",
     [ALERT_QUARANTINE] = "quarantine",
+    [ALERT_CHECK_FOUND] = "check_found",
     [ALERT_SCALE_OUT] = "scale_out",
     [ALERT_SCALE_IN] = "scale_in",
     [ALERT_CODES] = NULL,

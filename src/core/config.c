@@ -347,6 +347,7 @@ static void config_build(struct config *c, const struct config_options *options)
     c->systems = build_entries(c, "systems", &c->system_count);
     c->types = build_entries(c, "types", &c->type_count);
     c->jobs = build_entries(c, "jobs", &c->job_count);
+    config_build_check_jobs(c);
     config_build_link_jobs(c);
     config_build_folders(c, options->connectors);
 }

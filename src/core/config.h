@@ -32,6 +32,8 @@
 
 enum { CONFIG_JOBS_MOST = 20000 };
 
+/* The kind of jobs that check databases. */
+#define CONFIG_KIND_CHECK "check"
 /* The kinds of jobs that links are made of. */
 #define CONFIG_KIND_REPLICATE "replicate"
 #define CONFIG_KIND_VERIFY    "verify"

@@ -119,6 +119,8 @@ void check_hint_plan(struct check_hint *hint);
 /* `lead` is "allowed" or "defined". */
 const char *check_hint_text(struct check_hint *hint, const char *lead, char text[static 1400]);
 
+/* Gives the jobs that check databases what they name (config_check_jobs.c). */
+void config_build_check_jobs(struct config *c);
 /* Adds the jobs that links are made of (config_link_jobs.c). */
 void config_build_link_jobs(struct config *c);
 /* How many these are at most; the tree may have any mistake. */

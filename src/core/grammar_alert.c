@@ -168,6 +168,8 @@ const struct option grammar_alerts[] = {
            .keys = no_keys, .words = OFF),
     OPTION("quarantine", OPT_MAP, "rows of a table of a link are set aside", .keys = no_keys,
            .words = OFF),
+    OPTION("check_found", OPT_MAP, "a job of kind `check` has found rows that should not be there",
+           .keys = no_keys, .words = OFF),
     OPTION("scale", OPT_MAP,
            "marks of what waits over all: the signal to add nodes, and to take some away; left "
            "out: there is none",

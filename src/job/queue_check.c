@@ -19,6 +19,7 @@
 #include "engine/tally/mishaps.h"
 #include "engine/watch/alerts.h"
 #include "job/book.h"
+#include "job/check_alert.h"
 #include "job/journal.h"
 #include "job/link_check.h"
 #include "job/state.h"
@@ -500,6 +501,7 @@ static bool queue_check_everything(struct queue_check *q, struct err *err)
            queue_check_runs(q, true, err) && queue_check_runs(q, false, err) &&
            queue_check_waiting(q, err) && queue_check_tokens(q, err) &&
            queue_check_past_times(q, err) && queue_check_gone(q, err) &&
+           check_alert_look(q->jobs->store, engine_alerts(q->jobs->engine), &q->arena, err) &&
            link_check(q->jobs->store, engine_alerts(q->jobs->engine), q->now_us, &q->arena, err);
 }
 
@@ -538,7 +540,8 @@ static void queue_check_round(struct queue_check *q, const struct queue_check_wh
 /* False: it ends. */
 static bool queue_check_wait(struct queue_check *q, struct queue_check_what *ret)
 {
-    const unsigned ours = 1u << ALERT_JOB_SUSPENDED | 1u << ALERT_JOB_LATE | LINK_CHECK_ALERTS;
+    const unsigned ours =
+        1u << ALERT_JOB_SUSPENDED | 1u << ALERT_JOB_LATE | CHECK_ALERTS | LINK_CHECK_ALERTS;
     bool soon = (alerts_wanted(engine_alerts(q->jobs->engine)) & ours) != 0;
     int64_t wait_us = soon && q->every_us > CHECK_SOON_US ? CHECK_SOON_US : q->every_us;
     int64_t whole_us = q->round_us + wait_us, own_us = clock_mono_us() + OWN_US;

@@ -44,6 +44,8 @@
 #include "table/shape.h"
 
 struct call;
+struct found;
+struct sought;
 struct database; /* an open connection; each driver has its own */
 
 struct database_address {
@@ -213,6 +215,14 @@ struct database_type {
     bool (*rows_of)(struct database *d, const struct fit *fit, const struct cell *keys,
                     size_t count, row_fn *fn, void *arg, struct err *err);
     bool (*count)(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
+
+    /* -- of any table -- */
+
+    /* Rows that should not be there (sought.h), counted up to s->most; in DATABASE_SNAPSHOT, which
+     * is for nothing else.  Examples are in the arena.  ERR_LIMIT: it would need more memory than
+     * we give.  ERR_PERMANENT: the table has values that cannot be looked at. */
+    bool (*find)(struct database *d, const struct sought *s, struct arena *a, struct found *ret,
+                 struct err *err);
 
     /* -- of a destination; in DATABASE_WRITE -- */
 

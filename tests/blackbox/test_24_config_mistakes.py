@@ -107,6 +107,10 @@ LINES = [
      ("2026-12-24T22", "this time never comes", "leave `until` out")),
     ("  copy: { kind: replicate, link: l, every: 1h }",
      ("replicate", "jobs of kind `replicate` are made of `links`", "write a link")),
+    ("  clean: { kind: check, every: 1h, database: shop, checks: [ { orphans: t, columns: a, than: 1h } ] }",
+     ("shop", "there is no database `shop`", "defined"),
+     ("{ orphans", "a check for `orphans` needs `in`", "such as in: orders"),
+     ("than", "`than` is not used by a check for `orphans`", "leave it out")),
     ("gatways: {}",
      ("gatways", "unknown key `gatways`", "did you mean `gateways`?")),
 ]

@@ -458,7 +458,9 @@ def test_mistakes_in_jobs_are_told_with_their_place(program, tmp_path):
              ("again: { kind: redrive, every: 1s, parallel: 2 }", "run one at a time"),
              ("nightly: { kind: backup, every: 1s }", "folder"),
              ("count: { kind: script, every: 1s }", "`script` or from `file`"),
-             ("nightly: { kind: backup, every: 1s, folder: /x, keep: 0 }", "keep")]
+             ("nightly: { kind: backup, every: 1s, folder: /x, keep: 0 }", "keep"),
+             ("clean: { kind: check, every: 1s, database: nope, checks: [ { duplicates: t, columns: a } ] }", "there is no database `nope`"),
+             ("clean: { kind: check, every: 1s, database: nope, checks: [ { older: t, column: a } ] }", "such as than: 2h")]
     base = BASE.format(url="http://127.0.0.1:1/")
     for text, says in cases:
         (tmp_path / "w.yaml").write_text(base + "jobs:\n  " + text + "\n")

@@ -64,8 +64,8 @@ static void scene_check(struct scene *s, const struct check *check, size_t *pass
 
 int main(int argc, char **argv)
 {
-    static const struct check *const all[] = { checks_of_rows, checks_of_writing, checks_of_changes,
-                                               checks_of_names };
+    static const struct check *const all[] = { checks_of_finding, checks_of_rows, checks_of_writing,
+                                               checks_of_changes, checks_of_names };
     struct scene s = { .a = ARENA_INIT(SCENE_ARENA) };
     size_t passed = 0, failed = 0;
 

@@ -129,5 +129,5 @@ struct check {
 };
 
 extern const struct check checks_of_rows[], checks_of_changes[], checks_of_writing[],
-    checks_of_names[];
+    checks_of_names[], checks_of_finding[];
 extern const struct dialect dialects[];

@@ -121,6 +121,7 @@ static bool read_rule(enum alert_code code, const struct settings *s, struct pla
     case ALERT_LINK_STOPPED:
     case ALERT_ROWS_DIFFER:
     case ALERT_QUARANTINE:
+    case ALERT_CHECK_FOUND:
     case ALERT_SCALE_OUT:
     case ALERT_SCALE_IN:
     case ALERT_CODES:

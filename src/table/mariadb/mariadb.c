@@ -144,6 +144,7 @@ static bool mariadb_open(const struct database_address *address, struct database
     struct database *d = NEW(struct database);
 
     *d = (struct database){ .call = address->call,
+                            .timeout_us = address->timeout_us,
                             .row = ARENA_INIT(2 * SHAPE_ROW_BYTES),
                             .sights_of = BUF_INIT(2 * SHAPE_NAME_MOST) };
     for (size_t i = 0; i < MARIADB_STATEMENTS; i++)
@@ -281,6 +282,7 @@ const struct database_type database_mariadb = {
     .rows = mariadb_rows,
     .rows_of = mariadb_rows_of,
     .count = mariadb_count,
+    .find = mariadb_find,
     .plan_mark = mariadb_plan_mark,
     .plan_mark_removal = mariadb_plan_mark_removal,
     .mark_get = mariadb_mark_get,

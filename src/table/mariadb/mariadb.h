@@ -78,6 +78,7 @@ struct database {
     bool writing; /* ... in DATABASE_WRITE */
     bool has_origin;
     struct call *call;
+    int64_t timeout_us;
     size_t packet; /* what the server takes at once */
     uint64_t tick;
     struct mariadb_statement statements[MARIADB_STATEMENTS];
@@ -196,6 +197,11 @@ bool mariadb_rows(struct database *d, const struct fit *fit, const struct cell *
 bool mariadb_rows_of(struct database *d, const struct fit *fit, const struct cell *keys,
                      size_t count, row_fn *fn, void *arg, struct err *err);
 bool mariadb_count(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
+
+/* ---- mariadb_find.c ---- */
+
+bool mariadb_find(struct database *d, const struct sought *s, struct arena *a, struct found *ret,
+                  struct err *err);
 
 /* ---- mariadb_capture.c, mariadb_look.c ---- */
 

@@ -11,8 +11,11 @@
 
 enum { CALL_ROWS = 256 /* between two looks whether somebody still waits */ };
 
+/* The library keeps an error that ends the rows of a statement with the connection only. */
 static bool statement_failed(struct database *d, MYSQL_STMT *stmt, struct err *err)
 {
+    if (mysql_stmt_errno(stmt) == 0)
+        return mariadb_failed(d, err);
     return mariadb_fail(d, mysql_stmt_errno(stmt), mysql_stmt_sqlstate(stmt),
                         mysql_stmt_error(stmt), err);
 }

@@ -143,6 +143,7 @@ const struct database_type database_postgres = {
     .rows = postgres_rows,
     .rows_of = postgres_rows_of,
     .count = postgres_count,
+    .find = postgres_find,
     .plan_mark = postgres_plan_mark,
     .plan_mark_removal = postgres_plan_mark_removal,
     .mark_get = postgres_mark_get,

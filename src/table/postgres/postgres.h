@@ -216,6 +216,8 @@ bool postgres_rows(struct database *d, const struct fit *fit, const struct cell 
 bool postgres_rows_of(struct database *d, const struct fit *fit, const struct cell *keys,
                       size_t count, row_fn *fn, void *arg, struct err *err);
 bool postgres_count(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
+bool postgres_find(struct database *d, const struct sought *s, struct arena *a, struct found *ret,
+                   struct err *err);
 bool postgres_plan_mark(struct database *d, struct arena *a, struct ddl *ret, struct err *err);
 bool postgres_plan_mark_removal(struct database *d, struct str link, struct str table,
                                 struct arena *a, struct ddl *ret, struct err *err);

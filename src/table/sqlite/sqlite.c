@@ -323,6 +323,7 @@ const struct database_type database_sqlite = {
     .rows = sqlite_rows,
     .rows_of = sqlite_rows_of,
     .count = sqlite_count,
+    .find = sqlite_find_rows,
     .plan_mark = sqlite_plan_mark,
     .plan_mark_removal = sqlite_plan_mark_removal,
     .mark_get = sqlite_mark_get,

@@ -159,6 +159,8 @@ bool sqlite_rows(struct database *d, const struct fit *fit, const struct cell *a
 bool sqlite_rows_of(struct database *d, const struct fit *fit, const struct cell *keys,
                     size_t count, row_fn *fn, void *arg, struct err *err);
 bool sqlite_count(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
+bool sqlite_find_rows(struct database *db, const struct sought *s, struct arena *a,
+                      struct found *ret, struct err *err);
 bool sqlite_upsert(struct database *d, const struct fit *fit, const struct cell *rows, size_t count,
                    struct err *err);
 bool sqlite_remove(struct database *d, const struct fit *fit, const struct cell *keys, size_t count,

@@ -155,7 +155,10 @@ static bool job_example_is_valid(const struct option_kind *kind)
 
     if (kind->example == NULL)
         return false;
-    buf_printf(&text, "gateways: { orders: { kind: http } }\njobs:\n  %s\n", kind->example);
+    buf_printf(&text,
+               "gateways: { orders: { kind: http } }\n"
+               "databases: { orders: { kind: sqlite, path: /srv/orders.db } }\njobs:\n  %s\n",
+               kind->example);
     struct config *c = config_load(buf_view(&text), "example", &options, &report);
 
     if (c == NULL)

@@ -119,7 +119,7 @@ TEST(config_jobs_with_mistakes_are_refused)
           "this time never comes", "window" },
         { "jobs: { a: { kind: replicate, at: \"@daily\" } }",
           "jobs of kind `replicate` are made of `links`", "write a link" },
-        { "jobs: { a: { kind: check, at: \"@daily\" } }", "unknown kind of job", "note, call" },
+        { "jobs: { a: { kind: tidy, at: \"@daily\" } }", "unknown kind of job", "note, call" },
         { "node: { jobs: { kinds: [ note, cal ] } }", "unknown kind of job `cal`", "`call`" },
         { "jobs: { a: { kind: call, url: \"http://x\", every: 1h, body: \"${stat}\" } }",
           "does not have the word `stat`", "state" },
