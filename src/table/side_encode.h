@@ -30,7 +30,8 @@ void side_coder_done(struct side_coder *c);
 
 /* c->key.  ERR_PERMANENT: a value that cannot travel. */
 bool side_coder_key(struct side_coder *c, const struct cell *cells, struct err *err);
-/* c->row, as it travels, or with `compared` as it is compared (rounded). */
+/* c->row, of the row whose key was made last: as it travels, or with `compared` as it is compared
+ * (rounded). */
 bool side_coder_row(struct side_coder *c, const struct cell *cells, bool compared, struct err *err);
 
 /* Cells as the columns have them by nature, in the arena; bytes are lent from `bytes` where they
