@@ -73,13 +73,26 @@ struct str postgres_text(const PGresult *row, int column)
     return str_mem(PQgetvalue(row, 0, column), (size_t)PQgetlength(row, 0, column));
 }
 
+/* Big-endian, of 1, 2, 4 or 8 bytes. */
 static int64_t postgres_number(struct str bytes)
 {
-    uint64_t v = bytes.len > 0 && (bytes.ptr[0] & 0x80) != 0 ? UINT64_MAX : 0;
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
 
-    for (size_t i = 0; i < bytes.len; i++)
-        v = v << 8 | (unsigned char)bytes.ptr[i];
-    return (int64_t)v;
+    switch (bytes.len) {
+    case sizeof eight:
+        memcpy(&eight, bytes.ptr, sizeof eight);
+        return (int64_t)be64toh(eight);
+    case sizeof four:
+        memcpy(&four, bytes.ptr, sizeof four);
+        return (int32_t)be32toh(four);
+    case sizeof two:
+        memcpy(&two, bytes.ptr, sizeof two);
+        return (int16_t)be16toh(two);
+    default:
+        return bytes.len == 1 ? (signed char)bytes.ptr[0] : 0;
+    }
 }
 
 int64_t postgres_int(const PGresult *row, int column)
