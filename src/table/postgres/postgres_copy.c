@@ -118,7 +118,8 @@ bool postgres_copy_take(struct postgres *p, struct postgres_copy *c, struct err 
                 return copy_odd(p, err);
         } else if (len == -1) {
             return ok;
-        } else if (len == 0 ? !postgres_await(p, &until_us, false, &why) : !postgres_lost(p, &why)) {
+        } else if (len == 0 ? !postgres_await(p, &until_us, false, &why)
+                            : !postgres_lost(p, &why)) {
             if (ok)
                 *err = why;
             return false;

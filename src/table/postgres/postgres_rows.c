@@ -185,11 +185,9 @@ bool postgres_rows(struct database *d, const struct fit *fit, const struct cell 
         g.follows = most > g.page;
         g.keys = &keys[i];
         g.last = last[i];
-        g.copy = (struct postgres_copy){ .fields = g.fields,
-                                         .count = fit->count,
-                                         .cells = cells,
-                                         .fn = page_take,
-                                         .arg = &g };
+        g.copy = (struct postgres_copy){
+            .fields = g.fields, .count = fit->count, .cells = cells, .fn = page_take, .arg = &g
+        };
         arena_reset(g.keys);
         ok = page_prepare(&g, bounds, err) && page_copy(&g, bounds, err);
         if (g.copy.ended || g.copy.rows < g.page)

@@ -192,8 +192,8 @@ static bool postgres_read(struct postgres *p, struct postgres_reading *r, struct
         PQclear(result);
         if (status == PGRES_COPY_IN || status == PGRES_COPY_BOTH)
             p->broken = true; /* nothing of ours asks for it */
-        if (p->broken && (status == PGRES_COPY_IN || status == PGRES_COPY_OUT ||
-                          status == PGRES_COPY_BOTH))
+        if (p->broken &&
+            (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH))
             return false;
     }
 }
