@@ -44,7 +44,7 @@ static bool copy_head(struct str *s)
 }
 
 /* The fields of a row as cells. */
-static bool copy_row(struct postgres *p, struct postgres_copy *c, struct str *s)
+static bool copied_row(struct postgres *p, struct postgres_copy *c, struct str *s)
 {
     const char *at = s->ptr, *end = s->ptr + s->len;
 
@@ -80,7 +80,7 @@ static bool copy_message(struct postgres *p, struct postgres_copy *c, struct str
         if (count == END_OF_ROWS)
             return true;
         s = str_from(s, left < sizeof(uint16_t) ? left : sizeof(uint16_t));
-        *ret_odd = count != c->count || !copy_row(p, c, &s);
+        *ret_odd = count != c->count || !copied_row(p, c, &s);
         if (*ret_odd)
             break;
         c->rows++;
