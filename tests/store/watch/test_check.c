@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/require.h"
 #include "store/road/done.h"
 #include "store/watch/check.h"
 #include "store_test.h"
