@@ -292,7 +292,8 @@ static bool repl_digest_side(struct client *c, const struct repl_name *name, con
         json_decref(after);
         after = json_is_string(next) ? json_incref(json_object_get(part, "next")) : NULL;
         if (bar && after != NULL)
-            (void)fprintf(stderr, "\r%s: %lld rows so far", side, (long long)ret->rows);
+            (void)fprintf(stderr, "\r%s: %lld row%s so far", side, (long long)ret->rows,
+                          ret->rows == 1 ? "" : "s");
     } while (after != NULL);
     if (bar)
         (void)fputs("\r\033[K", stderr);
@@ -307,7 +308,8 @@ static void repl_print_digest(const struct args *a, const char *side, const stru
 
         print_json(line);
     } else {
-        (void)printf("%-6s  %s  %lld rows\n", side, s->digest, (long long)s->rows);
+        (void)printf("%-6s  %s  %lld row%s\n", side, s->digest, (long long)s->rows,
+                     s->rows == 1 ? "" : "s");
     }
 }
 

@@ -1,6 +1,6 @@
 // detail.tsx - one table of a link: how it stands and why, passes, differences, what is set aside.
 import { useState } from "preact/hooks";
-import { count, size, took } from "../../base/format";
+import { count, plural, size, took } from "../../base/format";
 import { useQuery } from "../../base/use_query";
 import { useCan } from "../../shell/session";
 import { Empty, Failed, Say } from "../../ui/say";
@@ -31,7 +31,7 @@ function Facts({ table: t }: { table: TableDetail }) {
           <dt>Lag</dt>
           <dd>{t.lag === null ? <span class="quiet">it never was current</span> : took(t.lag)}</dd>
           <dt>Backlog</dt>
-          <dd>{count(t.backlog)} changes wait</dd>
+          <dd>{plural(t.backlog, "change waits", "changes wait")}</dd>
           {t.stands === "loading" && (
             <>
               <dt>Loaded</dt>
@@ -42,10 +42,10 @@ function Facts({ table: t }: { table: TableDetail }) {
           )}
           <dt>So far</dt>
           <dd>
-            {count(t.written)} rows written, {count(t.removed)} removed, {size(t.bytes)}
+            {plural(t.written, "row")} written, {count(t.removed)} removed, {size(t.bytes)}
           </dd>
           <dt>Set aside</dt>
-          <dd>{count(t.setAside)} rows</dd>
+          <dd>{plural(t.setAside, "row")}</dd>
           <dt>Since</dt>
           <dd>{t.since ? <Time at={t.since} /> : <span class="quiet">no run has ended</span>}</dd>
           <dt>Job</dt>
