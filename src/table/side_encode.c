@@ -72,11 +72,18 @@ bool side_coder_key(struct side_coder *c, const struct cell *cells, struct err *
            key_put(&c->key, c->cells, c->fit->key_count, err);
 }
 
-bool side_coder_row(struct side_coder *c, const struct cell *cells, bool compared, struct err *err)
+bool side_coder_rest(struct side_coder *c, const struct cell *cells, bool compared, struct err *err)
 {
     buf_clear(&c->row);
     return coder_cast(c, cells, c->fit->key_count, c->fit->count, err) &&
            (!compared || coder_round(c, err)) && row_put(&c->row, c->cells, c->fit->count, err);
+}
+
+bool side_coder_row(struct side_coder *c, const struct cell *cells, bool compared, struct err *err)
+{
+    arena_reset(&c->scratch);
+    return coder_cast(c, cells, 0, c->fit->key_count, err) &&
+           side_coder_rest(c, cells, compared, err);
 }
 
 /* ---- back ---- */
