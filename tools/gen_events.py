@@ -20,29 +20,39 @@ This page is made from the source by `tools/gen_events.py --write`; `make test` 
 | --- | --- | --- |
 """
 GOOD_NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
-CALL = re.compile(r"\blog_event\(\s*(?:LOG_)?(\w+)[^,\"]*,\s*(\"([^\"]*)\"|[^\"\s])")
+CALL = re.compile(r"\blog_event\(\s*([^,\"]*),\s*(\"([^\"]*)\"|[^\"\s])")
+LEVEL = re.compile(r"\bLOG_(\w+)")  # one, or those of a condition
 BY_HAND = re.compile(r'\{\\"event\\":\\"([^\\]*)\\"')  # where the logger itself cannot be used
 
 
+def levels_of(text, call):
+    """The levels that a call may log at: those in its first argument, or in what its function gives to a variable that is it."""
+    words = call.group(1)
+    if words.strip().isidentifier() and not words.strip().startswith("LOG_"):
+        function = text[text.rfind("\n}", 0, call.start()) + 1:call.start()]
+        words = " ".join(re.findall(rf"\b{words.strip()} = ([^;]*);", function))
+    return {level.lower() for level in LEVEL.findall(words)}
+
+
 def calls(root):
-    """Every logged event: (path, line, level, name), the name None if it is not a literal."""
+    """Every logged event: (path, line, levels, name), the name None if it is not a literal."""
     for path in sources.files(root, "src", suffixes=(".c", ".h")):
         text = sources.strip_c(sources.read(path), strings=False)
         for m in CALL.finditer(text):
             start = text.rfind("\n", 0, m.start()) + 1
             if not text[start:m.start()].lstrip().startswith("#define"):
-                yield path, sources.line_of(text, m.start()), m.group(1).lower(), m.group(3)
+                yield path, sources.line_of(text, m.start()), levels_of(text, m), m.group(3)
         for m in BY_HAND.finditer(text):
-            yield path, sources.line_of(text, m.start()), "error", m.group(1)
+            yield path, sources.line_of(text, m.start()), {"error"}, m.group(1)
 
 
 def render(root):
     """The page as it should be."""
     found = collections.defaultdict(lambda: (set(), set()))
-    for path, _, level, name in calls(root):
+    for path, _, of_call, name in calls(root):
         if name is not None:
             levels, places = found[name]
-            levels.add(level)
+            levels.update(of_call)
             places.add(path.relative_to(root).as_posix())
     return HEAD + "".join(
         f"| `{name}` | {', '.join(sorted(levels))} | {', '.join(sorted(places))} |\n"

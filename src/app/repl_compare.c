@@ -10,7 +10,10 @@
 #include "app/repl_print.h"
 #include "base/auto.h"
 
-enum { DIFF_PAGE = 20, WAIT_MS = 500 };
+enum { DIFF_PAGE = 20, WAIT_PARTS = 10 };
+
+#define WAIT_LEAST_US (20 * CLOCK_MS)
+#define WAIT_MOST_US  (500 * CLOCK_MS)
 
 const struct arg_option repl_verify_options[] = {
     { .name = "mode",
@@ -57,10 +60,21 @@ static int64_t repl_last_pass(const json_t *table)
     return id != NULL && str_to_i64(str_of(id), &number) ? number : 0;
 }
 
+/* Until the next look: a part of the time that it took so far, so that a short pass is told soon
+ * and a long one is not asked for all the time. */
+static int64_t repl_wait_us(int64_t began_us)
+{
+    int64_t us = (clock_mono_us() - began_us) / WAIT_PARTS;
+
+    return us < WAIT_LEAST_US ? WAIT_LEAST_US : us > WAIT_MOST_US ? WAIT_MOST_US : us;
+}
+
 /* Waits for the end of a pass of the table that is newer; *ret_data owns it.  NULL: the exit status
  * is in c->exit_code. */
 static const json_t *repl_await_pass(struct client *c, const json_t *table, json_t **ret_data)
 {
+    int64_t began_us = clock_mono_us();
+
     for (;;) {
         if (!client_graphql(c,
                             "query($link: String!, $table: String!)"
@@ -83,7 +97,7 @@ static const json_t *repl_await_pass(struct client *c, const json_t *table, json
         }
         json_decref(*ret_data);
         *ret_data = NULL;
-        clock_sleep_us((int64_t)WAIT_MS * CLOCK_MS);
+        clock_sleep_us(repl_wait_us(began_us));
     }
 }
 
@@ -278,7 +292,8 @@ static bool repl_digest_side(struct client *c, const struct repl_name *name, con
         json_decref(after);
         after = json_is_string(next) ? json_incref(json_object_get(part, "next")) : NULL;
         if (bar && after != NULL)
-            (void)fprintf(stderr, "\r%s: %lld rows so far", side, (long long)ret->rows);
+            (void)fprintf(stderr, "\r%s: %lld row%s so far", side, (long long)ret->rows,
+                          ret->rows == 1 ? "" : "s");
     } while (after != NULL);
     if (bar)
         (void)fputs("\r\033[K", stderr);
@@ -293,7 +308,8 @@ static void repl_print_digest(const struct args *a, const char *side, const stru
 
         print_json(line);
     } else {
-        (void)printf("%-6s  %s  %lld rows\n", side, s->digest, (long long)s->rows);
+        (void)printf("%-6s  %s  %lld row%s\n", side, s->digest, (long long)s->rows,
+                     s->rows == 1 ? "" : "s");
     }
 }
 

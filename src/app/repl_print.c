@@ -184,9 +184,10 @@ void repl_print_table(const json_t *table)
         print_field("lag", print_duration(member_number(table, "lag"), text));
     repl_print_number("backlog", table, "backlog");
     if (member_number(table, "loadTotal") > 0) {
-        (void)snprintf(line, sizeof line, "%lld of about %lld rows",
+        (void)snprintf(line, sizeof line, "%lld of about %lld row%s",
                        (long long)member_number(table, "loadRows"),
-                       (long long)member_number(table, "loadTotal"));
+                       (long long)member_number(table, "loadTotal"),
+                       member_number(table, "loadTotal") == 1 ? "" : "s");
         print_field("loaded", line);
     }
     repl_print_number("written", table, "written");

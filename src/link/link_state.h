@@ -57,6 +57,12 @@ struct link_state {
     int64_t deletes_allowed;         /* a person said go on: no limit until it is current */
 };
 
+/* What so many of them are called in a message. */
+static inline const char *link_rows(int64_t n)
+{
+    return n == 1 ? "row" : "rows";
+}
+
 /* An empty text: a new one.  ERR_PERMANENT: it cannot be read.  The key is in the arena. */
 bool link_state_read(struct str text, struct arena *a, struct link_state *ret, struct err *err);
 void link_state_write(const struct link_state *s, struct buf *to);

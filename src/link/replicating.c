@@ -75,9 +75,9 @@ static int replication_by_text(const void *a, const void *b)
 static void replication_stop_deletes(struct replication *p, const struct side_applied *a)
 {
     link_state_stop(p->s, LINK_DELETES, p->r->now_us,
-                    "%lld rows of %lld would be removed at the destination, more than `deletes` "
+                    "%lld %s of %lld would be removed at the destination, more than `deletes` "
                     "allows. If that is right: waybill repl go-on %.*s/%.*s",
-                    (long long)a->deletes, (long long)a->rows,
+                    (long long)a->deletes, link_rows(a->deletes), (long long)a->rows,
                     STR_ARG(str_first(p->r->spec->link, 100)),
                     STR_ARG(str_first(p->r->spec->table, 100)));
 }

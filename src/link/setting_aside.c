@@ -22,9 +22,10 @@ static void aside_judge_count(struct replication *p)
     if (p->s->set_aside <= p->r->spec->quarantine_most)
         return;
     link_state_stop(p->s, LINK_QUARANTINE, p->r->now_us,
-                    "%lld rows are set aside, more than %lld. Look at them: waybill repl "
+                    "%lld %s set aside, more than %lld. Look at them: waybill repl "
                     "quarantine %.*s/%.*s; it goes on when they can be written, or are discarded",
-                    (long long)p->s->set_aside, (long long)p->r->spec->quarantine_most,
+                    (long long)p->s->set_aside, p->s->set_aside == 1 ? "row is" : "rows are",
+                    (long long)p->r->spec->quarantine_most,
                     STR_ARG(str_first(p->r->spec->link, 100)),
                     STR_ARG(str_first(p->r->spec->table, 100)));
 }

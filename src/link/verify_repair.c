@@ -46,13 +46,14 @@ static bool repair_is_wanted(struct verification *p)
         return false;
     if (over)
         text = arena_printf(
-            p->v->arena, "%s, because they are more than the %lld rows that a pass may repair",
+            p->v->arena, "%s, because they are more than the %lld %s that a pass may repair",
             pass->dry_run ? "dry run: nothing would be repaired" : "nothing is repaired",
-            (long long)p->s->most);
+            (long long)p->s->most, link_rows(p->s->most));
     else if (pass->dry_run)
-        text = arena_printf(p->v->arena,
-                            "dry run: a repair would write %lld rows and remove %lld rows",
-                            (long long)(pass->missing + pass->different), (long long)pass->extra);
+        text = arena_printf(p->v->arena, "dry run: a repair would write %lld %s and remove %lld %s",
+                            (long long)(pass->missing + pass->different),
+                            link_rows(pass->missing + pass->different), (long long)pass->extra,
+                            link_rows(pass->extra));
     else if (follower != NULL && follower->stands == LINK_STOPPED)
         text = arena_printf(p->v->arena, "nothing is repaired, because replication is stopped");
     if (text != NULL)
@@ -263,9 +264,9 @@ static bool repair_once(struct repair *r, bool *ret_done, bool *ret_over, struct
         return false;
     if (a.outcome == SIDE_DELETES) {
         p->ending = arena_printf(p->v->arena,
-                                 "the repair was stopped: %lld rows of %lld would be removed, more "
+                                 "the repair was stopped: %lld %s of %lld would be removed, more "
                                  "than `deletes` allows",
-                                 (long long)a.deletes, (long long)a.rows);
+                                 (long long)a.deletes, link_rows(a.deletes), (long long)a.rows);
         *ret_done = *ret_over = true;
         return true;
     }

@@ -21,11 +21,6 @@ static const char *say_number(int64_t n, char to[static SAY_NUMBER])
     return to;
 }
 
-static const char *say_rows(int64_t n)
-{
-    return n == 1 ? "row" : "rows";
-}
-
 static void verify_say_numbers(struct verification *p, struct buf *to, bool differs)
 {
     const struct pass *pass = &p->pass;
@@ -40,7 +35,7 @@ static void verify_say_numbers(struct verification *p, struct buf *to, bool diff
                    pass->missing, pass->extra, pass->different);
     if (pass->repaired > 0)
         buf_printf(to, "%" PRId64 " repaired; ", pass->repaired);
-    buf_printf(to, "%s %s", say_number(pass->rows_source, rows), say_rows(pass->rows_source));
+    buf_printf(to, "%s %s", say_number(pass->rows_source, rows), link_rows(pass->rows_source));
     if (pass->rows_dest != pass->rows_source)
         buf_printf(to, ", %s at the destination,", say_number(pass->rows_dest, dest));
     if (p->mode == LINK_VERIFY_COUNT)
@@ -52,7 +47,7 @@ static void verify_say_numbers(struct verification *p, struct buf *to, bool diff
     if (p->mode == LINK_VERIFY_SAMPLE)
         buf_printf(to, " of %" PRId64, pass->segments);
     if (pass->moving > 0)
-        buf_printf(to, "; %" PRId64 " %s kept changing", pass->moving, say_rows(pass->moving));
+        buf_printf(to, "; %" PRId64 " %s kept changing", pass->moving, link_rows(pass->moving));
     if (pass->segments_bad > 0)
         buf_printf(to, "; in %" PRId64 " of the segments more rows differ than are listed",
                    pass->segments_bad);
@@ -60,7 +55,7 @@ static void verify_say_numbers(struct verification *p, struct buf *to, bool diff
         buf_puts(to, "; the numbers kept changing");
     else if (p->mode != LINK_VERIFY_SAMPLE && pass->skipped > 0)
         buf_printf(to, "; changes of %" PRId64 " %s wait for replication", pass->skipped,
-                   say_rows(pass->skipped));
+                   link_rows(pass->skipped));
 }
 
 static void verify_say_text(struct verification *p, const struct buf *text)

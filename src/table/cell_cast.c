@@ -247,6 +247,10 @@ static const unsigned casts_safe[CELL_TYPES] = {
     [CELL_JSON] = CAST_BIT(CELL_TEXT),
 };
 
+/* Types whose every value is in its one form: nothing is to be done. */
+#define CASTS_OF_ANY \
+    (CAST_BIT(CELL_INT) | CAST_BIT(CELL_BYTES) | CAST_BIT(CELL_INSTANT) | CAST_BIT(CELL_LOCAL))
+
 bool cell_cast_is_there(enum cell_type from, enum cell_type to)
 {
     return casts[from][to] != NULL;
@@ -278,6 +282,10 @@ bool cell_cast(const struct cell *from, enum cell_type to, struct arena *a, stru
 
     if (from->type == CELL_NULL) {
         *ret = (struct cell){ .type = CELL_NULL };
+        return true;
+    }
+    if (from->type == to && (CASTS_OF_ANY & CAST_BIT(to)) != 0) {
+        *ret = *from;
         return true;
     }
     if (casts[from->type][to] == NULL || !casts[from->type][to](from, a, &made, &why))

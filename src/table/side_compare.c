@@ -59,7 +59,7 @@ static bool comparing_see(struct comparing *c, const struct cell *cells, struct 
     c->seen++;
     if (!buf_append(&c->last, buf_view(&c->coder.key), err))
         return false;
-    if (side_coder_row(&c->coder, cells, true, &why)) {
+    if (side_coder_rest(&c->coder, cells, true, &why)) {
         *ret = row_hash(buf_view(&c->coder.row));
         return true;
     }

@@ -36,12 +36,11 @@ static struct str coder_unpadded(struct str s)
     return s;
 }
 
-/* Casts the first `count` cells of a row to c->cells. */
-static bool coder_cast(struct side_coder *c, const struct cell *cells, size_t count, bool compared,
+/* Casts cells first..last-1 of a row to c->cells. */
+static bool coder_cast(struct side_coder *c, const struct cell *cells, size_t first, size_t last,
                        struct err *err)
 {
-    arena_reset(&c->scratch);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = first; i < last; i++) {
         const struct fit_column *column = &c->fit->columns[i];
         struct cell *to = &c->cells[i];
 
@@ -49,12 +48,19 @@ static bool coder_cast(struct side_coder *c, const struct cell *cells, size_t co
             return err_context(err, "column %.*s", STR_ARG(str_first(column->name, 60)));
         if (column->padded && to->type == CELL_TEXT)
             to->s = coder_unpadded(to->s);
-        if (compared && column->digits >= 0) {
-            struct cell whole = *to;
+    }
+    return true;
+}
 
-            if (!cell_round(&whole, column->digits, &c->scratch, to, err))
-                return err_context(err, "column %.*s", STR_ARG(str_first(column->name, 60)));
-        }
+static bool coder_round(struct side_coder *c, struct err *err)
+{
+    for (size_t i = 0; i < c->fit->count; i++) {
+        const struct fit_column *column = &c->fit->columns[i];
+        struct cell whole = c->cells[i];
+
+        if (column->digits >= 0 &&
+            !cell_round(&whole, column->digits, &c->scratch, &c->cells[i], err))
+            return err_context(err, "column %.*s", STR_ARG(str_first(column->name, 60)));
     }
     return true;
 }
@@ -62,15 +68,23 @@ static bool coder_cast(struct side_coder *c, const struct cell *cells, size_t co
 bool side_coder_key(struct side_coder *c, const struct cell *cells, struct err *err)
 {
     buf_clear(&c->key);
-    return coder_cast(c, cells, c->fit->key_count, false, err) &&
+    arena_reset(&c->scratch);
+    return coder_cast(c, cells, 0, c->fit->key_count, err) &&
            key_put(&c->key, c->cells, c->fit->key_count, err);
+}
+
+bool side_coder_rest(struct side_coder *c, const struct cell *cells, bool compared, struct err *err)
+{
+    buf_clear(&c->row);
+    return coder_cast(c, cells, c->fit->key_count, c->fit->count, err) &&
+           (!compared || coder_round(c, err)) && row_put(&c->row, c->cells, c->fit->count, err);
 }
 
 bool side_coder_row(struct side_coder *c, const struct cell *cells, bool compared, struct err *err)
 {
-    buf_clear(&c->row);
-    return coder_cast(c, cells, c->fit->count, compared, err) &&
-           row_put(&c->row, c->cells, c->fit->count, err);
+    arena_reset(&c->scratch);
+    return coder_cast(c, cells, 0, c->fit->key_count, err) &&
+           side_coder_rest(c, cells, compared, err);
 }
 
 /* ---- back ---- */

@@ -32,6 +32,10 @@ void side_coder_done(struct side_coder *c);
 bool side_coder_key(struct side_coder *c, const struct cell *cells, struct err *err);
 /* c->row, as it travels, or with `compared` as it is compared (rounded). */
 bool side_coder_row(struct side_coder *c, const struct cell *cells, bool compared, struct err *err);
+/* The same, right behind side_coder_key() for the same cells, of which those of the key are cast
+ * already. */
+bool side_coder_rest(struct side_coder *c, const struct cell *cells, bool compared,
+                     struct err *err);
 
 /* Cells as the columns have them by nature, in the arena; bytes are lent from `bytes` where they
  * can be.  A row: ERR_PERMANENT also where a column would keep fewer digits. */

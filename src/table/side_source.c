@@ -73,7 +73,7 @@ static bool filling_take(struct filling *f, const struct cell *cells, bool gone,
     if (!side_coder_key(&f->coder, cells, err))
         return err_context(err, "a key");
     e.key = buf_view(&f->coder.key);
-    if (!gone && !side_coder_row(&f->coder, cells, false, &why)) {
+    if (!gone && !side_coder_rest(&f->coder, cells, false, &why)) {
         if (why.kind != ERR_PERMANENT && why.kind != ERR_LIMIT) {
             *err = why;
             return false;

@@ -1,5 +1,7 @@
 """Databases of others as places of tables: what every driver has to do (tests/table/driver.c), on SQLite, PostgreSQL and
 MariaDB; and what SQLite's own program thinks of a file that was written to."""
+import itertools
+import re
 import sqlite3
 import subprocess
 
@@ -50,6 +52,32 @@ def test_postgres():
                                 capture_output=True, text=True, check=True).stdout
     assert "driver_types" in schema and OURS not in schema.replace(f"OWNER TO {pg_harness.OWNER}", "").replace(
         f"Owner: {pg_harness.OWNER}", "")
+
+
+def plans_of_copies(log):
+    """The statement and the plan of each COPY, as auto_explain writes them."""
+    for text in log.split("Query Text: ")[1:]:
+        statement, _, plan = text.partition("\n")
+        if statement.startswith("COPY "):
+            yield statement, "\n".join(itertools.takewhile(lambda line: line.startswith("\t"), plan.split("\n")))
+
+
+def test_postgres_reads_rows_by_the_index():
+    with pg_harness.Cluster(settings={**pg_harness.UNSYNCED, "session_preload_libraries": "auto_explain",
+                                      "auto_explain.log_min_duration": "0"}) as server:
+        run_driver("postgres", server.create_database("shop"))
+        with open(server.log_path, encoding="utf-8") as log:
+            plans = list(plans_of_copies(log.read()))
+    bounded = set()
+    for statement, plan in plans:
+        table = re.search(r'FROM "public"\.(".*?") t ', statement)[1]
+        assert "Index Scan" in plan and "Sort" not in plan and "Filter" not in plan, (statement, plan)
+        bounds = [word for word in ("after", "upto") if f"waybill.{word}_1" in statement]
+        for word in bounds:
+            assert f"waybill.{word}_1" in plan.partition("Index Cond:")[2], (statement, plan)
+        if len(bounds) == 2:
+            bounded.add(table)
+    assert bounded >= {f'"driver_{name}"' for name in ("types", "pairs", "bytes", "uuids", "times")}, bounded
 
 
 def test_mariadb():

@@ -262,9 +262,14 @@ static const char *const texts[] = { "",
                                      "\xf0\x9d\x84\x9e",
                                      "\xe2\x82\xac",
                                      "'",
-                                     "\\" };
+                                     "\\",
+                                     "') OR true --",
+                                     "$1",
+                                     "{\"a\",NULL}",
+                                     "%s\t\n" };
 
 enum { TEXTS = sizeof texts / sizeof texts[0], PAIRS = 3 * TEXTS };
+_Static_assert((int)TEXTS == (int)SCENE_TEXTS, "each with every a");
 
 static bool pairs_fill(struct scene *s, struct fit *fit)
 {
@@ -289,7 +294,7 @@ static void check_order_of_text(struct scene *s)
         !scene_read(s, s->one, fit, NULL, NULL, SIZE_MAX, &rows))
         return;
     rows_are_in_order(s, &rows, PAIRS);
-    for (size_t i = 0; i < rows.count; i += 5) {
+    for (size_t i = 0; i < rows.count; i++) {
         size_t to = i + 7 < rows.count ? i + 7 : rows.count - 1;
 
         if (!scene_read(s, s->one, fit, &rows.cells[i * 3], &rows.cells[to * 3], SIZE_MAX,
@@ -342,6 +347,172 @@ static void check_order_of_bytes(struct scene *s)
 static void check_order_of_uuids(struct scene *s)
 {
     order_of(s, s->dialect->uuids, "driver_uuids", CELL_UUID);
+}
+
+static const struct {
+    int64_t day, instant, time;
+    bool endless;
+} times[] = {
+    { 0, 1700000000123456, 0, false },
+    { 0, 1700000000123457, 0, false },
+    { 0, 1700000000123457, 1, false },
+    { 20000, 1000000, TIME_US(23, 59, 59, 999999), false },
+    { 20000, 1700000000000000, TIME_US(12, 0, 0, 0), false },
+    { 20001, 1000000, 0, false },
+    { CELL_FOREVER, CELL_NEVER, 0, true },
+    { CELL_NEVER, CELL_FOREVER, TIME_US(24, 0, 0, 0) - 1, true },
+    { -2400000, -200000000000000000, 5, true }, /* some thousand years before our time */
+    { 80000000, 9000000000000000000, 5, true }, /* 200000 years behind it */
+};
+
+enum { TIMES = sizeof times / sizeof times[0] };
+
+static void check_order_of_times(struct scene *s)
+{
+    struct cell cells[TIMES * 4];
+    struct scene_rows rows, piece;
+    struct fit *fit;
+    size_t n = 0;
+
+    if (s->dialect->times == NULL || !scene_run(s, s->one, s->dialect->times) ||
+        (fit = scene_fit(s, "driver_times")) == NULL || !EXPECT(s, fit->key_count == 3))
+        return;
+    for (size_t i = 0; i < TIMES; i++) {
+        if (times[i].endless && !s->dialect->endless)
+            continue;
+        cells[n++] = (struct cell){ .type = CELL_DATE, .i = times[i].day };
+        cells[n++] = (struct cell){ .type = CELL_INSTANT, .i = times[i].instant };
+        cells[n++] = (struct cell){ .type = CELL_TIME, .i = times[i].time };
+        cells[n++] = cell_of(CELL_TEXT, "v");
+    }
+    if (!scene_write(s, s->one, fit, cells, n / 4) ||
+        !scene_read(s, s->one, fit, NULL, NULL, SIZE_MAX, &rows))
+        return;
+    rows_are_in_order(s, &rows, n / 4);
+    for (size_t i = 0; i < rows.count; i++)
+        for (size_t to = i; to < rows.count; to++)
+            if (!scene_read(s, s->one, fit, &rows.cells[i * 4], &rows.cells[to * 4], SIZE_MAX,
+                            &piece) ||
+                !EXPECT(s, piece.count == to - i))
+                return;
+}
+
+/* ---- many rows ---- */
+
+enum { MANY = 6000, MANY_PART = 1000, MANY_TEXT = 3000, ONE_LARGE = 2500, LARGE_TEXT = 20 << 20 };
+
+struct many_reading {
+    int64_t last;
+    size_t seen, end_at; /* it ends there; 0: not at all */
+    size_t large;        /* the length of the text of that row */
+    bool fails, odd;
+};
+
+static bool many_take(void *arg, const struct cell *cells, struct err *err)
+{
+    struct many_reading *m = arg;
+
+    m->odd = m->odd || cells[0].i != m->last + 1;
+    m->last = cells[0].i;
+    if (m->last == ONE_LARGE)
+        m->large = cells[1].s.len;
+    if (++m->seen != m->end_at)
+        return true;
+    return m->fails && err_set(err, ERR_LIMIT, 0, "no more of them");
+}
+
+static bool many_fill(struct scene *s, struct fit *fit)
+{
+    struct cell *cells = ARENA_ARRAY(&s->a, struct cell, (size_t)MANY_PART * 2);
+    char *text = arena_alloc(&s->a, LARGE_TEXT);
+
+    memset(text, 'x', LARGE_TEXT);
+    for (int64_t at = 0; at < MANY; at += MANY_PART) {
+        for (size_t i = 0; i < MANY_PART; i++) {
+            int64_t id = at + (int64_t)i + 1;
+
+            cells[2 * i] = cell_int(id);
+            cells[2 * i + 1] =
+                (struct cell){ .type = CELL_TEXT,
+                               .s = str_mem(text, id == ONE_LARGE ? LARGE_TEXT : MANY_TEXT) };
+        }
+        if (!scene_write(s, s->one, fit, cells, MANY_PART))
+            return false;
+    }
+    return true;
+}
+
+static bool many_read(struct scene *s, const struct fit *fit, size_t most, struct many_reading *m)
+{
+    return WORKS(s, s->type->rows(s->one, fit, NULL, NULL, most, many_take, m, &err)) &&
+           EXPECT(s, !m->odd);
+}
+
+/* More of them than any driver reads at once, with one among them that is larger. */
+static void check_many_rows(struct scene *s)
+{
+    static const size_t some[] = { 1, 999, 1000, 1001, 4000, MANY - 1 };
+    struct many_reading m = { 0 };
+    struct fit *fit;
+    int64_t count = 0;
+
+    if (!scene_run(s, s->one, s->dialect->rows) || (fit = scene_fit(s, "driver_rows")) == NULL ||
+        !many_fill(s, fit) || !WORKS(s, s->type->begin(s->one, DATABASE_SNAPSHOT, &err)) ||
+        !many_read(s, fit, SIZE_MAX, &m))
+        return;
+    EXPECT(s, m.seen == MANY && m.large == LARGE_TEXT);
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+        struct many_reading at_most = { 0 }, ended = { .end_at = some[i] };
+
+        if (!many_read(s, fit, some[i], &at_most) || !EXPECT(s, at_most.seen == some[i]) ||
+            !many_read(s, fit, SIZE_MAX, &ended) || !EXPECT(s, ended.seen == some[i]) ||
+            !WORKS(s, s->type->count(s->one, fit, &count, &err)) || !EXPECT(s, count == MANY))
+            return;
+    }
+    (void)WORKS(s, s->type->commit(s->one, &err));
+}
+
+static void check_many_rows_that_fail(struct scene *s)
+{
+    static const size_t some[] = { 1, 1001, ONE_LARGE };
+    struct fit *fit = scene_fit(s, "driver_rows");
+
+    for (size_t i = 0; fit != NULL && i < sizeof some / sizeof some[0]; i++) {
+        struct many_reading m = { .end_at = some[i], .fails = true }, again = { .end_at = 3 };
+
+        if (!WORKS(s, s->type->begin(s->one, DATABASE_READ, &err)) ||
+            !FAILS(s, ERR_LIMIT,
+                   s->type->rows(s->one, fit, NULL, NULL, SIZE_MAX, many_take, &m, &err)) ||
+            !EXPECT(s, m.seen == some[i] && !s->type->broken(s->one)))
+            return;
+        s->type->rollback(s->one);
+        if (!WORKS(s, s->type->begin(s->one, DATABASE_READ, &err)) ||
+            !many_read(s, fit, SIZE_MAX, &again))
+            return;
+        s->type->rollback(s->one);
+    }
+}
+
+static bool retyped_take(void *arg, const struct cell *cells, struct err *err)
+{
+    bool *fine = arg;
+
+    (void)err;
+    *fine = cells[1].type == CELL_FLOAT && cells[1].f == 1.5;
+    return false;
+}
+
+/* A value is what the column is now, and not what it was when it was described. */
+static void check_another_type(struct scene *s)
+{
+    struct fit *fit = scene_fit(s, "driver_rows");
+    bool fine = false;
+
+    if (fit == NULL || s->dialect->retype == NULL || !scene_run(s, s->one, s->dialect->retype) ||
+        !WORKS(s, s->type->begin(s->two, DATABASE_READ, &err)))
+        return;
+    (void)WORKS(s, s->type->rows(s->two, fit, NULL, NULL, SIZE_MAX, retyped_take, &fine, &err));
+    EXPECT(s, fine);
 }
 
 /* ---- some keys, all of them ---- */
@@ -429,6 +600,10 @@ const struct check checks_of_rows[] = {
     { "keys of a number and a text are in order, and ranges of them", check_order_of_text },
     { "keys of bytes are in order", check_order_of_bytes },
     { "uuids are in order of their bytes", check_order_of_uuids },
+    { "keys of times are in order, and ranges of them", check_order_of_times },
+    { "many rows, all, some of them, and up to where one ends", check_many_rows },
+    { "many rows of which one fails", check_many_rows_that_fail },
+    { "a column that has become of another type", check_another_type },
     { "rows of some keys, and how many there are", check_rows_of },
     { "reading that ends early, or fails", check_reading_that_ends },
     { "a snapshot sees one moment", check_snapshot },

@@ -11,6 +11,7 @@ const struct dialect dialects[] = {
                "ROWID",
       .bytes = "CREATE TABLE driver_bytes (k BLOB NOT NULL PRIMARY KEY, v TEXT)",
       .uuids = "CREATE TABLE driver_uuids (k UUID NOT NULL PRIMARY KEY, v TEXT)",
+      .rows = "CREATE TABLE driver_rows (id INTEGER PRIMARY KEY, v TEXT)",
       .notes = "CREATE TABLE driver_notes (id INTEGER PRIMARY KEY, v TEXT)",
       .strict = "CREATE TABLE driver_strict (id INTEGER PRIMARY KEY, n INTEGER NOT NULL, u TEXT "
                 "UNIQUE)",
@@ -29,6 +30,10 @@ const struct dialect dialects[] = {
                "b))",
       .bytes = "CREATE TABLE driver_bytes (k bytea PRIMARY KEY, v text)",
       .uuids = "CREATE TABLE driver_uuids (k uuid PRIMARY KEY, v text)",
+      .times = "CREATE TABLE driver_times (d date, a timestamptz, t time, v text, PRIMARY KEY (d, "
+               "a, t))",
+      .rows = "CREATE TABLE driver_rows (id bigint PRIMARY KEY, v text)",
+      .retype = "ALTER TABLE driver_rows ALTER v TYPE double precision USING 1.5",
       .notes = "CREATE TABLE driver_notes (id bigint PRIMARY KEY, v text)",
       .strict = "CREATE TABLE driver_strict (id bigint PRIMARY KEY, n bigint NOT NULL, u text "
                 "UNIQUE)",
@@ -39,7 +44,8 @@ const struct dialect dialects[] = {
       .view = "CREATE VIEW driver_view AS SELECT * FROM driver_notes",
       .keyless = "CREATE TABLE driver_keyless (v text)",
       .cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> "
-             "pg_backend_pid() AND datname = current_database()" },
+             "pg_backend_pid() AND datname = current_database()",
+      .endless = true },
     { .kind = "mariadb",
       .types = "CREATE TABLE driver_types (id bigint PRIMARY KEY, c_int bigint, c_dec "
                "decimal(65,20), c_float double, c_text longtext CHARACTER SET utf8mb4, c_bytes "
@@ -53,6 +59,11 @@ const struct dialect dialects[] = {
                "utf8mb4) ENGINE=InnoDB",
       .uuids = "CREATE TABLE driver_uuids (k uuid PRIMARY KEY, v text CHARACTER SET utf8mb4) "
                "ENGINE=InnoDB",
+      .times = "CREATE TABLE driver_times (d date, a timestamp(6) NOT NULL DEFAULT "
+               "CURRENT_TIMESTAMP(6), t time(6), v text CHARACTER SET utf8mb4, PRIMARY KEY (d, a, "
+               "t)) ENGINE=InnoDB",
+      .rows = "CREATE TABLE driver_rows (id bigint PRIMARY KEY, v longtext CHARACTER SET utf8mb4) "
+              "ENGINE=InnoDB",
       .notes = "CREATE TABLE driver_notes (id bigint PRIMARY KEY, v text CHARACTER SET utf8mb4) "
                "ENGINE=InnoDB",
       .strict = "CREATE TABLE driver_strict (id bigint PRIMARY KEY, n bigint NOT NULL, u "

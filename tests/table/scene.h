@@ -14,15 +14,23 @@
 #include "table/database.h"
 #include "table/shape.h"
 
-enum { SCENE_ARENA = 256 << 20, SCENE_ROWS = 2000 };
+enum {
+    SCENE_ARENA = 256 << 20,
+    SCENE_ROWS = 2000,
+    SCENE_TEXTS = 23 /* with a = 1 in driver_pairs */
+};
 
 /* What each database calls the same things. */
 struct dialect {
     const char *kind;
-    const char *types;   /* driver_types: id and a column for every type of cell but NULL */
-    const char *pairs;   /* driver_pairs: key (a int, b text), and v text */
-    const char *bytes;   /* driver_bytes: key k of bytes, and v text */
-    const char *uuids;   /* driver_uuids: key k uuid, and v text */
+    const char *types; /* driver_types: id and a column for every type of cell but NULL */
+    const char *pairs; /* driver_pairs: key (a int, b text), and v text */
+    const char *bytes; /* driver_bytes: key k of bytes, and v text */
+    const char *uuids; /* driver_uuids: key k uuid, and v text */
+    const char
+        *times; /* driver_times: key (d date, a instant, t time), and v text; NULL: no such key */
+    const char *rows;    /* driver_rows: key id int, and v text */
+    const char *retype;  /* v of driver_rows becomes a number; NULL: it is not tried */
     const char *notes;   /* driver_notes: key id int, and v text */
     const char *strict;  /* driver_strict: key id int, n int not null, u text unique */
     const char *hostile; /* driver's "x'[`; and so on: key id int, and columns with such names */
@@ -30,6 +38,7 @@ struct dialect {
     const char *quoted;  /* the name of the hostile table as in SQL */
     const char *keyless; /* driver_keyless: a column and no key */
     const char *cut;     /* ends the other connections; NULL: the file is replaced */
+    bool endless;        /* times go as far as cells do, and have infinity */
 };
 
 /* The name of the hostile table, and of its columns. */

@@ -190,7 +190,11 @@ def test_events(tree):
     root = tree({
         "src/engine/a.c": '/* log_event(LOG_INFO, "no.comment") */\n'
                           'log_event(LOG_WARN, "task.retry", kv_int("n", 1));\n'
-                          'log_event(LOG_INFO,\n          "node.started");\n',
+                          'log_event(LOG_INFO,\n          "node.started");\n'
+                          'log_event(ok ? LOG_INFO : LOG_WARN, "link.plan");\n'
+                          'void g(void)\n{\n    enum log_level level = LOG_ERROR;\n}\n\n'
+                          'void f(void)\n{\n    enum log_level level = LOG_INFO;\n\n    if (odd)\n        level = LOG_WARN;\n'
+                          '    log_event(level, "task.end");\n}\n',
         "src/base/log.h": "#define log_event(level, name, ...) log_emit((level), (name))\n"})
     assert found(gen_events.problems, root) == [
         "docs/events.md:1: differs from the source: run tools/gen_events.py --write"]
@@ -198,6 +202,7 @@ def test_events(tree):
     assert found(gen_events.problems, root) == []
     page = (root / "docs/events.md").read_text()
     assert "| `task.retry` | warn | src/engine/a.c |" in page and "no.comment" not in page
+    assert "| `link.plan` | info, warn |" in page and "| `task.end` | info, warn |" in page
     root = tree({"src/engine/b.c": 'log_event(LOG_WARN, "Retry");\nlog_event(LOG_WARN, name);\n'})
     assert found(gen_events.problems, root) == [
         'src/engine/b.c:1: event "Retry" is not noun.verb',

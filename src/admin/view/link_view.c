@@ -51,7 +51,8 @@ static const char *const link_view_remedies[LINK_REASONS] = {
     [LINK_SCHEMA_DRIFT] =
         "Change one of the two tables, or `cast` and `ignore` of the table in the link, until they "
         "fit; `waybill repl plan` says whether they do, and `waybill repl install` renews what "
-        "captures changes. It goes on by itself.",
+        "captures changes. It goes on by itself. What a new column has in older rows, which do not "
+        "change, comes with `waybill repl verify --repair` or `waybill repl resync`.",
     [LINK_SRC_REWOUND] =
         "Find out which side is right. `waybill repl resync` makes the destination what the source "
         "is now; `waybill repl go-on` goes on where it was, if nothing was lost.",
@@ -197,7 +198,8 @@ static void link_view_explain_pass(const struct link_view *v, const struct pass 
     if (p == NULL)
         buf_puts(lines, "It was never verified.\n");
     else if (p->result == PASS_RUNNING)
-        buf_printf(lines, "It is being verified: %lld segments so far.\n", (long long)p->segments);
+        buf_printf(lines, "It is being verified: %lld segment%s so far.\n", (long long)p->segments,
+                   p->segments == 1 ? "" : "s");
     else
         buf_printf(lines,
                    "It was verified %s ago (%.*s): %s, %lld missing, %lld extra, %lld "
@@ -218,9 +220,9 @@ void link_view_explain(const struct link_view *v, const struct pass *last, struc
     link_view_explain_job(v, lines);
     if (v->state.set_aside > 0)
         buf_printf(lines,
-                   "%lld rows are set aside, because they could not be written: `waybill repl "
+                   "%lld %s set aside, because the destination does not take them: `waybill repl "
                    "quarantine` lists them.\n",
-                   (long long)v->state.set_aside);
+                   (long long)v->state.set_aside, v->state.set_aside == 1 ? "row is" : "rows are");
     link_view_explain_pass(v, last, lines);
     before = lines->len;
     link_view_remedy(v, lines);

@@ -8,6 +8,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/pq_address.h"
 #include "base/require.h"
 #include "base/str.h"
 #include "core/lease_time.h"
@@ -43,58 +44,12 @@ static void free_options(PQconninfoOption **options)
     PQconninfoFree(*options);
 }
 
-static const char *given(const PQconninfoOption *options, const char *name)
-{
-    for (; options->keyword != NULL; options++)
-        if (strcmp(options->keyword, name) == 0)
-            return options->val != NULL ? options->val : "";
-    return "";
-}
-
-/* An unescaped / or @ in a password moves a part of it into one of these fields, which libpq
- * shows in its messages. */
-static bool is_plausible(const PQconninfoOption *options)
-{
-    return strchr(given(options, "host"), '@') == NULL &&
-           strchr(given(options, "dbname"), '@') == NULL &&
-           strspn(given(options, "port"), "0123456789,") == strlen(given(options, "port"));
-}
-
-static bool pg_connect_parse(const char *url, PQconninfoOption **ret, struct err *err)
-{
-    char *why = NULL;
-    PQconninfoOption *options = PQconninfoParse(url, &why);
-
-    PQfreemem(why); /* may quote the password */
-    if (options != NULL && is_plausible(options)) {
-        *ret = options;
-        return true;
-    }
-    PQconninfoFree(options);
-    return err_set(err, ERR_CONFIG, EINVAL,
-                   "the address of the database is not of the form "
-                   "postgres://user:password@host:port/database (in the password write %%40 for "
-                   "@ and %%2F for /)");
-}
-
-/* Overwrites every occurrence of a secret with asterisks. */
-static void hide(char *text, const char *secret)
-{
-    size_t n = strlen(secret);
-
-    for (char *at = text; n > 0 && (at = strstr(at, secret)) != NULL;) {
-        memset(at, '*', n);
-        at += n;
-    }
-}
-
 static bool not_connected(PGconn *conn, const PQconninfoOption *options, struct err *err)
 {
     char text[400];
 
     (void)snprintf(text, sizeof text, "%s", PQerrorMessage(conn));
-    hide(text, given(options, "password"));
-    hide(text, given(options, "sslpassword"));
+    pq_address_hide(options, text);
     return err_set(err, ERR_TRANSIENT, 0, "the database cannot be reached: %s", text);
 }
 
@@ -118,8 +73,9 @@ static const char *item_of(const char *list, size_t at, char *room, size_t size)
 
 static bool count_servers(const PQconninfoOption *options, size_t *ret, struct err *err)
 {
-    size_t hosts = items_of(given(options, "host")), ports = items_of(given(options, "port")),
-           addresses = items_of(given(options, "hostaddr"));
+    size_t hosts = items_of(pq_address_given(options, "host")),
+           ports = items_of(pq_address_given(options, "port")),
+           addresses = items_of(pq_address_given(options, "hostaddr"));
 
     *ret = hosts > addresses ? hosts : addresses;
     if ((ports == 1 || ports == *ret) && (hosts == 1 || hosts == *ret) &&
@@ -142,7 +98,7 @@ static bool connect_to(const PQconninfoOption *options, size_t server, PGconn **
     size_t n = 0, cut = 0;
 
     for (size_t i = 0; i < PARAMETERS; i++) {
-        const char *own = given(options, parameters[i].name);
+        const char *own = pq_address_given(options, parameters[i].name);
 
         names[n] = parameters[i].name;
         values[n++] = parameters[i].fixed || *own == '\0' ? parameters[i].value : own;
@@ -178,7 +134,7 @@ bool pg_connect(const char *url, pg_take *take, void *arg, struct err *passed_ov
     struct err first = { 0 }, refused = { 0 };
     size_t servers;
 
-    if (!pg_connect_parse(url, &options, err) || !count_servers(options, &servers, err))
+    if (!pq_address_parse(url, &options, err) || !count_servers(options, &servers, err))
         return false;
     for (size_t i = 0; i < servers; i++) {
         struct err why = { 0 };

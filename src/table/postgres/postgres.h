@@ -2,6 +2,7 @@
  *
  * Statements are texts that depend on names only, so they are prepared and kept; parameters and
  * results are in binary form.  A result is read row by row as it comes: no more than one is held.
+ * Many rows are read by COPY, which libpq hands on without a copy of what a result has beside them.
  *
  * Names    postgres_name() quotes.  Everything that is named is named with its schema, except
  *          waybill_applied, which is found by the role's own search path.
@@ -120,6 +121,32 @@ bool postgres_ask_once(struct postgres *p, const struct postgres_args *args, pos
 /* Statements without parameters or rows, in one go. */
 bool postgres_run(struct postgres *p, const char *sql, struct err *err);
 void postgres_drop_kept(struct postgres *p);
+/* Waits for more of an answer, for a moment at most; `until_us` is when a silence is too long, and
+ * 0 when one begins.  True also if nothing came. */
+bool postgres_await(struct postgres *p, int64_t *until_us, bool unsent, struct err *err);
+
+/* ---- many rows: postgres_copy.c ---- */
+
+/* A column of a result. */
+struct postgres_field {
+    Oid type;
+    enum cell_type natural;
+};
+
+struct postgres_copy {
+    const struct postgres_field *fields;
+    size_t count;
+    struct cell *cells; /* of the row that is there; as many */
+    row_fn *fn;         /* false ends it, with or without an error */
+    void *arg;
+    size_t rows, bytes; /* that fn has got */
+    bool begun, ended;
+};
+
+/* Runs p->sql, which is COPY (...) TO STDOUT (FORMAT binary). */
+bool postgres_copy(struct postgres *p, struct postgres_copy *copy, struct err *err);
+/* What it copies, once that has begun. */
+bool postgres_copy_take(struct postgres *p, struct postgres_copy *c, struct err *err);
 
 /* ---- what went wrong: postgres_error.c ---- */
 
@@ -129,10 +156,13 @@ bool postgres_lost(struct postgres *p, struct err *err);
 /* ---- values: postgres_value.c, postgres_numeric.c ---- */
 
 enum cell_type postgres_natural(Oid type, bool is_enum);
+const char *postgres_type_name(Oid type); /* "pg_catalog.int8"; NULL: not one of ours */
+struct postgres_field postgres_field(const PGresult *result, int column);
+/* A value in binary form; what has to be made of it is in p->row. */
+struct cell postgres_value(struct postgres *p, const struct postgres_field *f, struct str bytes);
 int64_t postgres_int(const PGresult *row, int column); /* of 2, 4 or 8 bytes; null: 0 */
 bool postgres_bool(const PGresult *row, int column);
 struct str postgres_text(const PGresult *row, int column); /* lent; null: empty */
-/* A value of a row; what has to be made of it is in p->row. */
 struct cell postgres_cell(struct postgres *p, const PGresult *row, int column);
 /* Appends a value in binary form, without a length; not NULL.  ERR_PERMANENT: it has none. */
 bool postgres_put(struct buf *to, Oid type, const struct cell *c, struct err *err);

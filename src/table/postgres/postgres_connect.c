@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/egress.h"
+#include "base/pq_address.h"
 #include "base/require.h"
 #include "core/call.h"
 #include "table/postgres/postgres.h"
@@ -35,55 +36,17 @@ enum { PARAMETERS = sizeof postgres_parameters / sizeof postgres_parameters[0] }
 
 /* ---- the address ---- */
 
-static const char *postgres_given(const PQconninfoOption *options, const char *name)
-{
-    for (; options->keyword != NULL; options++)
-        if (strcmp(options->keyword, name) == 0)
-            return options->val != NULL ? options->val : "";
-    return "";
-}
-
-/* An unescaped / or @ in a password moves a part of it into one of these fields, which libpq
- * shows in its messages. */
-static bool postgres_plausible(const PQconninfoOption *options)
-{
-    const char *port = postgres_given(options, "port");
-
-    return strchr(postgres_given(options, "host"), '@') == NULL &&
-           strchr(postgres_given(options, "dbname"), '@') == NULL &&
-           strspn(port, "0123456789,") == strlen(port);
-}
-
 static bool postgres_parse(struct str dsn, PQconninfoOption **ret, struct err *err)
 {
-    char text[DSN_MOST], *why = NULL;
+    char text[DSN_MOST];
 
     if (dsn.len == 0 || dsn.len >= sizeof text || memchr(dsn.ptr, '\0', dsn.len) != NULL)
         return err_set(err, ERR_CONFIG, EINVAL, "the address of the database is empty or no text");
     (void)snprintf(text, sizeof text, "%.*s", STR_ARG(dsn));
-    PQconninfoOption *options = PQconninfoParse(text, &why);
+    bool ok = pq_address_parse(text, ret, err);
 
-    PQfreemem(why); /* may quote the password */
     memset(text, 0, sizeof text);
-    if (options != NULL && postgres_plausible(options)) {
-        *ret = options;
-        return true;
-    }
-    PQconninfoFree(options);
-    return err_set(err, ERR_CONFIG, EINVAL,
-                   "the address of the database is not of the form "
-                   "postgres://user:password@host:port/database (in the password write %%40 for "
-                   "@ and %%2F for /)");
-}
-
-static void postgres_hide(char *text, const char *secret)
-{
-    size_t n = strlen(secret);
-
-    for (char *at = text; n > 0 && (at = strstr(at, secret)) != NULL;) {
-        memset(at, '*', n);
-        at += n;
-    }
+    return ok;
 }
 
 /* The SQLSTATE in a message of a login that the server has refused, "FATAL:  28P01: ..."; libpq has
@@ -105,8 +68,7 @@ static bool postgres_unreached(PGconn *conn, const PQconninfoOption *options, st
     char text[800];
 
     (void)snprintf(text, sizeof text, "%s", PQerrorMessage(conn));
-    postgres_hide(text, postgres_given(options, "password"));
-    postgres_hide(text, postgres_given(options, "sslpassword"));
+    pq_address_hide(options, text);
     const char *state = postgres_login_state(text);
     bool config = state != NULL ? strncmp(state, "28", 2) == 0 || strncmp(state, "3D", 2) == 0 ||
                                       strncmp(state, "42501", 5) == 0
@@ -124,7 +86,7 @@ static PGconn *postgres_start(const PQconninfoOption *options)
     size_t n = 0;
 
     for (size_t i = 0; i < PARAMETERS; i++) {
-        const char *own = postgres_given(options, postgres_parameters[i].name);
+        const char *own = pq_address_given(options, postgres_parameters[i].name);
 
         names[n] = postgres_parameters[i].name;
         values[n++] =
@@ -152,8 +114,8 @@ static PGconn *postgres_start(const PQconninfoOption *options)
 static bool postgres_may_connect(const struct postgres *p, const PQconninfoOption *options,
                                  struct err *err)
 {
-    const char *address = postgres_given(options, "hostaddr");
-    const char *servers = *address != '\0' ? address : postgres_given(options, "host");
+    const char *address = pq_address_given(options, "hostaddr");
+    const char *servers = *address != '\0' ? address : pq_address_given(options, "host");
 
     return p->call == NULL || egress_allows(p->call->egress, str_of(servers), err);
 }

@@ -1,89 +1,169 @@
 /* postgres_rows.c - rows of a table in order of the key, and rows by their keys.
  *
- * A range is read in pages by key, each a statement of its own that the index answers; what ends
- * early has at most a page to pass over.
+ * A range is read in pages, each a COPY that an index answers from where the one before has ended;
+ * what ends early has at most a page to pass over.  A page is so many rows that they are about
+ * PAGE_BYTES, as those before them were.
+ *
+ * COPY takes no parameters.  The ends of a page are given to the transaction as settings of ours
+ * (waybill.after_1, waybill.upto_1, ..., waybill.rows) by a statement that takes them as
+ * parameters, and the text of COPY names the settings: no value is ever a part of a statement.  The
+ * server turns a value to text and back, which keeps it as it is for every type of a key.  The
+ * statement that sets them also tells the types of the columns, which COPY does not say, and locks
+ * the table, so that they are the same until the transaction ends.
  */
 #include "table/postgres/postgres.h"
 
-enum { PAGE_ROWS = 4000, ARGS_ARENA = 1 << 20, COUNT_EXACTLY = 1000000 };
+enum {
+    PAGE_FIRST = 1000,
+    PAGE_ROWS = 16000,
+    PAGE_BYTES = 4 << 20,
+    ROWS_OF_ONCE = 4000,
+    ARGS_ARENA = 1 << 20,
+    COUNT_EXACTLY = 1000000
+};
 
-/* ---- reading ---- */
+/* ---- a range ---- */
 
 struct postgres_paging {
     struct postgres *p;
     const struct fit *fit;
     row_fn *fn;
     void *arg;
-    struct cell *cells;
-    size_t seen;  /* of this page */
-    bool ended;   /* by fn */
-    bool follows; /* there may be another page */
+    struct postgres_field *fields;
+    struct postgres_copy copy; /* of this page */
+    bool follows;              /* there may be another page */
     size_t page;
     struct arena *keys; /* of the last row of a page */
     struct cell *last;
 };
 
-static bool paging_take(void *arg, const PGresult *row, struct err *err)
+/* The end of a range: `word` names it in settings. */
+struct postgres_bound {
+    const char *word, *compare;
+    const struct cell *key; /* NULL: there is none */
+};
+
+enum { BOUNDS = 2 };
+
+static bool page_take(void *arg, const struct cell *cells, struct err *err)
 {
     struct postgres_paging *g = arg;
 
-    for (size_t i = 0; i < g->fit->count; i++)
-        g->cells[i] = postgres_cell(g->p, row, (int)i);
-    g->seen++;
-    if (g->follows && g->seen == g->page)
+    if (g->follows && g->copy.rows == g->page)
         for (size_t i = 0; i < g->fit->key_count; i++) {
-            enum cell_type t = g->cells[i].type;
+            enum cell_type t = cells[i].type;
 
-            g->last[i] = g->cells[i];
+            g->last[i] = cells[i];
             if (t == CELL_TEXT || t == CELL_BYTES || t == CELL_UUID)
-                g->last[i].s = arena_copy(g->keys, g->cells[i].s);
+                g->last[i].s = arena_copy(g->keys, cells[i].s);
         }
-    if (g->fn(g->arg, g->cells, err))
-        return true;
-    g->ended = true;
-    return false;
+    return g->fn(g->arg, cells, err);
 }
 
-/* (k1, k2) > ($1, $2): a comparison of rows, which an index answers. */
-static bool rows_bound(struct postgres *p, struct postgres_args *args, const struct fit *fit,
-                       const struct cell *key, const char *word, const char *compare,
-                       struct arena *a, struct err *err)
+static bool page_take_fields(void *arg, const PGresult *row, struct err *err)
 {
-    buf_printf(&p->sql, " %s (", word);
-    postgres_columns(&p->sql, fit, 0, fit->key_count, "t.", true);
-    buf_printf(&p->sql, ") %s (", compare);
-    if (!postgres_put_key(&p->sql, args, fit, key, a, err))
-        return false;
-    buf_putc(&p->sql, ')');
+    struct postgres_paging *g = arg;
+    int first = PQnfields(row) - (int)g->fit->count;
+
+    (void)err;
+    for (size_t i = 0; i < g->fit->count; i++)
+        g->fields[i] = postgres_field(row, first + (int)i);
     return true;
 }
 
-static bool rows_page(struct postgres_paging *g, const struct cell *after, const struct cell *upto,
-                      struct err *err)
+/* SELECT set_config('waybill.after_1', $1::text, true), ... t.k, ... of no row. */
+static bool page_prepare(struct postgres_paging *g, const struct postgres_bound *bounds,
+                         struct err *err)
 {
     struct postgres *p = g->p;
     struct arena a = ARENA_INIT(ARGS_ARENA);
     struct postgres_args *args = postgres_args(&a);
+    struct buf unused = BUF_INIT(1000);
+    bool ok = true;
 
     buf_clear(&p->sql);
     buf_puts(&p->sql, "SELECT ");
-    postgres_columns(&p->sql, g->fit, 0, g->fit->count, "t.", false);
-    buf_puts(&p->sql, " FROM ");
-    buf_put(&p->sql, g->fit->shape->quoted);
-    buf_puts(&p->sql, " t");
-    bool ok = (after == NULL || rows_bound(p, args, g->fit, after, "WHERE", ">", &a, err)) &&
-              (upto == NULL ||
-               rows_bound(p, args, g->fit, upto, after != NULL ? "AND" : "WHERE", "<=", &a, err));
+    for (size_t n = 0; ok && n < BOUNDS; n++) {
+        size_t before = args->count;
 
-    if (ok) {
-        buf_puts(&p->sql, " ORDER BY ");
-        postgres_columns(&p->sql, g->fit, 0, g->fit->key_count, "t.", true);
-        buf_printf(&p->sql, " LIMIT $%zu", postgres_arg_int(args, (int64_t)g->page));
-        g->seen = 0;
-        ok = postgres_ask(p, args, paging_take, g, err);
+        ok = bounds[n].key == NULL ||
+             postgres_put_key(&unused, args, g->fit, bounds[n].key, &a, err);
+        for (size_t i = before; i < args->count; i++)
+            buf_printf(&p->sql,
+                       "pg_catalog.set_config('waybill.%s_%zu', $%zu::pg_catalog.text, true), ",
+                       bounds[n].word, i - before + 1, i + 1);
     }
+    if (ok) {
+        buf_printf(&p->sql, "pg_catalog.set_config('waybill.rows', $%zu::pg_catalog.text, true), ",
+                   postgres_arg_int(args, (int64_t)g->page));
+        postgres_columns(&p->sql, g->fit, 0, g->fit->count, "t.", false);
+        buf_puts(&p->sql, " FROM (SELECT) s LEFT JOIN ");
+        buf_put(&p->sql, g->fit->shape->quoted);
+        buf_puts(&p->sql, " t ON false");
+        ok = postgres_ask(p, args, page_take_fields, g, err);
+    }
+    buf_done(&unused);
     arena_done(&a);
     return ok;
+}
+
+/* (t.k1, t.k2) > (current_setting('waybill.after_1')::int8, ...): a comparison of rows, which an
+ * index answers. */
+static void page_bound(struct buf *to, const struct fit *fit, const struct postgres_bound *bound)
+{
+    buf_putc(to, '(');
+    postgres_columns(to, fit, 0, fit->key_count, "t.", true);
+    buf_printf(to, ") %s (", bound->compare);
+    for (size_t i = 0; i < fit->key_count; i++)
+        buf_printf(to, "%spg_catalog.current_setting('waybill.%s_%zu')::%s", i > 0 ? ", " : "",
+                   bound->word, i + 1,
+                   postgres_type_name(postgres_detail_type(postgres_column(fit, i))));
+    buf_putc(to, ')');
+}
+
+static bool page_copy(struct postgres_paging *g, const struct postgres_bound *bounds,
+                      struct err *err)
+{
+    struct buf *sql = &g->p->sql;
+    const char *word = " WHERE ";
+
+    buf_clear(sql);
+    buf_puts(sql, "COPY (SELECT ");
+    postgres_columns(sql, g->fit, 0, g->fit->count, "t.", false);
+    buf_puts(sql, " FROM ");
+    buf_put(sql, g->fit->shape->quoted);
+    buf_puts(sql, " t");
+    for (size_t n = 0; n < BOUNDS; n++) {
+        if (bounds[n].key == NULL)
+            continue;
+        buf_puts(sql, word);
+        page_bound(sql, g->fit, &bounds[n]);
+        word = " AND ";
+    }
+    buf_puts(sql, " ORDER BY ");
+    postgres_columns(sql, g->fit, 0, g->fit->key_count, "t.", true);
+    buf_puts(sql, " LIMIT pg_catalog.current_setting('waybill.rows')::pg_catalog.int8) TO STDOUT "
+                  "(FORMAT binary)");
+    return postgres_copy(g->p, &g->copy, err);
+}
+
+static size_t page_rows(const struct postgres_copy *before)
+{
+    size_t rows = PAGE_FIRST;
+
+    if (before->rows > 0)
+        rows = PAGE_BYTES / (before->bytes / before->rows + 1) + 1;
+    return rows < PAGE_ROWS ? rows : PAGE_ROWS;
+}
+
+/* Keys are of types that a fit lets be one (key.h), each of which has a name. */
+static bool rows_keys_are_named(const struct fit *fit, struct err *err)
+{
+    for (size_t i = 0; i < fit->key_count; i++)
+        if (postgres_type_name(postgres_detail_type(postgres_column(fit, i))) == NULL)
+            return err_set(err, ERR_PERMANENT, 0, "column %zu of the key is of an unknown type",
+                           i + 1);
+    return true;
 }
 
 bool postgres_rows(struct database *d, const struct fit *fit, const struct cell *after,
@@ -94,20 +174,26 @@ bool postgres_rows(struct database *d, const struct fit *fit, const struct cell 
     struct postgres_paging g = { .p = postgres_of(d), .fit = fit, .fn = fn, .arg = arg };
     struct cell *last[2] = { ARENA_ARRAY(&kept, struct cell, fit->key_count),
                              ARENA_ARRAY(&kept, struct cell, fit->key_count) };
-    bool ok = true;
+    struct cell *cells = ARENA_ARRAY(&kept, struct cell, fit->count);
+    struct postgres_bound bounds[BOUNDS] = { { "after", ">", after }, { "upto", "<=", upto } };
+    bool ok = rows_keys_are_named(fit, err);
 
-    g.cells = ARENA_ARRAY(&kept, struct cell, fit->count);
+    g.fields = ARENA_ARRAY(&kept, struct postgres_field, fit->count);
     for (size_t i = 0; ok && most > 0; i = 1 - i) {
-        g.page = most < PAGE_ROWS ? most : PAGE_ROWS;
+        g.page = page_rows(&g.copy);
+        g.page = most < g.page ? most : g.page;
         g.follows = most > g.page;
         g.keys = &keys[i];
         g.last = last[i];
+        g.copy = (struct postgres_copy){
+            .fields = g.fields, .count = fit->count, .cells = cells, .fn = page_take, .arg = &g
+        };
         arena_reset(g.keys);
-        ok = rows_page(&g, after, upto, err);
-        if (g.ended || g.seen < g.page)
+        ok = page_prepare(&g, bounds, err) && page_copy(&g, bounds, err);
+        if (g.copy.ended || g.copy.rows < g.page)
             break;
         most -= g.page;
-        after = g.last;
+        bounds[0].key = g.last;
     }
     arena_done(&kept);
     arena_done(&keys[0]);
@@ -117,20 +203,39 @@ bool postgres_rows(struct database *d, const struct fit *fit, const struct cell 
 
 /* ---- by keys ---- */
 
+struct postgres_choosing {
+    struct postgres *p;
+    const struct fit *fit;
+    row_fn *fn;
+    void *arg;
+    struct cell *cells;
+    bool ended; /* by fn */
+};
+
+static bool choosing_take(void *arg, const PGresult *row, struct err *err)
+{
+    struct postgres_choosing *g = arg;
+
+    for (size_t i = 0; i < g->fit->count; i++)
+        g->cells[i] = postgres_cell(g->p, row, (int)i);
+    g->ended = !g->fn(g->arg, g->cells, err);
+    return !g->ended;
+}
+
 bool postgres_rows_of(struct database *d, const struct fit *fit, const struct cell *keys,
                       size_t count, row_fn *fn, void *arg, struct err *err)
 {
     struct postgres *p = postgres_of(d);
     struct arena kept = ARENA_INIT(1 << 20);
-    struct postgres_paging g = { .p = p, .fit = fit, .fn = fn, .arg = arg };
+    struct postgres_choosing g = { .p = p, .fit = fit, .fn = fn, .arg = arg };
     bool ok = true;
 
     g.cells = ARENA_ARRAY(&kept, struct cell, fit->count);
-    for (size_t at = 0; ok && !g.ended && at < count; at += PAGE_ROWS) {
-        size_t n = count - at < PAGE_ROWS ? count - at : PAGE_ROWS;
+    for (size_t at = 0; ok && !g.ended && at < count; at += ROWS_OF_ONCE) {
+        size_t n = count - at < ROWS_OF_ONCE ? count - at : ROWS_OF_ONCE;
         struct arena a = ARENA_INIT(ARGS_ARENA);
         struct postgres_args *args = postgres_args(&a);
-        struct buf bytes = BUF_INIT((size_t)2 * PAGE_ROWS * SHAPE_KEY_BYTES);
+        struct buf bytes = BUF_INIT((size_t)2 * ROWS_OF_ONCE * SHAPE_KEY_BYTES);
 
         buf_clear(&p->sql);
         buf_puts(&p->sql, "SELECT ");
@@ -146,7 +251,7 @@ bool postgres_rows_of(struct database *d, const struct fit *fit, const struct ce
             postgres_columns(&p->sql, fit, i, i + 1, "t.", false);
             buf_printf(&p->sql, " = u.c%zu", i + 1);
         }
-        ok = ok && postgres_ask(p, args, paging_take, &g, err);
+        ok = ok && postgres_ask(p, args, choosing_take, &g, err);
         buf_done(&bytes);
         arena_done(&a);
     }

@@ -39,7 +39,20 @@ static bool postgres_poll(struct postgres *p, int64_t left_us, bool unsent, stru
     return true;
 }
 
-static bool postgres_wait(struct postgres *p, int64_t wait_us, struct err *err)
+bool postgres_await(struct postgres *p, int64_t *until_us, bool unsent, struct err *err)
+{
+    int64_t now = clock_mono_us();
+
+    if (*until_us == 0)
+        *until_us = now + p->timeout_us + GRACE_US;
+    if (now >= *until_us) {
+        p->broken = true;
+        return err_set(err, ERR_TRANSIENT, ETIMEDOUT, "it does not answer");
+    }
+    return postgres_poll(p, *until_us - now, unsent, err);
+}
+
+static bool postgres_wait(struct postgres *p, struct err *err)
 {
     int64_t until = 0;
 
@@ -50,15 +63,7 @@ static bool postgres_wait(struct postgres *p, int64_t wait_us, struct err *err)
             return postgres_lost(p, err);
         if (PQisBusy(p->conn) == 0)
             return true;
-        int64_t now = clock_mono_us();
-
-        if (until == 0)
-            until = now + wait_us;
-        if (now >= until) {
-            p->broken = true;
-            return err_set(err, ERR_TRANSIENT, ETIMEDOUT, "it does not answer");
-        }
-        if (!postgres_poll(p, until - now, unsent > 0, err))
+        if (!postgres_await(p, &until, unsent > 0, err))
             return false;
     }
 }
@@ -116,10 +121,18 @@ size_t postgres_arg_oid(struct postgres_args *args, Oid value)
 
 struct postgres_reading {
     postgres_row_fn *fn;
+    struct postgres_copy *copy;
     void *arg;
     bool ended; /* by fn: what comes is passed over */
     bool failed, kept_used;
 };
+
+static void postgres_fail(struct postgres_reading *r, const struct err *why, struct err *err)
+{
+    if (!r->failed)
+        *err = *why;
+    r->failed = true;
+}
 
 static void postgres_take_result(struct postgres *p, struct postgres_reading *r,
                                  const PGresult *result, struct err *err)
@@ -134,10 +147,15 @@ static void postgres_take_result(struct postgres *p, struct postgres_reading *r,
         if (r->fn(r->arg, result, &why))
             return;
         r->ended = true;
-        if (why.kind != ERR_NONE) {
-            r->failed = true;
-            *err = why;
-        }
+        if (why.kind != ERR_NONE)
+            postgres_fail(r, &why, err);
+        return;
+    case PGRES_COPY_OUT:
+        if (r->copy != NULL && postgres_copy_take(p, r->copy, &why))
+            return;
+        if (r->copy == NULL) /* it was not asked for */
+            (void)postgres_lost(p, &why);
+        postgres_fail(r, &why, err);
         return;
     case PGRES_TUPLES_OK:
     case PGRES_COMMAND_OK: {
@@ -160,9 +178,8 @@ static bool postgres_read(struct postgres *p, struct postgres_reading *r, struct
     struct err why = { 0 };
 
     for (;;) {
-        if (!postgres_wait(p, p->timeout_us + GRACE_US, &why)) {
-            if (!r->failed)
-                *err = why;
+        if (!postgres_wait(p, &why)) {
+            postgres_fail(r, &why, err);
             return false;
         }
         PGresult *result = PQgetResult(p->conn);
@@ -173,10 +190,11 @@ static bool postgres_read(struct postgres *p, struct postgres_reading *r, struct
 
         postgres_take_result(p, r, result, err);
         PQclear(result);
-        if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
-            p->broken = true; /* none of ours is a COPY */
+        if (status == PGRES_COPY_IN || status == PGRES_COPY_BOTH)
+            p->broken = true; /* nothing of ours asks for it */
+        if (p->broken &&
+            (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH))
             return false;
-        }
     }
 }
 
@@ -192,6 +210,17 @@ bool postgres_run(struct postgres *p, const char *sql, struct err *err)
     if (!postgres_usable(p, err))
         return false;
     if (PQsendQuery(p->conn, sql) == 0)
+        return postgres_lost(p, err);
+    return postgres_read(p, &r, err);
+}
+
+bool postgres_copy(struct postgres *p, struct postgres_copy *copy, struct err *err)
+{
+    struct postgres_reading r = { .copy = copy };
+
+    if (!postgres_usable(p, err))
+        return false;
+    if (PQsendQuery(p->conn, p->sql.ptr) == 0)
         return postgres_lost(p, err);
     return postgres_read(p, &r, err);
 }

@@ -18,17 +18,27 @@ enum { JSONB_VERSION = 1 };
 static const struct {
     Oid type, array;
     enum cell_type natural;
+    const char *name;
 } postgres_types[] = {
-    { TYPE_BOOL, 1000, CELL_BOOL },       { TYPE_BYTEA, 1001, CELL_BYTES },
-    { TYPE_NAME, 1003, CELL_TEXT },       { TYPE_INT8, 1016, CELL_INT },
-    { TYPE_INT2, 1005, CELL_INT },        { TYPE_INT4, 1007, CELL_INT },
-    { TYPE_TEXT, 1009, CELL_TEXT },       { TYPE_JSON, 199, CELL_JSON },
-    { TYPE_FLOAT4, 1021, CELL_FLOAT },    { TYPE_FLOAT8, 1022, CELL_FLOAT },
-    { TYPE_BPCHAR, 1014, CELL_TEXT },     { TYPE_VARCHAR, 1015, CELL_TEXT },
-    { TYPE_DATE, 1182, CELL_DATE },       { TYPE_TIME, 1183, CELL_TIME },
-    { TYPE_TIMESTAMP, 1115, CELL_LOCAL }, { TYPE_TIMESTAMPTZ, 1185, CELL_INSTANT },
-    { TYPE_NUMERIC, 1231, CELL_DEC },     { TYPE_UUID, 2951, CELL_UUID },
-    { TYPE_JSONB, 3807, CELL_JSON },
+    { TYPE_BOOL, 1000, CELL_BOOL, "pg_catalog.bool" },
+    { TYPE_BYTEA, 1001, CELL_BYTES, "pg_catalog.bytea" },
+    { TYPE_NAME, 1003, CELL_TEXT, "pg_catalog.name" },
+    { TYPE_INT8, 1016, CELL_INT, "pg_catalog.int8" },
+    { TYPE_INT2, 1005, CELL_INT, "pg_catalog.int2" },
+    { TYPE_INT4, 1007, CELL_INT, "pg_catalog.int4" },
+    { TYPE_TEXT, 1009, CELL_TEXT, "pg_catalog.text" },
+    { TYPE_JSON, 199, CELL_JSON, "pg_catalog.json" },
+    { TYPE_FLOAT4, 1021, CELL_FLOAT, "pg_catalog.float4" },
+    { TYPE_FLOAT8, 1022, CELL_FLOAT, "pg_catalog.float8" },
+    { TYPE_BPCHAR, 1014, CELL_TEXT, "pg_catalog.bpchar" },
+    { TYPE_VARCHAR, 1015, CELL_TEXT, "pg_catalog.varchar" },
+    { TYPE_DATE, 1182, CELL_DATE, "pg_catalog.date" },
+    { TYPE_TIME, 1183, CELL_TIME, "pg_catalog.time" },
+    { TYPE_TIMESTAMP, 1115, CELL_LOCAL, "pg_catalog.timestamp" },
+    { TYPE_TIMESTAMPTZ, 1185, CELL_INSTANT, "pg_catalog.timestamptz" },
+    { TYPE_NUMERIC, 1231, CELL_DEC, "pg_catalog.numeric" },
+    { TYPE_UUID, 2951, CELL_UUID, "pg_catalog.uuid" },
+    { TYPE_JSONB, 3807, CELL_JSON, "pg_catalog.jsonb" },
 };
 enum { TYPES = sizeof postgres_types / sizeof postgres_types[0] };
 
@@ -48,6 +58,14 @@ Oid postgres_array_of(Oid type)
     return 0;
 }
 
+const char *postgres_type_name(Oid type)
+{
+    for (size_t i = 0; i < TYPES; i++)
+        if (postgres_types[i].type == type)
+            return postgres_types[i].name;
+    return NULL;
+}
+
 /* ---- from the server ---- */
 
 struct str postgres_text(const PGresult *row, int column)
@@ -55,13 +73,26 @@ struct str postgres_text(const PGresult *row, int column)
     return str_mem(PQgetvalue(row, 0, column), (size_t)PQgetlength(row, 0, column));
 }
 
+/* Big-endian, of 1, 2, 4 or 8 bytes. */
 static int64_t postgres_number(struct str bytes)
 {
-    uint64_t v = bytes.len > 0 && (bytes.ptr[0] & 0x80) != 0 ? UINT64_MAX : 0;
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
 
-    for (size_t i = 0; i < bytes.len; i++)
-        v = v << 8 | (unsigned char)bytes.ptr[i];
-    return (int64_t)v;
+    switch (bytes.len) {
+    case sizeof eight:
+        memcpy(&eight, bytes.ptr, sizeof eight);
+        return (int64_t)be64toh(eight);
+    case sizeof four:
+        memcpy(&four, bytes.ptr, sizeof four);
+        return (int32_t)be32toh(four);
+    case sizeof two:
+        memcpy(&two, bytes.ptr, sizeof two);
+        return (int16_t)be16toh(two);
+    default:
+        return bytes.len == 1 ? (signed char)bytes.ptr[0] : 0;
+    }
 }
 
 int64_t postgres_int(const PGresult *row, int column)
@@ -113,24 +144,18 @@ static struct cell postgres_float_cell(struct str bytes)
     return c;
 }
 
-struct cell postgres_cell(struct postgres *p, const PGresult *row, int column)
+struct cell postgres_value(struct postgres *p, const struct postgres_field *f, struct str bytes)
 {
-    Oid type = PQftype(row, column);
-    struct str bytes = postgres_text(row, column);
-    enum cell_type natural = postgres_natural(type, true);
-
-    if (PQgetisnull(row, 0, column))
-        return (struct cell){ .type = CELL_NULL };
-    switch (natural) {
+    switch (f->natural) {
     case CELL_INT:
     case CELL_BOOL:
     case CELL_TIME:
-        return (struct cell){ .type = natural, .i = postgres_number(bytes) };
+        return (struct cell){ .type = f->natural, .i = postgres_number(bytes) };
     case CELL_FLOAT:
         return postgres_float_cell(bytes);
     case CELL_INSTANT:
     case CELL_LOCAL:
-        return postgres_time_cell(natural, postgres_number(bytes));
+        return postgres_time_cell(f->natural, postgres_number(bytes));
     case CELL_DATE:
         return postgres_date_cell(postgres_number(bytes));
     case CELL_DEC:
@@ -139,13 +164,29 @@ struct cell postgres_cell(struct postgres *p, const PGresult *row, int column)
             return (struct cell){ .type = CELL_TEXT, .s = STR("a number that cannot be read") };
         break;
     case CELL_JSON:
-        if (type == TYPE_JSONB)
+        if (f->type == TYPE_JSONB)
             bytes = str_from(bytes, 1);
         break;
     default:
         break;
     }
-    return (struct cell){ .type = natural, .s = bytes };
+    return (struct cell){ .type = f->natural, .s = bytes };
+}
+
+struct postgres_field postgres_field(const PGresult *result, int column)
+{
+    Oid type = PQftype(result, column);
+
+    return (struct postgres_field){ .type = type, .natural = postgres_natural(type, true) };
+}
+
+struct cell postgres_cell(struct postgres *p, const PGresult *row, int column)
+{
+    const struct postgres_field f = postgres_field(row, column);
+
+    if (PQgetisnull(row, 0, column))
+        return (struct cell){ .type = CELL_NULL };
+    return postgres_value(p, &f, postgres_text(row, column));
 }
 
 /* ---- to the server ---- */

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { count, size, took } from "../../base/format";
 import { useCan } from "../../shell/session";
 import type { Job, JobKept } from "../../types";
+import { FactsCard } from "../../ui/card";
 import { Empty, Say } from "../../ui/say";
 import { State } from "../../ui/state";
 import { Ago, Time } from "../../ui/time";
@@ -13,95 +14,81 @@ const TEXT_MOST = 400; // of a state in the table
 
 function Progress({ job: j }: { job: Job }) {
   return (
-    <section class="card c6">
-      <header>
-        <h2>Progress</h2>
-      </header>
-      <div class="body">
-        <dl class="facts">
-          <dt>Next run</dt>
+    <FactsCard title="Progress">
+      <dt>Next run</dt>
+      <dd>
+        {j.next ? (
+          <>
+            <Time at={j.next} /> (<Ago at={j.next} />)
+          </>
+        ) : (
+          <span class="quiet">none</span>
+        )}
+      </dd>
+      <dt>Lag</dt>
+      <dd>{j.lag === null ? <span class="quiet">it is not due</span> : took(j.lag)}</dd>
+      <dt>Last result</dt>
+      <dd>
+        {j.last ? (
+          <>
+            <State word={j.last.outcome} /> <Ago at={j.last.ended} /> {j.last.node && `on ${j.last.node}`} <span class="quiet">{j.last.message}</span>
+          </>
+        ) : (
+          <span class="quiet">no run has ended</span>
+        )}
+      </dd>
+      <dt>Last success</dt>
+      <dd>{j.lastSuccess ? <Ago at={j.lastSuccess} /> : <span class="quiet">none</span>}</dd>
+      <dt>Runs</dt>
+      <dd>
+        {count(j.runs)}, {count(j.leftOut)} times left out, {count(j.failures)} failed in a row
+      </dd>
+      {j.open.map((r, i) => (
+        <>
+          <dt>{i === 0 ? "Runs now" : ""}</dt>
           <dd>
-            {j.next ? (
+            {r.outside ? "outside, from " : "on "}
+            {r.node ?? "a node"}
+            {r.began && (
               <>
-                <Time at={j.next} /> (<Ago at={j.next} />)
+                , since <Time at={r.began} />
               </>
-            ) : (
-              <span class="quiet">none</span>
             )}
           </dd>
-          <dt>Lag</dt>
-          <dd>{j.lag === null ? <span class="quiet">it is not due</span> : took(j.lag)}</dd>
-          <dt>Last result</dt>
-          <dd>
-            {j.last ? (
-              <>
-                <State word={j.last.outcome} /> <Ago at={j.last.ended} /> {j.last.node && `on ${j.last.node}`} <span class="quiet">{j.last.message}</span>
-              </>
-            ) : (
-              <span class="quiet">no run has ended</span>
-            )}
-          </dd>
-          <dt>Last success</dt>
-          <dd>{j.lastSuccess ? <Ago at={j.lastSuccess} /> : <span class="quiet">none</span>}</dd>
-          <dt>Runs</dt>
-          <dd>
-            {count(j.runs)}, {count(j.leftOut)} times left out, {count(j.failures)} failed in a row
-          </dd>
-          {j.open.map((r, i) => (
-            <>
-              <dt>{i === 0 ? "Runs now" : ""}</dt>
-              <dd>
-                {r.outside ? "outside, from " : "on "}
-                {r.node ?? "a node"}
-                {r.began && (
-                  <>
-                    , since <Time at={r.began} />
-                  </>
-                )}
-              </dd>
-            </>
-          ))}
-        </dl>
-      </div>
-    </section>
+        </>
+      ))}
+    </FactsCard>
   );
 }
 
 function Settings({ job: j }: { job: Job }) {
   return (
-    <section class="card c6">
-      <header>
-        <h2>Settings</h2>
-      </header>
-      <div class="body">
-        <dl class="facts">
-          <dt>Kind</dt>
-          <dd>{j.kind}</dd>
-          <dt>Schedule</dt>
-          <dd>
-            {j.schedule ?? <span class="quiet">not in the live version</span>} {j.zone && <span class="quiet">{j.zone}</span>}
-          </dd>
-          <dt>Next times</dt>
-          <dd>
-            {j.nextTimes.map((t) => (
-              <div key={t}>
-                <Time at={t} />
-              </div>
-            ))}
-          </dd>
-          <dt>Area</dt>
-          <dd>{j.area ?? <span class="quiet">any</span>}</dd>
-          <dt>Limits</dt>
-          <dd>
-            {j.parallel ?? 1} at the same time{j.timeout ? `, each ${took(j.timeout)} at most` : ""}
-          </dd>
-          <dt>Logged</dt>
-          <dd>{j.log ?? <span class="quiet">unknown</span>}</dd>
-          <dt>Version</dt>
-          <dd>{j.version}</dd>
-        </dl>
-      </div>
-    </section>
+    <FactsCard title="Settings">
+      <dt>Kind</dt>
+      <dd>{j.kind}</dd>
+      <dt>Schedule</dt>
+      <dd>
+        {j.schedule ?? <span class="quiet">not in the live version</span>} {j.zone && <span class="quiet">{j.zone}</span>}
+      </dd>
+      <dt>Next times</dt>
+      <dd>
+        {j.nextTimes.map((t) => (
+          <div key={t}>
+            <Time at={t} />
+          </div>
+        ))}
+      </dd>
+      <dt>Area</dt>
+      <dd>{j.area ?? <span class="quiet">any</span>}</dd>
+      <dt>Limits</dt>
+      <dd>
+        {j.parallel ?? 1} at the same time{j.timeout ? `, each ${took(j.timeout)} at most` : ""}
+      </dd>
+      <dt>Logged</dt>
+      <dd>{j.log ?? <span class="quiet">unknown</span>}</dd>
+      <dt>Version</dt>
+      <dd>{j.version}</dd>
+    </FactsCard>
   );
 }
 

@@ -1,8 +1,9 @@
 // detail.tsx - one table of a link: how it stands and why, passes, differences, what is set aside.
 import { useState } from "preact/hooks";
-import { count, size, took } from "../../base/format";
+import { count, plural, size, took } from "../../base/format";
 import { useQuery } from "../../base/use_query";
 import { useCan } from "../../shell/session";
+import { FactsCard } from "../../ui/card";
 import { Empty, Failed, Say } from "../../ui/say";
 import { State } from "../../ui/state";
 import { Ago, Time } from "../../ui/time";
@@ -22,39 +23,32 @@ export function Loaded({ rows, total }: { rows: number; total: number }) {
 
 function Facts({ table: t }: { table: TableDetail }) {
   return (
-    <section class="card c6">
-      <header>
-        <h2>Progress</h2>
-      </header>
-      <div class="body">
-        <dl class="facts">
-          <dt>Lag</dt>
-          <dd>{t.lag === null ? <span class="quiet">it never was current</span> : took(t.lag)}</dd>
-          <dt>Backlog</dt>
-          <dd>{count(t.backlog)} changes wait</dd>
-          {t.stands === "loading" && (
-            <>
-              <dt>Loaded</dt>
-              <dd>
-                <Loaded rows={t.loadRows} total={t.loadTotal} />
-              </dd>
-            </>
-          )}
-          <dt>So far</dt>
+    <FactsCard title="Progress">
+      <dt>Lag</dt>
+      <dd>{t.lag === null ? <span class="quiet">it never was current</span> : took(t.lag)}</dd>
+      <dt>Backlog</dt>
+      <dd>{plural(t.backlog, "change waits", "changes wait")}</dd>
+      {t.stands === "loading" && (
+        <>
+          <dt>Loaded</dt>
           <dd>
-            {count(t.written)} rows written, {count(t.removed)} removed, {size(t.bytes)}
+            <Loaded rows={t.loadRows} total={t.loadTotal} />
           </dd>
-          <dt>Set aside</dt>
-          <dd>{count(t.setAside)} rows</dd>
-          <dt>Since</dt>
-          <dd>{t.since ? <Time at={t.since} /> : <span class="quiet">no run has ended</span>}</dd>
-          <dt>Job</dt>
-          <dd>
-            <a href={`/jobs/${encodeURIComponent(t.job)}`}>{t.job}</a> <State word={t.jobState} />
-          </dd>
-        </dl>
-      </div>
-    </section>
+        </>
+      )}
+      <dt>So far</dt>
+      <dd>
+        {plural(t.written, "row")} written, {count(t.removed)} removed, {size(t.bytes)}
+      </dd>
+      <dt>Set aside</dt>
+      <dd>{plural(t.setAside, "row")}</dd>
+      <dt>Since</dt>
+      <dd>{t.since ? <Time at={t.since} /> : <span class="quiet">no run has ended</span>}</dd>
+      <dt>Job</dt>
+      <dd>
+        <a href={`/jobs/${encodeURIComponent(t.job)}`}>{t.job}</a> <State word={t.jobState} />
+      </dd>
+    </FactsCard>
   );
 }
 
