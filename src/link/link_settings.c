@@ -5,6 +5,7 @@
 #include "core/config.h"
 #include "core/connector.h"
 #include "core/grammar.h"
+#include "table/database_settings.h"
 
 enum { MESSAGE_ROOM = 4096 };
 
@@ -29,24 +30,6 @@ static bool settings_word(const struct settings *s, const char *key, struct str 
 }
 
 /* ---- the ends ---- */
-
-static bool settings_file_path(const struct settings *s, struct str *ret, struct err *err)
-{
-    if (!settings_path(s, "path", ret, err))
-        return false;
-    return ret->len == 0 || s->reach == NULL || s->file == NULL ||
-           config_may_use_file(s->reach, s->file, ret->ptr, err) || err_context(err, "`path`");
-}
-
-/* What a kind does not have among its keys is left empty. */
-static bool settings_address(const struct settings *s, struct database_address *ret,
-                             struct err *err)
-{
-    return (option_find(s->own, STR("dsn")) == NULL || settings_text(s, "dsn", &ret->dsn, err)) &&
-           (option_find(s->own, STR("path")) == NULL || settings_file_path(s, &ret->path, err)) &&
-           settings_duration(s, "connect_timeout", &ret->connect_timeout_us, err) &&
-           settings_duration(s, "timeout", &ret->timeout_us, err);
-}
 
 /* An end that is away. */
 static bool settings_away(const struct settings *s, struct str name, struct away_address *ret,
@@ -77,21 +60,8 @@ static bool settings_away(const struct settings *s, struct str name, struct away
 bool link_settings_database(const struct settings *s, struct str name, struct link_end *ret,
                             struct err *err)
 {
-    const struct settings all = settings_at(s, "databases", NULL, NULL);
-    const struct yaml_node *own = yaml_get(all.node, name.ptr);
-    const struct database_type *type =
-        own != NULL && s->connectors != NULL
-            ? connector_database(s->connectors, yaml_text(yaml_get(own, "kind")))
-            : NULL;
-
-    if (type == NULL)
-        return err_set(err, ERR_CONFIG, 0, "this build does not have the kind of database %.64s",
-                       name.ptr);
-    const struct settings of = settings_at(&all, name.ptr, grammar_database, type->kind.keys);
-
-    *ret = (struct link_end){ .type = type, .address = { .name = name } };
-    return settings_address(&of, &ret->address, err) ||
-           err_context(err, "database %.64s", name.ptr);
+    *ret = (struct link_end){ 0 };
+    return database_settings(s, name, &ret->type, &ret->address, err);
 }
 
 /* `end`: from or to. */
