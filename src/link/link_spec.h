@@ -11,11 +11,20 @@
 #include "base/str.h"
 #include "table/database.h"
 #include "table/shape.h"
+#include "table/side.h"
 
 struct link_end {
     const struct database_type *type;
     struct database_address address;
     struct str table; /* as it is named there */
+};
+
+/* The link of the other direction, of a table that goes both ways. */
+struct link_back {
+    struct str link, table; /* link empty: it goes one way */
+    enum side_winner winner;
+    struct str version;
+    bool waits; /* what has lost stays until a person has looked at it */
 };
 
 struct link_spec {
@@ -26,4 +35,5 @@ struct link_spec {
     int64_t deletes_most, deletes_share; /* in thousandths */
     size_t batch_bytes;
     int64_t quarantine_most; /* with more rows set aside it stops */
+    struct link_back back;
 };

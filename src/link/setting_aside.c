@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "link/replication.h"
-#include "store/replica/set_aside.h"
+#include "store/replica/conflict.h"
 #include "table/batch.h"
 
 enum { RETRY_MOST = 100 /* rows that one run tries again */ };
@@ -92,6 +92,37 @@ struct retrying {
     int64_t rows;
 };
 
+/* Both ways: a row that came from the destination since is not tried again.  What was set aside of
+ * it has lost. */
+static bool retry_is_over(struct retrying *r, const struct set_aside *row, bool *ret,
+                          struct err *err)
+{
+    struct replication *p = r->p;
+    const struct link_spec *spec = p->r->spec;
+    struct side_change *change;
+    struct set_aside lost;
+    bool has;
+
+    *ret = false;
+    if (!replication_goes_back(p))
+        return true;
+    if (!side_changes_of(p->source, &row->key, 1, &p->turn, &change, err))
+        return err_context(err, "source");
+    if (!change->has || !str_eq(change->origin, p->there.identity))
+        return true;
+    *ret = true;
+    if (!set_aside_find(p->r->store, row->id, &p->turn, &has, &lost, err))
+        return false;
+    if (!has)
+        return true;
+    lost.why = STR("it could not be written, and was replaced at the source by what came from the "
+                   "destination");
+    p->s->conflicts++;
+    return conflict_put(p->r->store, &lost, 1, p->r->now_us, spec->back.waits, err) &&
+           set_aside_drop(p->r->store, spec->link, spec->table, &row->key, 1, &p->s->set_aside,
+                          err);
+}
+
 /* Appends the row as it is now at the source to p->batch; one that is not there any more is to be
  * removed. */
 static bool retry_take(struct retrying *r, const struct set_aside *row, struct buf *one,
@@ -101,7 +132,12 @@ static bool retry_take(struct retrying *r, const struct set_aside *row, struct b
     struct batch_entry e = { .gone = true, .origin = STR("") };
     struct err why = { 0 };
     struct str rest;
+    bool over;
 
+    if (!retry_is_over(r, row, &over, err))
+        return false;
+    if (over)
+        return true;
     buf_clear(one);
     if (!side_fetch(p->source, &row->key, 1, &p->turn, one, &why)) {
         struct side_bad_row *bad = &r->bad[r->bad_count];
@@ -131,6 +167,8 @@ static bool retry_put(struct retrying *r, struct err *err)
     bool put = true;
 
     to.rows += r->rows;
+    if (r->rows == 0 && r->bad_count == 0)
+        return true;
     if (r->rows == 0)
         return replication_set_aside(p, "source", r->bad, r->bad_count, err);
     if (!replication_put(p, buf_view(&p->batch), &to, r->bad, r->bad_count, &put, err))
@@ -145,7 +183,7 @@ static bool retry_rows(struct replication *p, const struct set_aside *rows, size
 {
     struct retrying r = { .p = p, .bad = ARENA_ARRAY(&p->turn, struct side_bad_row, count + 1) };
     struct buf one = BUF_INIT(2 * SHAPE_ROW_BYTES);
-    bool ok = true;
+    bool ok = replication_see(p, err);
 
     buf_clear(&p->batch);
     for (size_t i = 0; ok && i < count && p->batch.len < p->r->spec->batch_bytes; i++)
@@ -168,7 +206,8 @@ bool replication_retry(struct replication *p, struct err *err)
     arena_reset(&p->turn);
     if (p->s->set_aside > 0 && (!set_aside_due(p->r->store, spec->link, spec->table, p->r->now_us,
                                                RETRY_MOST, &p->turn, rows, &n, err) ||
-                                (n > 0 && !retry_rows(p, rows, n, err))))
+                                !replication_choose(p, rows, &n, err) ||
+                                (n > 0 && !replication_stopped(p) && !retry_rows(p, rows, n, err))))
         return false;
     if (!replication_stopped(p))
         aside_judge_count(p);

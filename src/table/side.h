@@ -43,6 +43,20 @@ struct side_bad_row {
 
 enum { SIDE_BAD_MOST = 1000 /* of one answer: where there are more, it ends before them */ };
 
+/* What is captured of a side's table, and which table it is. */
+bool side_look(struct side *s, struct arena *a, struct capture_look *ret, struct err *err);
+
+/* The newest change of a key in a side's journal. */
+struct side_change {
+    bool has;
+    int64_t x;
+    struct str origin; /* in the arena */
+};
+
+/* Of each of these keys, in their order. */
+bool side_changes_of(struct side *s, const struct str *keys, size_t count, struct arena *a,
+                     struct side_change **ret, struct err *err);
+
 /* ---- the source ---- */
 
 struct side_window {
@@ -70,6 +84,7 @@ bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
 struct side_piece {
     struct str after; /* a key; empty: from the first */
     size_t bytes_most, rows_most;
+    struct str not_origin; /* as that of a window: rows whose newest change came from there */
 };
 
 struct side_rows {
@@ -87,6 +102,52 @@ bool side_rows(struct side *s, const struct side_piece *p, struct arena *a, stru
 
 /* ---- the destination ---- */
 
+/* A link that goes both ways: what is written, and what wins.
+ *
+ * A change that comes is a conflict with the row that is there if that was changed by somebody else
+ * than the source, and the source had not taken this change when it read its row: neither of the
+ * two knows the other.  Rows that are equal are none.  Which row wins depends on the two rows and
+ * on the rule alone, so that both sides decide alike, whoever looks first. */
+enum side_winner {
+    SIDE_SOURCE_WINS,
+    SIDE_DEST_WINS,
+    SIDE_VERSION_WINS, /* the larger value of a column, then as SIDE_ORDER_WINS */
+    SIDE_ORDER_WINS /* a row before a deletion, then that of the table with the larger identity */
+};
+
+enum side_doubt {
+    SIDE_KNOWN, /* a row that is in no journal was not changed at the destination */
+    SIDE_FIRST, /* ... but may never have been the same as that of the source: all rows are loaded
+                 */
+    SIDE_ANY    /* every row that is there and differs is a conflict */
+};
+
+/* What was decided, and stored: the destination's row is the one of this change (0: of none). */
+struct side_decided {
+    struct str key;
+    int64_t x;
+};
+
+struct side_rule {
+    enum side_winner winner;
+    struct str version;      /* SIDE_VERSION_WINS: the column */
+    struct str source, dest; /* identities of both tables */
+    enum side_doubt doubt;
+    bool has_seen; /* how far the source had taken the changes of the destination */
+    struct mark seen;
+    const struct side_decided *decided; /* by key */
+    size_t decided_count;
+};
+
+struct side_conflict {
+    struct side_decided of;
+    bool source_wins, came_gone, there_gone;
+    struct str came, there; /* rows, as in a batch; empty: gone, or it cannot travel */
+};
+
+/* The change (x, key) is at or before a place. */
+bool side_covers(const struct mark *mark, int64_t x, struct str key);
+
 struct side_batch {
     struct str batch;
     struct mark from, to; /* applied only where the mark is `from`, which becomes `to` */
@@ -96,6 +157,7 @@ struct side_batch {
      * than this share of the table, in thousandths. */
     bool deletes_limited;
     int64_t deletes_most, deletes_share, deletes_before;
+    const struct side_rule *rule; /* NULL: what comes is written */
     /* Rows that the database refuses are known already, and kept elsewhere: they are left out. */
     const struct str *leave_out; /* keys */
     size_t leave_count;
@@ -107,7 +169,8 @@ enum side_outcome {
     SIDE_ELSEWHERE, /* the mark is another one, `mark`: go on from there */
     SIDE_STALE,     /* somebody else has this table by now */
     SIDE_DELETES,   /* too many rows would be removed: nothing was done */
-    SIDE_BAD /* the database refuses some rows: nothing was done.  Keep them, and ask again */
+    SIDE_BAD,      /* the database refuses some rows: nothing was done.  Keep them, and ask again */
+    SIDE_CONFLICTS /* some lose, or those that are there: nothing was done.  Likewise */
 };
 
 struct side_applied {
@@ -118,6 +181,8 @@ struct side_applied {
     int64_t deletes, rows;    /* SIDE_DELETES: of the batch, of the table */
     struct side_bad_row *bad; /* SIDE_BAD */
     size_t bad_count;
+    struct side_conflict *conflicts; /* SIDE_CONFLICTS; there may be more */
+    size_t conflict_count;
 };
 
 bool side_apply(struct side *s, const struct side_batch *b, struct arena *a,

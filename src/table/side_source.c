@@ -5,6 +5,7 @@
  * passed.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/fault.h"
 #include "base/require.h"
@@ -172,6 +173,84 @@ bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
     return ok;
 }
 
+/* ---- changes of some keys ---- */
+
+bool side_look(struct side *s, struct arena *a, struct capture_look *ret, struct err *err)
+{
+    const struct capture journal = { .kind = CAPTURE_JOURNAL };
+
+    return s->type->look(s->db, s->fit, s->is_source ? &s->capture : &journal, a, ret, err);
+}
+
+struct changes_finding {
+    struct side_coder coder;
+    struct arena *arena;
+    const struct str *keys;
+    const struct str **by_key; /* in order */
+    struct side_change *ret;
+    size_t count;
+};
+
+static int finding_by_key(const void *a, const void *b)
+{
+    return str_cmp(**(const struct str *const *)a, **(const struct str *const *)b);
+}
+
+static bool finding_take(void *arg, const struct change *change, struct err *err)
+{
+    struct changes_finding *f = arg;
+
+    if (!side_coder_key(&f->coder, change->cells, err))
+        return err_context(err, "a key");
+    const struct str key = buf_view(&f->coder.key), *wanted = &key;
+    const struct str *const *found =
+        bsearch(&wanted, f->by_key, f->count, sizeof *f->by_key, finding_by_key);
+
+    if (found != NULL)
+        f->ret[*found - f->keys] = (struct side_change){
+            .has = true, .x = change->x, .origin = arena_copy(f->arena, change->origin)
+        };
+    return true;
+}
+
+/* In a transaction. */
+static bool changes_find(struct side *s, const struct str *keys, size_t count, struct arena *a,
+                         struct side_change **ret, struct err *err)
+{
+    struct changes_finding f = { .arena = a, .keys = keys, .count = count };
+    struct cell *cells = ARENA_ARRAY(a, struct cell, count * s->fit->key_count + 1);
+    bool ok = true;
+
+    f.by_key = ARENA_ARRAY(a, const struct str *, count + 1);
+    f.ret = *ret = ARENA_ARRAY(a, struct side_change, count + 1);
+    side_coder_init(&f.coder, s->fit);
+    for (size_t i = 0; i < count && ok; i++) {
+        f.by_key[i] = &keys[i];
+        f.ret[i] = (struct side_change){ .origin = STR("") };
+        ok = side_coder_natural_key(&f.coder, keys[i], a, &cells[i * s->fit->key_count], err);
+    }
+    if (ok && count > 0) {
+        qsort(f.by_key, count, sizeof *f.by_key, finding_by_key);
+        ok = s->type->changes_of(s->db, s->fit, cells, count, finding_take, &f, err);
+    }
+    side_coder_done(&f.coder);
+    return ok;
+}
+
+bool side_changes_of(struct side *s, const struct str *keys, size_t count, struct arena *a,
+                     struct side_change **ret, struct err *err)
+{
+    if (!s->type->begin(s->db, DATABASE_READ, err))
+        return false;
+    bool ok = changes_find(s, keys, count, a, ret, err);
+
+    if (ok && !s->type->commit(s->db, err))
+        ok = false;
+    if (!ok)
+        s->type->rollback(s->db);
+    return ok;
+}
+
 /* ---- rows ---- */
 
 static bool side_rows_take(void *arg, const struct cell *cells, struct err *err)
@@ -185,8 +264,42 @@ static bool side_rows_take(void *arg, const struct cell *cells, struct err *err)
     return buf_append(&f->last, buf_view(&f->coder.key), err);
 }
 
+/* Takes rows out of the batch whose newest change came from `not_origin`. */
+static bool rows_leave_out(struct filling *f, struct str not_origin, struct err *err)
+{
+    size_t count = (size_t)f->rows, n = 0, at = 0;
+    struct str *keys = ARENA_ARRAY(f->arena, struct str, count + 1);
+    struct str all = arena_copy(f->arena, buf_view(f->batch));
+    struct side_change *changes;
+    struct batch_entry e;
+
+    for (struct str rest = all; rest.len > 0; n++) {
+        if (!batch_take(&rest, &e, err))
+            return false;
+        keys[n] = e.key;
+    }
+    if (!changes_find(f->side, keys, n, f->arena, &changes, err))
+        return false;
+    buf_clear(f->batch);
+    f->rows = 0;
+    while (all.len > 0) {
+        if (!batch_take(&all, &e, err))
+            return false;
+        const struct side_change *change = &changes[at++];
+
+        if (change->has && str_eq(change->origin, not_origin))
+            continue;
+        f->rows++;
+        if (!batch_put(f->batch, &e, err))
+            return false;
+    }
+    return true;
+}
+
 static bool rows_read(struct filling *f, const struct side_piece *p, struct err *err)
 {
+    bool both = p->not_origin.len > 0;
+
     struct side *s = f->side;
     struct cell *after = NULL;
 
@@ -195,9 +308,11 @@ static bool rows_read(struct filling *f, const struct side_piece *p, struct err 
         if (!side_coder_natural_key(&f->coder, p->after, f->arena, after, err))
             return false;
     }
-    if (!s->type->begin(s->db, DATABASE_READ, err))
+    /* Rows and their changes as of one moment. */
+    if (!s->type->begin(s->db, both ? DATABASE_SNAPSHOT : DATABASE_READ, err))
         return false;
-    bool ok = s->type->rows(s->db, s->fit, after, NULL, p->rows_most, side_rows_take, f, err);
+    bool ok = s->type->rows(s->db, s->fit, after, NULL, p->rows_most, side_rows_take, f, err) &&
+              (!both || rows_leave_out(f, p->not_origin, err));
 
     if (ok && !s->type->commit(s->db, err))
         ok = false;
