@@ -221,6 +221,11 @@ void link_view_explain(const struct link_view *v, const struct pass *last, struc
                    "%lld rows are set aside, because they could not be written: `waybill repl "
                    "quarantine` lists them.\n",
                    (long long)v->state.set_aside);
+    if (v->state.conflicts > 0)
+        buf_printf(lines,
+                   "%lld rows have lost against others so far, because both sides had changed "
+                   "them: `waybill repl quarantine` lists those of the last 30 days.\n",
+                   (long long)v->state.conflicts);
     link_view_explain_pass(v, last, lines);
     before = lines->len;
     link_view_remedy(v, lines);

@@ -12,7 +12,7 @@
 enum { CONFLICT_PUT = 10 }; /* parameters of conflict_put */
 
 #define CONFLICT_KEPT_US    (CONFLICT_DAYS * (int64_t)86400 * CLOCK_S)
-#define CONFLICT_FOREVER_US (INT64_C(1) << 62)
+#define CONFLICT_FOREVER_US (INT64_C(253370764800) * CLOCK_S) /* the year 9999 */
 
 struct conflict_put_op {
     struct store_op op;

@@ -46,6 +46,12 @@ function Facts({ table: t }: { table: TableDetail }) {
           </dd>
           <dt>Set aside</dt>
           <dd>{count(t.setAside)} rows</dd>
+          {t.conflicts > 0 && (
+            <>
+              <dt>Conflicts</dt>
+              <dd>{count(t.conflicts)} rows have lost against others so far</dd>
+            </>
+          )}
           <dt>Since</dt>
           <dd>{t.since ? <Time at={t.since} /> : <span class="quiet">no run has ended</span>}</dd>
           <dt>Job</dt>
