@@ -6,7 +6,7 @@
  *
  * What is a conflict, and which row wins, is decided at the destination (table/side_conflict.c).
  * For that it is told how far the source had taken its changes, which is the mark of the other link
- * at the source: read before the rows are, so that a row is never taken for newer than it is.
+ * at the source, as of the moment at which the rows were read.
  *
  * The row that loses is in the store before the one that wins is written.  A run that dies in
  * between stores it once more, which changes nothing.
@@ -24,11 +24,6 @@ enum { LOSERS_BYTES = 16 << 20 /* that are stored in one commit, but for one tha
 bool replication_goes_back(const struct replication *p)
 {
     return p->r->spec->back.link.len > 0;
-}
-
-struct str replication_other(const struct replication *p)
-{
-    return replication_goes_back(p) ? p->there.identity : STR("");
 }
 
 /* ---- before ---- */
@@ -84,14 +79,19 @@ bool replication_look_there(struct replication *p, struct err *err)
     return true;
 }
 
-bool replication_see(struct replication *p, struct err *err)
+struct side_back replication_back(const struct replication *p)
 {
     const struct link_back *back = &p->r->spec->back;
-    struct side other = *p->source;
-    struct err why = { 0 };
 
-    if (!replication_goes_back(p))
-        return true;
+    return (struct side_back){ .link = back->link,
+                               .table = back->table,
+                               .origin = replication_goes_back(p) ? p->there.identity : STR("") };
+}
+
+void replication_rule(struct replication *p, bool has_seen, const struct mark *seen)
+{
+    const struct link_back *back = &p->r->spec->back;
+
     p->rule =
         (struct side_rule){ .winner = back->winner,
                             .version = back->version,
@@ -99,17 +99,32 @@ bool replication_see(struct replication *p, struct err *err)
                             .dest = p->there.identity,
                             .doubt = p->has_mark && p->mark.phase == MARK_FOLLOW ? SIDE_KNOWN
                                                                                  : SIDE_FIRST };
+    if (!has_seen || !str_eq(seen->epoch, p->there.epoch))
+        return; /* numbers of another history say nothing */
+    p->rule.has_seen = true;
+    p->rule.seen = *seen;
+}
+
+bool replication_see(struct replication *p, struct err *err)
+{
+    const struct link_back *back = &p->r->spec->back;
+    struct side other = *p->source;
+    struct err why = { 0 };
+    struct mark seen;
+    bool has = false;
+
+    if (!replication_goes_back(p))
+        return true;
     other.link = back->link;
     other.table = back->table;
-    if (!side_mark(&other, &p->turn, &p->rule.has_seen, &p->rule.seen, &why)) {
-        p->rule.has_seen = false;
-        if (why.kind == ERR_CONFIG) /* there are no marks yet */
-            return true;
-        *err = why;
-        return err_context(err, "source");
+    if (!side_mark(&other, &p->turn, &has, &seen, &why)) {
+        if (why.kind != ERR_CONFIG) {
+            *err = why;
+            return err_context(err, "source");
+        }
+        has = false; /* it is not installed yet */
     }
-    /* Numbers of another history say nothing. */
-    p->rule.has_seen = p->rule.has_seen && str_eq(p->rule.seen.epoch, p->there.epoch);
+    replication_rule(p, has, &seen);
     return true;
 }
 

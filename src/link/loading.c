@@ -3,9 +3,11 @@
  * Loading reads no long snapshot: a row that changes meanwhile comes as it was or as it is, and in
  * any case again by the journal, which is followed from where it was when loading began.
  *
- * Of a table that goes both ways, rows that came from the destination are not loaded back, and the
- * sweep removes only rows that came from the source and were not changed since: others are the
- * destination's own, and the other link takes them to the source.
+ * Of a table that goes both ways only rows are loaded that are in no journal, and then the journal
+ * is followed from its beginning: so rows that came from the destination are not sent back, and a
+ * removal that was made between the installation and the load is not missed.  The sweep removes
+ * only rows that came from the source and were not changed since: others are the destination's own,
+ * and the other link takes them to the source.
  */
 #include <stdlib.h>
 
@@ -57,7 +59,8 @@ bool replication_load_begin(struct replication *p, bool *ret_begun, struct err *
     to.epoch = p->look.epoch;
     to.life = p->look.life;
     to.phase = empty ? MARK_LOAD : MARK_LOAD_OVER;
-    to.place = (struct change_place){ .x = ceiling.below, .key = STR("") };
+    to.place =
+        (struct change_place){ .x = replication_goes_back(p) ? 0 : ceiling.below, .key = STR("") };
     to.load_key = STR("");
     p->s->load_rows = 0;
     p->s->deletes = 0;
@@ -72,11 +75,8 @@ static bool load_piece(struct replication *p, struct err *err)
     const struct side_piece piece = { .after = p->mark.load_key,
                                       .bytes_most = p->r->spec->batch_bytes,
                                       .rows_most = replication_rows_most(p),
-                                      .not_origin = replication_other(p) };
+                                      .back = replication_back(p) };
     struct side_rows rows = { .batch = p->batch };
-
-    if (!replication_see(p, err))
-        return false;
     bool put, ok = side_rows(p->source, &piece, &p->turn, &rows, err);
 
     p->batch = rows.batch;
@@ -92,6 +92,7 @@ static bool load_piece(struct replication *p, struct err *err)
         to.phase = p->mark.phase == MARK_LOAD_OVER ? MARK_SWEEP : MARK_FOLLOW;
         to.load_key = STR("");
     }
+    replication_rule(p, rows.has_seen, &rows.seen);
     if (!replication_put(p, buf_view(&p->batch), &to, rows.bad, rows.bad_count, &put, err))
         return false;
     if (put)

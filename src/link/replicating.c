@@ -233,11 +233,9 @@ static bool replication_follow(struct replication *p, struct side_changes *c, bo
     const struct side_window w = { .after = p->reached,
                                    .bytes_most = p->r->spec->batch_bytes,
                                    .rows_most = replication_rows_most(p),
-                                   .not_origin = replication_other(p) };
+                                   .back = replication_back(p) };
     bool put = true;
 
-    if (!replication_see(p, err))
-        return false;
     if (!side_changes(p->source, &w, &p->turn, c, err))
         return err_context(err, "source");
     replication_note_ceiling(p, &c->ceiling);
@@ -250,6 +248,7 @@ static bool replication_follow(struct replication *p, struct side_changes *c, bo
 
         to.place = c->last;
         to.rows += c->rows;
+        replication_rule(p, c->has_seen, &c->seen);
         if (!replication_put(p, buf_view(&c->batch), &to, c->bad, c->bad_count, &put, err))
             return false;
     }

@@ -40,13 +40,15 @@ struct replication {
 bool replication_put(struct replication *p, struct str batch, struct mark *to,
                      const struct side_bad_row *bad, size_t bad_count, bool *ret_put,
                      struct err *err);
-/* Both ways: reads how far the source has taken the changes of the destination; before what the
- * batch has is read. */
+/* Both ways: what the next batch is applied by; `seen` is how far the source had taken the changes
+ * of the destination when what the batch has was read. */
+void replication_rule(struct replication *p, bool has_seen, const struct mark *seen);
+/* The same, asked by itself: before the rows are. */
 bool replication_see(struct replication *p, struct err *err);
+struct side_back replication_back(const struct replication *p);
 bool replication_goes_back(const struct replication *p); /* the table goes both ways */
 /* At the start of a run; p->unready: it is stopped. */
 bool replication_look_there(struct replication *p, struct err *err);
-struct str replication_other(const struct replication *p); /* ... what comes from there stays */
 /* Stores the rows that lose, and adds to the rule that they were decided. */
 bool replication_keep_losers(struct replication *p, const struct side_applied *a, struct err *err);
 /* What has become of a batch that was sent, but for rows that are refused, or lose. */

@@ -59,11 +59,19 @@ bool side_changes_of(struct side *s, const struct str *keys, size_t count, struc
 
 /* ---- the source ---- */
 
+/* Of a table that goes both ways: the link of the other direction, whose mark at the source says
+ * how far the source has taken the changes of the destination.  It is read as of the same moment as
+ * the rows: so it is known of each row whether it was made by somebody who had a change before him.
+ */
+struct side_back {
+    struct str link, table; /* link empty: it goes one way */
+    struct str origin; /* identity of the destination's table: what came from there is left out */
+};
+
 struct side_window {
     struct change_place after;
     size_t bytes_most, rows_most;
-    struct str not_origin; /* changes with this origin are left out: they came from there; may be
-                            * empty: none are */
+    struct side_back back;
 };
 
 struct side_changes {
@@ -71,8 +79,10 @@ struct side_changes {
     struct change_place upto; /* where the next window begins; key in the arena */
     struct change_place last; /* its last change, likewise; key empty: it has none */
     int64_t rows, gone, left_out;
-    bool more;     /* the window went on */
-    int64_t below; /* what the window ended at */
+    bool has_seen;
+    struct mark seen; /* of the link back; in the arena */
+    bool more;        /* the window went on */
+    int64_t below;    /* what the window ended at */
     struct ceiling ceiling;
     struct side_bad_row *bad;
     size_t bad_count;
@@ -84,13 +94,15 @@ bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
 struct side_piece {
     struct str after; /* a key; empty: from the first */
     size_t bytes_most, rows_most;
-    struct str not_origin; /* as that of a window: rows whose newest change came from there */
+    struct side_back back; /* rows that are in the journal are left out */
 };
 
 struct side_rows {
     struct buf batch;
     struct str upto; /* the last key in it; in the arena */
     int64_t rows;
+    bool has_seen;
+    struct mark seen;
     bool end; /* there are no rows behind it */
     struct side_bad_row *bad;
     size_t bad_count;
@@ -107,7 +119,10 @@ bool side_rows(struct side *s, const struct side_piece *p, struct arena *a, stru
  * A change that comes is a conflict with the row that is there if that was changed by somebody else
  * than the source, and the source had not taken this change when it read its row: neither of the
  * two knows the other.  Rows that are equal are none.  Which row wins depends on the two rows and
- * on the rule alone, so that both sides decide alike, whoever looks first. */
+ * on the rule alone, so that both sides decide alike, whoever looks first.
+ *
+ * What was decided is a change of the destination's own, and goes to the source: a row that was on
+ * its way meanwhile may have been decided about there, too, with another one. */
 enum side_winner {
     SIDE_SOURCE_WINS,
     SIDE_DEST_WINS,
@@ -117,9 +132,10 @@ enum side_winner {
 
 enum side_doubt {
     SIDE_KNOWN, /* a row that is in no journal was not changed at the destination */
-    SIDE_FIRST, /* ... but may never have been the same as that of the source: all rows are loaded
-                 */
-    SIDE_ANY    /* every row that is there and differs is a conflict */
+    /* The source's row is in no journal either: what was changed at the destination is newer, and
+     * what was not may never have been the same. */
+    SIDE_FIRST,
+    SIDE_ANY /* every row that is there and differs is a conflict */
 };
 
 /* What was decided, and stored: the destination's row is the one of this change (0: of none). */

@@ -128,9 +128,12 @@ static bool applying_write(struct applying *a, struct err *err)
 {
     struct side *s = a->side;
 
-    return (a->key_count == 0 ||
-            s->type->remove(s->db, s->fit, a->keys, a->key_count, &a->ret->removed, err)) &&
-           (a->row_count == 0 || s->type->upsert(s->db, s->fit, a->rows, a->row_count, err)) &&
+    int64_t removed = 0;
+
+    if (a->key_count > 0 && !s->type->remove(s->db, s->fit, a->keys, a->key_count, &removed, err))
+        return false;
+    a->ret->removed += removed;
+    return (a->row_count == 0 || s->type->upsert(s->db, s->fit, a->rows, a->row_count, err)) &&
            (a->add_count == 0 || s->type->add(s->db, s->fit, a->adds, a->add_count, err));
 }
 
@@ -144,6 +147,7 @@ static bool applying_write_one(struct applying *a, const struct applying_entry *
     case APPLYING_LEAVE:
         return true;
     case APPLYING_WRITE:
+    case APPLYING_KEEP:
         return s->type->upsert(s->db, s->fit, one->cells, 1, err);
     case APPLYING_ADD:
         return s->type->add(s->db, s->fit, one->cells, 1, err);
@@ -183,7 +187,7 @@ static bool applying_refused(struct applying *a, const struct applying_entry *on
         !s->type->rows_of(s->db, s->fit, one->cells, 1, applying_see, &there, err))
         return false;
     a->raced = a->raced || there > 0;
-    return there > 0 || applying_note_bad(a, &one->e, why, err);
+    return there > 0 || one->what == APPLYING_KEEP || applying_note_bad(a, &one->e, why, err);
 }
 
 /* Finds the rows that the database refuses.  Removals come first, as in applying_write(). */
@@ -191,13 +195,13 @@ static bool applying_find_bad(struct applying *a, struct err *err)
 {
     struct side *s = a->side;
 
-    a->ret->removed = 0;
+    a->ret->removed = a->own_removed;
     for (int gone = 1; gone >= 0; gone--)
         for (size_t i = 0; i < a->entry_count && a->ret->bad_count < SIDE_BAD_MOST; i++) {
             const struct applying_entry *one = &a->entries[i];
             struct err why = { 0 };
 
-            if (one->what == APPLYING_LEAVE || one->e.gone != (gone == 1))
+            if (one->own || one->what == APPLYING_LEAVE || one->e.gone != (gone == 1))
                 continue;
             if (!s->type->save(s->db, err))
                 return false;
@@ -240,23 +244,29 @@ static bool applying_is_permanent(const struct err *why)
     return why->kind == ERR_PERMANENT || why->kind == ERR_LIMIT;
 }
 
-/* Rows that the destination keeps against the source, and that nobody would send there otherwise:
- * they become changes of its own.  If the table takes that from nobody, they stay as they are. */
+/* What was decided, row by row: it is rare. */
 static bool applying_own(struct applying *a, struct err *err)
 {
     struct side *s = a->side;
-    struct err why = { 0 };
 
     if (a->own_count == 0)
         return true;
-    if (!s->type->origin(s->db, STR(""), err) || !s->type->save(s->db, err))
+    if (!s->type->origin(s->db, STR(""), err))
         return false;
-    if (s->type->upsert(s->db, s->fit, a->own, a->own_count, &why))
-        return true;
-    if (applying_is_permanent(&why))
-        return s->type->back(s->db, err);
-    *err = why;
-    return false;
+    for (size_t i = 0; i < a->entry_count; i++) {
+        const struct applying_entry *one = &a->entries[i];
+        struct err why = { 0 };
+
+        if (!one->own || one->what == APPLYING_LEAVE)
+            continue;
+        if (!s->type->save(s->db, err))
+            return false;
+        if (!applying_write_one(a, one, &why) && !applying_refused(a, one, &why, err))
+            return false;
+        a->own_written += one->what == APPLYING_WRITE || one->what == APPLYING_ADD;
+    }
+    a->own_removed = a->ret->removed;
+    return true;
 }
 
 /* Everything is known; it is written.  True with SIDE_BAD, or a->raced: nothing is to be kept. */
@@ -266,8 +276,15 @@ static bool applying_put(struct applying *a, struct err *err)
     struct side *s = a->side;
     struct err why = { 0 };
 
-    if (!applying_own(a, err) || !s->type->origin(s->db, b->origin, err) ||
-        !s->type->save(s->db, err))
+    if (!applying_own(a, err))
+        return false;
+    if (a->raced)
+        return true;
+    if (a->ret->bad_count > 0) {
+        a->ret->outcome = SIDE_BAD;
+        return true;
+    }
+    if (!s->type->origin(s->db, b->origin, err) || !s->type->save(s->db, err))
         return false;
     if (!applying_write(a, &why)) {
         if (!applying_is_permanent(&why)) {
@@ -283,7 +300,7 @@ static bool applying_put(struct applying *a, struct err *err)
             return true;
         }
     }
-    a->ret->written = (int64_t)(a->row_count + a->add_count);
+    a->ret->written = (int64_t)(a->row_count + a->add_count) + a->own_written;
     return s->type->mark_put(s->db, s->link, s->table, &b->to, err);
 }
 

@@ -17,12 +17,14 @@ enum applying_what {
     APPLYING_LEAVE,
     APPLYING_WRITE, /* the row is there, or may be */
     APPLYING_ADD,   /* it is not there: somebody else who adds it at this moment is noticed */
-    APPLYING_REMOVE
+    APPLYING_REMOVE,
+    APPLYING_KEEP /* the row that is there, which is sent to the source once more */
 };
 
 struct applying_entry {
     struct batch_entry e;
     enum applying_what what;
+    bool own;           /* it was decided: a change of the destination's own */
     struct cell *cells; /* by nature: the row; of one that is gone the key */
 };
 
@@ -36,8 +38,8 @@ struct applying {
 
     struct applying_entry *entries;
     struct cell *rows, *adds, *keys; /* of those that are written, added, removed */
-    struct cell *own;                /* rows of the destination that it is to send itself */
     size_t entry_count, row_count, add_count, key_count, own_count;
+    int64_t own_written, own_removed;
     bool raced; /* a row was added by somebody else: all is to be looked at again */
 };
 

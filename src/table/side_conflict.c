@@ -12,8 +12,9 @@
  *                  row, or it is in no journal: the row that comes is the newer one
  *     conflict     neither knows the other: the rule decides
  *
- * A row that stays although no journal has it would be sent to the source by nobody: it is written
- * once more, as a change of the destination's own.
+ * What was decided is written as a change of the destination's own, also the row that stays: so it
+ * goes to the source.  Otherwise two decisions about rows that were on their way at the same moment
+ * could each be final on its side.  Where the source has decided alike the rows are equal.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -187,7 +188,8 @@ static bool conflict_source_wins(struct conflicts *c, const struct batch_entry *
     const struct side_rule *rule = c->a->batch->rule;
     int order = 0;
 
-    if (t->has && !t->travels) { /* it could not be kept */
+    /* It could not be kept; it was changed, and the other one was not. */
+    if ((t->has && !t->travels) || (rule->doubt == SIDE_FIRST && t->has_change)) {
         *ret = false;
         return true;
     }
@@ -286,15 +288,18 @@ static bool conflict_same(struct conflicts *c, const struct applying_entry *one,
     return true;
 }
 
-/* The destination's row stays. */
-static bool conflict_keep_own(struct conflicts *c, const struct conflict_there *t, struct err *err)
+/* The destination's row stays, and goes to the source: see side.h.  One that is gone does not; the
+ * source knows it, or will. */
+static bool conflict_keep(struct conflicts *c, struct applying_entry *one,
+                          const struct conflict_there *t, struct err *err)
 {
     struct applying *a = c->a;
 
-    if (t->has_change || !t->has || !t->travels)
+    if (!t->has || !t->travels)
         return true;
-    return side_coder_natural_row(&a->coder, t->row, &a->cells,
-                                  &a->own[a->own_count++ * a->side->fit->count], err);
+    one->cells = ARENA_ARRAY(&a->cells, struct cell, a->side->fit->count);
+    one->what = APPLYING_KEEP;
+    return side_coder_natural_row(&a->coder, t->row, &a->cells, one->cells, err);
 }
 
 static bool conflict_decide(struct conflicts *c, struct applying_entry *one, struct err *err)
@@ -310,17 +315,17 @@ static bool conflict_decide(struct conflicts *c, struct applying_entry *one, str
             return false;
         if (!conflict_was_decided(rule, t))
             conflict_note(c, &one->e, t, wins);
-        if (!wins && !conflict_keep_own(c, t, err))
-            return false;
+        one->own = true;
+        c->a->own_count++;
     }
     if (same || !wins || (one->e.gone && !t->has))
         one->what = APPLYING_LEAVE;
     else
         one->what = one->e.gone ? APPLYING_REMOVE : t->has ? APPLYING_WRITE : APPLYING_ADD;
-    return true;
+    return wins || conflict_keep(c, one, t, err);
 }
 
-/* What is done together stands together. */
+/* What is written together stands together. */
 static void conflicts_arrange(struct applying *a)
 {
     const struct fit *fit = a->side->fit;
@@ -328,15 +333,19 @@ static void conflicts_arrange(struct applying *a)
     a->row_count = a->key_count = 0;
     for (size_t i = 0; i < a->entry_count; i++) {
         struct applying_entry *one = &a->entries[i];
-        bool gone = one->what == APPLYING_REMOVE;
-        struct cell *to = one->what == APPLYING_ADD     ? &a->adds[a->add_count++ * fit->count]
-                          : one->what == APPLYING_WRITE ? &a->rows[a->row_count++ * fit->count]
-                          : gone                        ? &a->keys[a->key_count++ * fit->key_count]
-                                                        : NULL;
+        size_t wide = one->what == APPLYING_REMOVE ? fit->key_count : fit->count;
+        struct cell *to;
 
-        if (to == NULL)
+        if (one->what == APPLYING_LEAVE || one->what == APPLYING_KEEP)
             continue;
-        memmove(to, one->cells, (gone ? fit->key_count : fit->count) * sizeof *to);
+        if (one->own) /* its cells are not where others are put */
+            to = ARENA_ARRAY(&a->cells, struct cell, wide);
+        else if (one->what == APPLYING_ADD)
+            to = &a->adds[a->add_count++ * wide];
+        else
+            to = one->what == APPLYING_WRITE ? &a->rows[a->row_count++ * wide]
+                                             : &a->keys[a->key_count++ * wide];
+        memmove(to, one->cells, wide * sizeof *to);
         one->cells = to;
     }
 }
@@ -351,7 +360,6 @@ bool applying_decide(struct applying *a, struct err *err)
     if (a->batch->rule->winner == SIDE_VERSION_WINS && c.version == fit->count)
         return err_set(err, ERR_PERMANENT, 0, "the column of the version does not travel");
     a->adds = ARENA_ARRAY(&a->cells, struct cell, a->entry_count * fit->count + 1);
-    a->own = ARENA_ARRAY(&a->cells, struct cell, a->entry_count * fit->count + 1);
     if (!conflicts_look(&c, err))
         return false;
     for (size_t i = 0; i < a->entry_count; i++)

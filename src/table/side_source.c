@@ -104,7 +104,8 @@ static bool changes_take(void *arg, const struct change *change, struct err *err
 {
     struct filling *f = arg;
     struct side_changes *ret = f->changes;
-    bool back = f->window->not_origin.len > 0 && str_eq(change->origin, f->window->not_origin);
+    const struct side_back *to = &f->window->back;
+    bool back = to->link.len > 0 && str_eq(change->origin, to->origin);
 
     if (back) {
         if (!side_coder_key(&f->coder, change->cells, err))
@@ -120,11 +121,33 @@ static bool changes_take(void *arg, const struct change *change, struct err *err
     return buf_append(&f->last, buf_view(&f->coder.key), err);
 }
 
+/* Begins to read.  Both ways: all is read as of one moment, and the mark of the link back first. */
+static bool filling_begin(struct filling *f, const struct side_back *back, bool *ret_has,
+                          struct mark *ret, struct err *err)
+{
+    struct side *s = f->side;
+    struct err why = { 0 };
+
+    *ret_has = false;
+    if (back->link.len == 0)
+        return s->type->begin(s->db, DATABASE_READ, err);
+    if (!s->type->begin(s->db, DATABASE_SNAPSHOT, err))
+        return false;
+    if (s->type->mark_get(s->db, back->link, back->table, f->arena, ret_has, ret, &why))
+        return true;
+    s->type->rollback(s->db);
+    *ret_has = false;
+    if (why.kind == ERR_CONFIG) /* it is not installed yet */
+        return s->type->begin(s->db, DATABASE_SNAPSHOT, err);
+    *err = why;
+    return false;
+}
+
 static bool changes_read(struct filling *f, struct err *err)
 {
     struct side *s = f->side;
 
-    if (!s->type->begin(s->db, DATABASE_READ, err))
+    if (!filling_begin(f, &f->window->back, &f->changes->has_seen, &f->changes->seen, err))
         return false;
     bool ok =
         s->type->changes(s->db, s->fit, &s->capture, &f->window->after, f->changes->ceiling.below,
@@ -143,6 +166,7 @@ bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
     struct filling f;
 
     ret->rows = ret->gone = ret->left_out = 0;
+    ret->has_seen = false;
     ret->upto = w->after;
     ret->last = (struct change_place){ .key = STR("") };
     if (!s->type->ceiling(s->db, s->fit, &s->capture, &ret->ceiling, err))
@@ -264,8 +288,8 @@ static bool side_rows_take(void *arg, const struct cell *cells, struct err *err)
     return buf_append(&f->last, buf_view(&f->coder.key), err);
 }
 
-/* Takes rows out of the batch whose newest change came from `not_origin`. */
-static bool rows_leave_out(struct filling *f, struct str not_origin, struct err *err)
+/* Takes rows out of the batch that are in the journal. */
+static bool rows_leave_out(struct filling *f, struct err *err)
 {
     size_t count = (size_t)f->rows, n = 0, at = 0;
     struct str *keys = ARENA_ARRAY(f->arena, struct str, count + 1);
@@ -285,9 +309,7 @@ static bool rows_leave_out(struct filling *f, struct str not_origin, struct err 
     while (all.len > 0) {
         if (!batch_take(&all, &e, err))
             return false;
-        const struct side_change *change = &changes[at++];
-
-        if (change->has && str_eq(change->origin, not_origin))
+        if (changes[at++].has)
             continue;
         f->rows++;
         if (!batch_put(f->batch, &e, err))
@@ -296,9 +318,10 @@ static bool rows_leave_out(struct filling *f, struct str not_origin, struct err 
     return true;
 }
 
-static bool rows_read(struct filling *f, const struct side_piece *p, struct err *err)
+static bool rows_read(struct filling *f, const struct side_piece *p, struct side_rows *ret,
+                      struct err *err)
 {
-    bool both = p->not_origin.len > 0;
+    bool both = p->back.link.len > 0;
 
     struct side *s = f->side;
     struct cell *after = NULL;
@@ -308,11 +331,10 @@ static bool rows_read(struct filling *f, const struct side_piece *p, struct err 
         if (!side_coder_natural_key(&f->coder, p->after, f->arena, after, err))
             return false;
     }
-    /* Rows and their changes as of one moment. */
-    if (!s->type->begin(s->db, both ? DATABASE_SNAPSHOT : DATABASE_READ, err))
+    if (!filling_begin(f, &p->back, &ret->has_seen, &ret->seen, err))
         return false;
     bool ok = s->type->rows(s->db, s->fit, after, NULL, p->rows_most, side_rows_take, f, err) &&
-              (!both || rows_leave_out(f, p->not_origin, err));
+              (!both || rows_leave_out(f, err));
 
     if (ok && !s->type->commit(s->db, err))
         ok = false;
@@ -328,7 +350,7 @@ bool side_rows(struct side *s, const struct side_piece *p, struct arena *a, stru
 
     buf_clear(&ret->batch);
     filling_init(&f, s, &ret->batch, p->bytes_most, a);
-    bool ok = rows_read(&f, p, err);
+    bool ok = rows_read(&f, p, ret, err);
 
     if (ok) {
         ret->rows = f.rows;

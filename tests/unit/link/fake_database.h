@@ -32,8 +32,8 @@ struct fake_tables {
 struct fake_database {
     struct fake_tables now, begun, saved;
     const char *epoch, *life;
-    const char *identity;      /* or NULL */
-    char origin[FAKE_ORIGIN];  /* of what is written in this transaction */
+    const char *identity;     /* or NULL */
+    char origin[FAKE_ORIGIN]; /* of what is written in this transaction */
     enum capture_state capture;
     int64_t held_x;   /* a transaction that is open since: the ceiling; 0: there is none */
     int64_t refused;  /* this key is refused */

@@ -3,7 +3,7 @@
  * replaced knowingly. */
 #include "link_scene.h"
 
-enum { KEYS = 8, VALUES = 4000, ROUNDS = 300, STEPS = 60, TURNS_MOST = 40 };
+enum { KEYS = 8, VALUES = 4000, ROUNDS = 1500, STEPS = 60, TURNS_MOST = 40 };
 
 static struct way {
     struct link_spec spec;
@@ -108,6 +108,7 @@ static void meanwhile(void)
 static void both_begin(enum side_winner winner, enum side_winner back)
 {
     begin();
+    arena_reset(&arena);
     fake_source.identity = "A";
     fake_dest.identity = "B";
     fake_dest.journals = true;
