@@ -142,6 +142,7 @@ enum side_doubt {
 struct side_decided {
     struct str key;
     int64_t x;
+    bool gone;
 };
 
 struct side_rule {

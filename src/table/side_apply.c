@@ -325,6 +325,8 @@ static bool applying_do(struct applying *a, struct err *err)
     if (b->rule != NULL && a->entry_count > 0) {
         if (!applying_decide(a, err))
             return false;
+        if (a->raced)
+            return true;
         if (a->ret->conflict_count > 0) {
             a->ret->outcome = SIDE_CONFLICTS;
             return true;

@@ -97,6 +97,33 @@ static bool conflict_take_change(void *arg, const struct change *change, struct 
     return true;
 }
 
+static bool conflict_see(void *arg, const struct cell *cells, struct err *err)
+{
+    bool *seen = arg;
+
+    (void)cells;
+    (void)err;
+    *seen = true;
+    return true;
+}
+
+/* A row that was added after the rows were read and before its change was: the two do not belong
+ * together. */
+static bool conflicts_match(struct conflicts *c, struct cell *keys, struct err *err)
+{
+    struct applying *a = c->a;
+    const struct side *s = a->side;
+    size_t wide = s->fit->key_count, n = 0;
+
+    for (size_t i = 0; i < a->entry_count; i++) {
+        const struct conflict_there *t = conflict_find(c, a->entries[i].e.key);
+
+        if (!t->has && t->has_change && !t->from_source)
+            memmove(&keys[n++ * wide], a->entries[i].cells, wide * sizeof *keys);
+    }
+    return n == 0 || s->type->rows_of(s->db, s->fit, keys, n, conflict_see, &a->raced, err);
+}
+
 static bool conflicts_look(struct conflicts *c, struct err *err)
 {
     struct applying *a = c->a;
@@ -112,7 +139,8 @@ static bool conflicts_look(struct conflicts *c, struct err *err)
     for (size_t i = 0; i < c->count; i++)
         memcpy(&keys[i * wide], a->entries[i].cells, wide * sizeof *keys);
     return s->type->rows_of(s->db, s->fit, keys, c->count, conflict_take_row, c, err) &&
-           s->type->changes_of(s->db, s->fit, keys, c->count, conflict_take_change, c, err);
+           s->type->changes_of(s->db, s->fit, keys, c->count, conflict_take_change, c, err) &&
+           conflicts_match(c, keys, err);
 }
 
 /* ---- which one wins ---- */
@@ -245,7 +273,7 @@ static bool conflict_was_decided(const struct side_rule *rule, const struct conf
             ? NULL
             : bsearch(&one, rule->decided, rule->decided_count, sizeof one, conflict_by_decided);
 
-    return found != NULL && found->x == (t->has_change ? t->x : 0);
+    return found != NULL && found->gone == !t->has && found->x == (t->has_change ? t->x : 0);
 }
 
 static void conflict_note(struct conflicts *c, const struct batch_entry *e,
@@ -260,7 +288,8 @@ static void conflict_note(struct conflicts *c, const struct batch_entry *e,
         ret->conflicts = ARENA_ARRAY(a->arena, struct side_conflict, SIDE_BAD_MOST);
     ret->conflicts[ret->conflict_count++] =
         (struct side_conflict){ .of = { .key = arena_copy(a->arena, e->key),
-                                        .x = t->has_change ? t->x : 0 },
+                                        .x = t->has_change ? t->x : 0,
+                                        .gone = !t->has },
                                 .source_wins = source_wins,
                                 .came_gone = e->gone,
                                 .there_gone = !t->has,
@@ -362,6 +391,8 @@ bool applying_decide(struct applying *a, struct err *err)
     a->adds = ARENA_ARRAY(&a->cells, struct cell, a->entry_count * fit->count + 1);
     if (!conflicts_look(&c, err))
         return false;
+    if (a->raced)
+        return true;
     for (size_t i = 0; i < a->entry_count; i++)
         if (!conflict_decide(&c, &a->entries[i], err))
             return false;

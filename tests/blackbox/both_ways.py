@@ -89,14 +89,13 @@ class Both:
 
     def losers(self, link=None):
         """What stands in the quarantine as a conflict, of one or of both links."""
-        rows = []
-        for name in [link] if link else LINKS:
-            rows += json.loads(self.cli("quarantine", name, "--json") or "[]")
-        return [r for r in rows if r["kind"] == "conflict"]
+        return [r for name in ([link] if link else LINKS) for r in self._quarantine(name) if r["kind"] == "conflict"]
 
     def aside(self):
-        rows = [json.loads(self.cli("quarantine", name, "--json") or "[]") for name in LINKS]
-        return [r for of in rows for r in of if r["kind"] != "conflict"]
+        return [r for name in LINKS for r in self._quarantine(name) if r["kind"] != "conflict"]
+
+    def _quarantine(self, link):
+        return [json.loads(line) for line in self.cli("quarantine", link, "--json").splitlines()]
 
 
 class Knowing:
@@ -107,7 +106,7 @@ class Knowing:
     def __init__(self, database, side, keys=40, threads=3, seed=1, pause=0.02, removes=0.15):
         self.database, self.side, self.keys, self.pause, self.removes = database, side, keys, pause, removes
         self.stopping, self.lock, self.changes, self.failed = threading.Event(), threading.Lock(), 0, []
-        self.wrote, self.knew = {}, set()
+        self.wrote, self.knew, self.history = {}, set(), []
         self.threads = [threading.Thread(target=self._write, args=(random.Random(seed * 100 + n), n), daemon=True)
                         for n in range(threads)]
 
@@ -170,6 +169,7 @@ class Knowing:
         connection.commit()
         with self.lock:
             self.changes += 1
+            self.history.append((time.time(), key, there and there[0], new))
             if there is not None:
                 self.knew.add(there[0])
             if new is not None:
@@ -180,4 +180,9 @@ def lost(writers, rows, losers):
     """Values that are nowhere any more, although nobody has replaced them knowingly."""
     kept = {r[1] for r in rows.values()} | {r["values"][1] for r in losers if r["values"]}
     knew = set().union(*(w.knew for w in writers))
-    return sorted(v for w in writers for v in w.wrote if v not in knew and v not in kept)
+    gone = sorted(v for w in writers for v in w.wrote if v not in knew and v not in kept)
+    for key in {w.wrote[v] for v in gone for w in writers if v in w.wrote}:
+        for step in sorted(h for w in writers for h in w.history if h[1] == key):
+            print(*step)
+        print("in the end", rows.get(key), [(r["link"], r["values"] and r["values"][1], r["why"]) for r in losers if r["key"] == str(key)])
+    return gone

@@ -180,6 +180,28 @@ def test_all_rows_again_bring_back_nothing_and_remove_nothing_of_the_other_side(
     assert rows[100][1] == "new" and rows[4][1] == "newer" and rows[3][1] == "changed" and not {8, 9} & rows.keys()
 
 
+def test_verification_finds_what_differs_and_nothing_that_is_on_its_way(databases, make_node):
+    both = Both(make_node, *pair(databases, ("postgres", "postgres"), rows=300), rules=("version:price", "version:price"),
+                more=("    verify: [ { mode: full, every: 10h } ]\n", ""))
+    both.install()
+    both.await_equal()
+    both.await_current()
+    writers = [Knowing(both.one, "a", keys=300, seed=5).start(), Knowing(both.two, "b", keys=300, seed=6).start()]
+    for w in writers:
+        w.await_changes(50)
+    said = both.cli("verify", f"a-b/{TABLE}", "--wait")
+    for w in writers:
+        w.stop()
+    assert "ok" in said, said
+    both.await_equal()
+    both.await_current()
+    both.two.run("alter table item disable trigger all", NAME % ("behind its back", 1, 250), "alter table item enable always trigger all")
+    if 250 not in both.one.rows(TABLE):
+        return
+    said = both.cli("verify", f"a-b/{TABLE}", "--repair", "--wait", code=1)
+    assert "diverged" in said and "both ways" in said, said
+
+
 def test_one_direction_alone_waits_for_the_other(databases, make_node):
     both = Both(make_node, *pair(databases, ("postgres", "sqlite"), rows=3))
     both.cli("install", "a-b", "--yes")
@@ -198,8 +220,10 @@ def test_kills_lose_no_row(databases, make_node, point):
     writers = [Knowing(both.one, "a", seed=3).start(), Knowing(both.two, "b", seed=4).start()]
     for n in range(4):
         both.node.stop()
-        both.node.start(environment={"WAYBILL_FAULT": f"{point}:kill:{3 + n}"}, wait=False)
-        both.node.await_death()
+        both.node.environment["WAYBILL_FAULT"] = f"{point}:kill:{3 + n}"
+        both.node.launch()
+        both.node.ended(SECONDS)
+        both.node.environment.clear()
         both.node.start()
         for w in writers:
             w.await_changes(w.changes + 40)

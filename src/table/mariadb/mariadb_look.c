@@ -70,7 +70,7 @@ static bool look_at_row(struct database *d, struct looking *l, struct err *err)
                                      .params = &name,
                                      .param_count = 1,
                                      .kinds = kinds,
-                                     .column_count = 3,
+                                     .column_count = 4,
                                      .fn = look_row_take,
                                      .arg = l };
     bool ok = look_exists(mariadb_ask(d, &ask, &why), &there, &why, err);
