@@ -322,7 +322,7 @@ static bool config_links_is_circle(const struct link_ways *w, const struct link_
 
     for (int hops = 0; before != NULL && hops < HOPS_MOST; hops++) {
         if (config_links_compare(&before->from, &way->to) == 0)
-            return hops != 1;
+            return hops != 1 || before->link == way->link;
         before = config_links_into(w, &before->from);
     }
     return false;
