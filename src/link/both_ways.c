@@ -17,7 +17,6 @@
 
 #include "link/replication.h"
 #include "store/replica/conflict.h"
-#include "table/batch.h"
 
 enum { LOSERS_BYTES = 16 << 20 /* that are stored in one commit, but for one that is larger */ };
 
@@ -202,78 +201,5 @@ bool replication_keep_losers(struct replication *p, const struct side_applied *a
     }
     p->s->conflicts += (int64_t)a->conflict_count;
     losers_decide(p, a);
-    return true;
-}
-
-/* ---- what was chosen ---- */
-
-/* In a batch of its own.  What it replaces has lost in its turn.  *ret_done: it was written, or is
- * refused, and why. */
-static bool choose_put(struct replication *p, struct str batch, bool *ret_done, struct str *ret_why,
-                       struct err *err)
-{
-    struct mark to = replication_next(p);
-    struct side_applied a;
-    struct side_batch b = {
-        .batch = batch, .from = p->mark, .to = to, .origin = STR(""), .rule = &p->rule
-    };
-
-    do {
-        if (!side_apply(p->dest, &b, &p->turn, &a, err))
-            return err_context(err, "destination");
-        if (a.outcome == SIDE_CONFLICTS && !replication_keep_losers(p, &a, err))
-            return false;
-    } while (a.outcome == SIDE_CONFLICTS && !replication_stopped(p));
-    *ret_done = a.outcome == SIDE_BAD;
-    *ret_why = STR("");
-    if (*ret_done)
-        *ret_why =
-            a.bad_count > 0
-                ? str_of(arena_printf(&p->turn, "it was chosen, and is refused: %s", a.bad[0].why))
-                : STR("it was chosen, and is refused");
-    return *ret_done || replication_stopped(p) ||
-           replication_took(p, &a, &to, batch, ret_done, err);
-}
-
-static bool choose_one(struct replication *p, int64_t id, struct err *err)
-{
-    struct buf batch = BUF_INIT(2 * SHAPE_ROW_BYTES);
-    struct set_aside row;
-    struct str why;
-    bool has, done = false;
-
-    if (!set_aside_find(p->r->store, id, &p->turn, &has, &row, err))
-        return false;
-    if (!has)
-        return true;
-    const struct batch_entry e = {
-        .gone = row.row.len == 0, .origin = STR(""), .key = row.key, .row = row.row
-    };
-    p->rule = (struct side_rule){ .winner = SIDE_SOURCE_WINS,
-                                  .version = STR(""),
-                                  .source = p->look.identity,
-                                  .dest = p->there.identity,
-                                  .doubt = SIDE_ANY };
-    bool ok = batch_put(&batch, &e, err) && choose_put(p, buf_view(&batch), &done, &why, err);
-
-    buf_done(&batch);
-    if (!ok || !done)
-        return ok; /* if the mark is another one: in the next run */
-    return conflict_settle(p->r->store, id, why.len == 0, why, err) &&
-           set_aside_open(p->r->store, p->r->spec->link, p->r->spec->table, &p->s->set_aside, err);
-}
-
-bool replication_choose(struct replication *p, struct set_aside *rows, size_t *io_count,
-                        struct err *err)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < *io_count; i++) {
-        if (!str_is(rows[i].kind, CONFLICT_KIND))
-            rows[n++] = rows[i];
-        else if (!replication_stopped(p) && p->has_mark && !choose_one(p, rows[i].id, err))
-            return false;
-    }
-    *io_count = n;
     return true;
 }

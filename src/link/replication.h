@@ -73,10 +73,6 @@ bool replication_load(struct replication *p, struct err *err);
 /* Rows that were set aside and whose time has come are tried again, as they are now; it is stopped
  * if too many are set aside then. */
 bool replication_retry(struct replication *p, struct err *err);
-/* Those that a person has chosen although they had lost are written, as changes of the destination.
- * Takes them out of the list. */
-bool replication_choose(struct replication *p, struct set_aside *rows, size_t *io_count,
-                        struct err *err);
 bool replication_set_aside(struct replication *p, const char *kind, const struct side_bad_row *bad,
                            size_t count, struct err *err);
 /* Those of a batch that was written, without `left`, are not set aside any more. */

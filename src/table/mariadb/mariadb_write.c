@@ -113,8 +113,8 @@ static void write_put_update(struct buf *sql, const struct fit *fit)
     }
 }
 
-static bool write_rows(struct database *d, const struct fit *fit, const struct cell *rows,
-                       size_t count, bool add, struct err *err)
+static bool write_pieces(struct database *d, const struct fit *fit, const struct cell *rows,
+                         size_t count, bool add, struct err *err)
 {
     struct buf sql = BUF_INIT(MARIADB_SQL_MOST);
     bool ok = true;
@@ -139,13 +139,13 @@ static bool write_rows(struct database *d, const struct fit *fit, const struct c
 bool mariadb_upsert(struct database *d, const struct fit *fit, const struct cell *rows,
                     size_t count, struct err *err)
 {
-    return write_rows(d, fit, rows, count, false, err);
+    return write_pieces(d, fit, rows, count, false, err);
 }
 
 bool mariadb_add(struct database *d, const struct fit *fit, const struct cell *rows, size_t count,
                  struct err *err)
 {
-    return write_rows(d, fit, rows, count, true, err);
+    return write_pieces(d, fit, rows, count, true, err);
 }
 
 bool mariadb_remove(struct database *d, const struct fit *fit, const struct cell *keys,

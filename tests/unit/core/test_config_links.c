@@ -115,22 +115,6 @@ TEST(config_links_with_mistakes_are_refused)
           "5%" },
         { LINK("tables: { t: {} }, conflict: last"), "`conflict: last` of a link is not in",
           "--force" },
-        { LINK("tables: { t: {} }, conflict: dest"),
-          "`conflict: dest` is only used where rows go both ways", "other direction" },
-        { LINK("tables: { t: {} }, conflict: newest"), "`conflict: newest` is no rule",
-          "version:COLUMN" },
-        { LINK("tables: { t: {} }, conflict: \"version:\""), "is no rule", "version:COLUMN" },
-        { BOTH("title: T", "title: U", "{}"), "do not say alike which row wins",
-          "`conflict: dest` in the other" },
-        { BOTH("conflict: dest", "conflict: dest", "{}"), "do not say alike", "" },
-        { BOTH("conflict: \"version:a\"", "conflict: \"version:b\"", "{}"), "do not say alike",
-          "" },
-        { BOTH("conflict: manual", "conflict: dest", "{}"), "do not say alike", "" },
-        { BOTH("conflict: dest, verify: [ { mode: full, every: 1h } ]", "title: T",
-               "{ capture: column, column: x }"),
-          "does not know where a change came from", "capture: journal" },
-        { BOTH("conflict: dest, verify: [ { every: 1h, repair: on } ]", "title: T", "{}"),
-          "would overwrite rows of a table that goes both ways", "resync" },
         { LINK("tables: { t: {} }, atomic: group"), "`atomic: group` of a link is not in",
           "--force" },
         { LINK("tables: { t: {} }, message_limit: 10"), "too small", "" },
@@ -163,6 +147,46 @@ TEST(config_links_with_mistakes_are_refused)
           "would come back to it", "only two links" },
         { "jobs: { a: { kind: replicate, every: 1s } }",
           "jobs of kind `replicate` are made of `links`", "write a link" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct config *c;
+        AUTO(config_report_done) struct config_report r = load_with(&options, cases[i].text, &c);
+        const struct problem *p = r.problems.count > 0 ? r.problems.items : NULL;
+        bool said = c == NULL && p != NULL && strstr(p->message, cases[i].why) != NULL &&
+                    (*cases[i].hint == '\0' ||
+                     (p->hint != NULL && strstr(p->hint, cases[i].hint) != NULL)) &&
+                    p->place.line > 0;
+
+        if (!said)
+            printf("# %s: %zu problems, %s; %s\n", cases[i].text, r.problems.count,
+                   p != NULL ? p->message : "", p != NULL && p->hint != NULL ? p->hint : "");
+        CHECK(said);
+        config_unref(c);
+    }
+}
+
+TEST(config_links_both_ways_have_to_fit)
+{
+    static const struct {
+        const char *text, *why, *hint;
+    } cases[] = {
+        { LINK("tables: { t: {} }, conflict: dest"),
+          "`conflict: dest` is only used where rows go both ways", "other direction" },
+        { LINK("tables: { t: {} }, conflict: newest"), "`conflict: newest` is no rule",
+          "version:COLUMN" },
+        { LINK("tables: { t: {} }, conflict: \"version:\""), "is no rule", "version:COLUMN" },
+        { BOTH("title: T", "title: U", "{}"), "do not say alike which row wins",
+          "`conflict: dest` in the other" },
+        { BOTH("conflict: dest", "conflict: dest", "{}"), "do not say alike", "" },
+        { BOTH("conflict: \"version:a\"", "conflict: \"version:b\"", "{}"), "do not say alike",
+          "" },
+        { BOTH("conflict: manual", "conflict: dest", "{}"), "do not say alike", "" },
+        { BOTH("conflict: dest, verify: [ { mode: full, every: 1h } ]", "title: T",
+               "{ capture: column, column: x }"),
+          "does not know where a change came from", "capture: journal" },
+        { BOTH("conflict: dest, verify: [ { every: 1h, repair: on } ]", "title: T", "{}"),
+          "would overwrite rows of a table that goes both ways", "resync" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

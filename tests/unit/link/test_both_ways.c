@@ -3,7 +3,7 @@
  * replaced knowingly. */
 #include "link_scene.h"
 
-enum { KEYS = 8, VALUES = 4000, ROUNDS = 1500, STEPS = 60, TURNS_MOST = 40 };
+enum { KEYS = 8, VALUES = 4000, ROUNDS = 400, STEPS = 60, TURNS_MOST = 40 };
 
 static struct way {
     struct link_spec spec;
@@ -28,9 +28,9 @@ static unsigned any(unsigned below)
 
 static void note_known(const char *name)
 {
-    int n = atoi(name);
+    int64_t n;
 
-    if (n > 0 && n < VALUES)
+    if (str_to_i64(str_of(name), &n) && n > 0 && n < VALUES)
         known[n] = true;
 }
 
