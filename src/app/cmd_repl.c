@@ -278,7 +278,8 @@ const struct verb cmd_repl = {
         "\n"
         "A row that the destination refuses is set aside, and the table goes on.  `quarantine`\n"
         "lists them; each is tried again by itself, at once with `retry`, and never after\n"
-        "`discard`, until it changes at the source.\n"
+        "`discard`, until it changes at the source.  Rows that have lost, because both sides had\n"
+        "changed them, are in the same list for 30 days: `retry` writes such a row after all.\n"
         "\n"
         "The status is 1 where a table that is asked for is stopped, does not fit, or differs.\n",
     .example = "waybill repl status\n"

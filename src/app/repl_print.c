@@ -83,6 +83,7 @@ const struct list_column repl_table_columns[] = {
     { "LOADED", .cell = repl_load_cell },
     { "WRITTEN", "written", LIST_NUMBER },
     { "SET ASIDE", "setAside", LIST_NUMBER },
+    { "CONFLICTS", "conflicts", LIST_NUMBER },
     { "VERIFIED", .cell = repl_verified_cell },
     { "MESSAGE", .cell = repl_message_cell },
     { 0 },
@@ -98,10 +99,13 @@ static const char *repl_row_name_cell(const json_t *row, struct buf *room)
 
 static const char *repl_row_due_cell(const json_t *row, struct buf *room)
 {
+    const char *kind = member_text(row, "kind");
     char text[PRINT_SHORT];
 
     if (member_true(row, "discarded"))
         return "discarded";
+    if (kind != NULL && strcmp(kind, "conflict") == 0)
+        return "-";
     buf_puts(room, print_time(member_text(row, "due"), text));
     return room->ptr;
 }
@@ -194,6 +198,8 @@ void repl_print_table(const json_t *table)
     repl_print_number("removed", table, "removed");
     print_field("bytes", print_size(member_number(table, "bytes"), text));
     repl_print_number("set aside", table, "setAside");
+    if (member_number(table, "conflicts") > 0)
+        repl_print_number("conflicts", table, "conflicts");
     print_field("job", member_text(table, "jobState"));
     repl_print_given("error", table, "error");
     if (json_is_object(json_object_get(table, "lastPass")))

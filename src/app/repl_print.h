@@ -16,7 +16,7 @@
     " rowsDest bytes missing extra different moving repaired skipped message by"
 #define LINK_TABLE_FIELDS                                                                      \
     "link table job stands reason message remedy since current lag backlog loadRows loadTotal" \
-    " written removed bytes setAside jobState error lastPass { " LINK_PASS_FIELDS " }"
+    " written removed bytes setAside conflicts jobState error lastPass { " LINK_PASS_FIELDS " }"
 #define LINK_PLAN_FIELDS                                                \
     "link fits digest tables { table fits installed problems columns }" \
     " statements { database text purpose }"

@@ -121,6 +121,16 @@ const char *check_hint_text(struct check_hint *hint, const char *lead, char text
 
 /* Gives the jobs that check databases what they name (config_check_jobs.c). */
 void config_build_check_jobs(struct config *c);
+/* The table of another link that goes the other way (config_link_pairs.c); false: there is none. */
+struct link_way_back {
+    const struct yaml_node *link, *table;
+};
+
+bool config_link_back(const struct yaml_node *root, const struct yaml_node *link,
+                      const struct yaml_node *table, struct link_way_back *ret);
+void check_link_pairs(struct check *c, const struct yaml_node *link);
+void check_link_rule(struct check *c, const struct yaml_node *link);
+
 /* Adds the jobs that links are made of (config_link_jobs.c). */
 void config_build_link_jobs(struct config *c);
 /* How many these are at most; the tree may have any mistake. */

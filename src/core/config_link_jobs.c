@@ -11,6 +11,7 @@
  *     peers: { berlin: {...} }                 of ends that are away
  *     deletes: {...}, message_limit: ...       as of the link
  *     of_table: {...}, of_rule: {...}          the maps of both
+ *     back_link: back, back_table: customer    where the table goes both ways, and `conflict`
  *     of_every: 1s, of_idle: 5s                of verify: how often replication runs
  */
 #include "core/config_check.h"
@@ -86,7 +87,7 @@ static bool link_jobs_is(const struct yaml_node *map, const struct option *keys,
 /* What this build does not run is kept, and makes no job. */
 static bool link_jobs_runs(const struct yaml_node *link)
 {
-    return link_jobs_is(link, grammar_link, "conflict", "source") &&
+    return !link_jobs_is(link, grammar_link, "conflict", "last") &&
            link_jobs_is(link, grammar_link, "atomic", "batch");
 }
 
@@ -164,7 +165,21 @@ static struct yaml_node *link_jobs_common(struct config *c, const struct yaml_no
     return common;
 }
 
+/* Of a table that goes both ways. */
+static void link_jobs_put_back(struct config *c, struct yaml_node *job,
+                               const struct yaml_node *link, const struct yaml_node *table)
+{
+    struct link_way_back back;
+
+    if (!config_link_back(c->root, link, table, &back))
+        return;
+    link_jobs_put_text(&c->arena, job, "back_link", back.link->key->text);
+    link_jobs_put_text(&c->arena, job, "back_table", back.table->key->text);
+    link_jobs_put_text(&c->arena, job, "conflict", link_jobs_text(link, grammar_link, "conflict"));
+}
+
 static struct yaml_node *link_jobs_start(struct config *c, const char *kind,
+                                         const struct yaml_node *link,
                                          const struct yaml_node *table)
 {
     struct yaml_node *job = link_jobs_map(&c->arena, yaml_position(table));
@@ -172,6 +187,7 @@ static struct yaml_node *link_jobs_start(struct config *c, const char *kind,
     link_jobs_put_text(&c->arena, job, "kind", str_of(kind));
     link_jobs_put_text(&c->arena, job, "table", table->key->text);
     link_jobs_put(&c->arena, job, STR("of_table"), table);
+    link_jobs_put_back(c, job, link, table);
     return job;
 }
 
@@ -189,7 +205,7 @@ static struct config_entry link_jobs_replicate(struct config *c, const struct ya
                                                const struct yaml_node *table)
 {
     static const char *const of_link[] = { "idle_most", NULL };
-    struct yaml_node *job = link_jobs_start(c, CONFIG_KIND_REPLICATE, table);
+    struct yaml_node *job = link_jobs_start(c, CONFIG_KIND_REPLICATE, link, table);
     const char *name =
         arena_printf(&c->arena, "%.*s/%.*s", STR_ARG(link->key->text), STR_ARG(table->key->text));
 
@@ -205,7 +221,7 @@ static struct config_entry link_jobs_verify(struct config *c, const struct yaml_
                                             const struct yaml_node *rule, size_t number)
 {
     static const char *const of_rule[] = { "at", "every", "zone", "holidays", "window", NULL };
-    struct yaml_node *job = link_jobs_start(c, CONFIG_KIND_VERIFY, table);
+    struct yaml_node *job = link_jobs_start(c, CONFIG_KIND_VERIFY, link, table);
     const char *name = arena_printf(&c->arena, "%.*s/%.*s/verify", STR_ARG(link->key->text),
                                     STR_ARG(table->key->text));
 

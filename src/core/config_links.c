@@ -205,11 +205,27 @@ static void config_links_check_rules(struct check *c, const struct yaml_node *ve
 
 /* ---- one link ---- */
 
+/* As config_walk.c says it of a planned key. */
+static void config_links_say_planned(struct check *c, const struct yaml_node *node,
+                                     const char *what)
+{
+    if (c->options->refuse)
+        problem_add(c->problems, node->place,
+                    "remove it, or keep it for a newer build with --force", "%s not in this build",
+                    what);
+    else
+        problem_add(c->warnings, node->place, NULL, "%s not run by this build; checked and kept",
+                    what);
+}
+
 static void config_links_check_link(struct check *c, const struct yaml_node *link)
 {
     const struct yaml_node *tables = yaml_get(link, "tables");
 
     config_links_check_ends(c, link);
+    check_link_rule(c, link);
+    if (str_is(yaml_text(yaml_get(link, "conflict")), "last"))
+        config_links_say_planned(c, yaml_get(link, "conflict"), "`conflict: last` of a link is");
     check_schedule(c, link);
     config_links_check_rules(c, yaml_get(link, "verify"));
     if (tables == NULL || (tables->kind != YAML_MAP && !yaml_is_null(tables)))
@@ -357,14 +373,15 @@ static void config_links_add_ways(const struct link_bases *b, struct link_ways *
     }
 }
 
-/* Rows that come back to where they were changed would go round for ever. */
+/* Rows that come back to where they were changed would go round for ever.  Of two links that go
+ * both ways each knows what came from the other. */
 static bool config_links_is_circle(const struct link_ways *w, const struct link_way *way)
 {
     const struct link_way *before = way;
 
     for (int hops = 0; before != NULL && hops < HOPS_MOST; hops++) {
         if (config_links_compare(&before->from, &way->to) == 0)
-            return true;
+            return hops != 1 || before->link == way->link;
         before = config_links_into(w, &before->from);
     }
     return false;
@@ -387,7 +404,7 @@ static void config_links_check_way(struct check *c, const struct link_ways *w, s
                     "table `%s` of database `%s` cannot be its own destination", table, database);
     else if (config_links_is_circle(w, way))
         problem_add(c->problems, way->table->key->place,
-                    "leave one of the links out: links in both directions are not in this build",
+                    "leave one of the links out: only two links may go both ways",
                     "rows of table `%s` of database `%s` would come back to it", table, database);
 }
 
@@ -445,6 +462,9 @@ void check_links(struct check *c)
         if (l->kind == YAML_MAP)
             config_links_check_link(c, l);
     config_links_check_ways(c, links);
+    for (const struct yaml_node *l = links->first; l != NULL; l = l->next)
+        if (l->kind == YAML_MAP)
+            check_link_pairs(c, l);
     if (c->options->ask_zones && c->problems->count == 0)
         config_links_check_times(c, links);
 }

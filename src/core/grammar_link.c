@@ -188,9 +188,11 @@ const struct option grammar_link[] = {
            .most = 366 * LINK_DAY_US),
     OPTION("retry", OPT_MAP, "how an iteration that fails is repeated", .keys = link_retry),
     OPTION("area", OPT_WORD, "only nodes of this area run it", .words = grammar_areas),
-    OPTION("conflict", OPT_WORD, "which side wins where a row was changed on both",
-           .words = OPTION_WORDS("source", "dest", "last", "version", "manual"),
-           .planned = OPTION_WORDS("dest", "last", "version", "manual"), .fallback = "source"),
+    OPTION("conflict", OPT_TEXT,
+           "which row wins where both sides have changed one, of two links that go both ways: "
+           "`source` or `dest`, that side; `version:COLUMN`, the larger value of a column; "
+           "`manual`, any of them until a person has chosen; `last` is planned",
+           .fallback = "source"),
     OPTION("deletes", OPT_MAP,
            "how many rows may be removed at the destination; with more the table stops",
            .keys = link_deletes),

@@ -18,6 +18,7 @@ enum link_metric {
     LINK_METRIC_REMOVED,
     LINK_METRIC_BYTES,
     LINK_METRIC_ASIDE,
+    LINK_METRIC_CONFLICTS,
     LINK_METRIC_DIFFERENCES, /* from here on: of verification */
     LINK_METRICS
 };
@@ -55,6 +56,9 @@ static const struct {
                             METRIC_COUNTER },
     [LINK_METRIC_ASIDE] = { "waybill_repl_set_aside", "Rows of a link that could not be written.",
                             METRIC_GAUGE },
+    [LINK_METRIC_CONFLICTS] = { "waybill_link_conflicts_total",
+                                "Rows of a link that goes both ways that have lost against others.",
+                                METRIC_COUNTER },
     [LINK_METRIC_DIFFERENCES] = { "waybill_repl_differences",
                                   "Rows of a table of a link that differ, as its last pass of "
                                   "verification has left them.",
@@ -154,6 +158,7 @@ void link_counts_set(struct link_count *c, const struct link_state *s)
     metric_set(&c->metrics[LINK_METRIC_REMOVED], s->removed);
     metric_set(&c->metrics[LINK_METRIC_BYTES], s->bytes);
     metric_set(&c->metrics[LINK_METRIC_ASIDE], s->set_aside);
+    metric_set(&c->metrics[LINK_METRIC_CONFLICTS], s->conflicts);
     for (int i = 0; i < LINK_METRIC_DIFFERENCES; i++)
         metrics_register(&c->metrics[i]);
 }

@@ -61,7 +61,7 @@ static bool replicate_job_check_state(void *self, struct str state, struct err *
 }
 
 /* For people, in the log of runs. */
-static void replicate_job_say(const struct link_state *s, const struct replicated *done,
+static void replicate_job_say(const struct link_state *was, const struct link_state *s, const struct replicated *done,
                               struct job_result *ret)
 {
     if (s->stands == LINK_STOPPED)
@@ -69,8 +69,9 @@ static void replicate_job_say(const struct link_state *s, const struct replicate
                        link_reasons[s->reason], s->message);
     else if (done->moved)
         (void)snprintf(ret->message, sizeof ret->message,
-                       "%" PRId64 " rows written, %" PRId64 " removed, %" PRId64 " bytes%s",
+                       "%" PRId64 " rows written, %" PRId64 " removed, %" PRId64 " bytes%s%s",
                        done->written, done->removed, done->bytes,
+                       s->conflicts > was->conflicts ? "; some have lost against others" : "",
                        done->more ? "; there are more" : "");
 }
 
@@ -123,7 +124,7 @@ static void replicate_job_run(void *self, struct job_io *io, struct job_result *
     ret->more = done.more && s.stands != LINK_STOPPED;
     ret->moved = done.moved;
     job_done(ret);
-    replicate_job_say(&s, &done, ret);
+    replicate_job_say(&was, &s, &done, ret);
 }
 
 static const struct option options[] = { { 0 } };

@@ -193,6 +193,24 @@ static void settings_messages(struct link_spec *s)
     }
 }
 
+/* Of a table that goes both ways. */
+static bool settings_back(const struct settings *s, struct link_back *ret, struct err *err)
+{
+    struct str rule = yaml_text(yaml_get(s->node, "conflict"));
+
+    ret->link = yaml_text(yaml_get(s->node, "back_link"));
+    ret->table = yaml_text(yaml_get(s->node, "back_table"));
+    ret->winner = str_is(rule, "dest")                ? SIDE_DEST_WINS
+                  : str_starts(rule, STR("version:")) ? SIDE_VERSION_WINS
+                  : str_is(rule, "manual")            ? SIDE_ORDER_WINS
+                                                      : SIDE_SOURCE_WINS;
+    if (ret->winner == SIDE_VERSION_WINS)
+        ret->version = str_from(rule, strlen("version:"));
+    ret->waits = str_is(rule, "manual");
+    return !str_is(rule, "last") ||
+           err_set(err, ERR_CONFIG, 0, "this build does not run `conflict: last`");
+}
+
 bool link_settings_read(const struct settings *s, struct link_spec *ret, struct err *err)
 {
     const struct settings table = settings_at(s, "of_table", NULL, grammar_link_table);
@@ -208,7 +226,8 @@ bool link_settings_read(const struct settings *s, struct link_spec *ret, struct 
     if (!settings_end(s, "from", ret->table, &ret->source, err) ||
         !settings_end(s, "to", other.len > 0 ? other : ret->table, &ret->dest, err) ||
         !settings_columns(&table, &ret->wish, err) ||
-        !settings_capture(&table, &ret->capture, err) || !settings_limits(&link, ret, err))
+        !settings_capture(&table, &ret->capture, err) || !settings_limits(&link, ret, err) ||
+        !settings_back(s, &ret->back, err))
         return false;
     settings_messages(ret);
     return true;

@@ -12,6 +12,7 @@
 #include "table/away/away.h"
 #include "table/database.h"
 #include "table/shape.h"
+#include "table/side.h"
 
 struct link_end {
     const struct database_type *type; /* NULL: it is away */
@@ -23,6 +24,13 @@ struct link_end {
 /* Sets what is open of *side. */
 bool link_end_open(const struct link_end *end, struct call *call, struct side *side,
                    struct err *err);
+/* The link of the other direction, of a table that goes both ways. */
+struct link_back {
+    struct str link, table; /* link empty: it goes one way */
+    enum side_winner winner;
+    struct str version;
+    bool waits; /* what has lost stays until a person has looked at it */
+};
 
 struct link_spec {
     struct str link, table; /* the name of the link, and of the table in it */
@@ -32,6 +40,7 @@ struct link_spec {
     int64_t deletes_most, deletes_share; /* in thousandths */
     size_t batch_bytes;
     int64_t quarantine_most; /* with more rows set aside it stops */
+    struct link_back back;
 };
 
 /* One side, not open and without a fit. */

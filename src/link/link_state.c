@@ -42,9 +42,13 @@ static const struct {
     { "deletes", offsetof(struct link_state, deletes) },
     { "fence", offsetof(struct link_state, fence) },
     { "deletes_allowed", offsetof(struct link_state, deletes_allowed) },
+    { "conflicts", offsetof(struct link_state, conflicts) },
 };
 
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
+enum {
+    NUMBERS = sizeof numbers / sizeof *numbers,
+    NUMBERS_FIRST = 14 /* states that an older build has left have no others */
+};
 
 /* ---- reading ---- */
 
@@ -92,6 +96,8 @@ static bool link_state_read_object(const json_t *root, struct arena *a, struct l
     for (size_t i = 0; i < NUMBERS; i++) {
         const json_t *value = json_object_get(root, numbers[i].key);
 
+        if (value == NULL && i >= NUMBERS_FIRST)
+            continue;
         if (!json_is_integer(value))
             return false;
         *(int64_t *)(void *)((char *)s + numbers[i].at) = json_integer_value(value);

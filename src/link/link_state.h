@@ -52,6 +52,7 @@ struct link_state {
     int64_t backlog;                 /* changes that wait, counted up to a limit */
     int64_t load_rows, load_total;   /* of a load: so far; about how many there are */
     int64_t set_aside;               /* rows in quarantine */
+    int64_t conflicts;               /* rows that have lost against others so far */
     int64_t deletes;                 /* rows removed since it was current last, or loading began */
     int64_t fence;                   /* of the last run: the next one has a larger one */
     int64_t deletes_allowed;         /* a person said go on: no limit until it is current */

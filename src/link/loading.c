@@ -2,6 +2,12 @@
  *
  * Loading reads no long snapshot: a row that changes meanwhile comes as it was or as it is, and in
  * any case again by the journal, which is followed from where it was when loading began.
+ *
+ * Of a table that goes both ways only rows are loaded that are in no journal, and then the journal
+ * is followed from its beginning: so rows that came from the destination are not sent back, and a
+ * removal that was made between the installation and the load is not missed.  The sweep removes
+ * only rows that came from the source and were not changed since: others are the destination's own,
+ * and the other link takes them to the source.
  */
 #include <stdlib.h>
 
@@ -37,7 +43,8 @@ bool replication_load_begin(struct replication *p, bool *ret_begun, struct err *
     to.epoch = p->look.epoch;
     to.life = p->look.life;
     to.phase = empty ? MARK_LOAD : MARK_LOAD_OVER;
-    to.place = (struct change_place){ .x = ceiling.below, .key = STR("") };
+    to.place =
+        (struct change_place){ .x = replication_goes_back(p) ? 0 : ceiling.below, .key = STR("") };
     to.load_key = STR("");
     p->s->load_rows = 0;
     p->s->deletes = 0;
@@ -51,7 +58,8 @@ static bool load_piece(struct replication *p, struct err *err)
 {
     const struct side_piece piece = { .after = p->mark.load_key,
                                       .bytes_most = p->r->spec->batch_bytes,
-                                      .rows_most = replication_rows_most(p) };
+                                      .rows_most = replication_rows_most(p),
+                                      .back = replication_back(p) };
     struct side_rows rows = { .batch = p->batch };
     bool put, ok = side_rows(p->source, &piece, &p->turn, &rows, err);
 
@@ -68,6 +76,7 @@ static bool load_piece(struct replication *p, struct err *err)
         to.phase = p->mark.phase == MARK_LOAD_OVER ? MARK_SWEEP : MARK_FOLLOW;
         to.load_key = STR("");
     }
+    replication_rule(p, rows.has_seen, &rows.seen);
     if (!replication_put(p, buf_view(&p->batch), &to, rows.bad, rows.bad_count, &put, err))
         return false;
     if (put)
@@ -80,6 +89,23 @@ static bool load_piece(struct replication *p, struct err *err)
 static int sweep_by_key(const void *a, const void *b)
 {
     return str_cmp(((const struct side_hash *)a)->key, ((const struct side_hash *)b)->key);
+}
+
+/* Keeps of keys of the destination those of rows that came from the source. */
+static bool sweep_came(struct replication *p, struct str *keys, size_t *io_count, struct err *err)
+{
+    struct side_change *changes;
+    size_t n = 0;
+
+    if (!replication_goes_back(p))
+        return true;
+    if (!side_changes_of(p->dest, keys, *io_count, &p->turn, &changes, err))
+        return err_context(err, "destination");
+    for (size_t i = 0; i < *io_count; i++)
+        if (changes[i].has && str_eq(changes[i].origin, p->look.identity))
+            keys[n++] = keys[i];
+    *io_count = n;
+    return true;
 }
 
 /* Of the rows in a batch of the destination: those that the source does not have, to be removed. */
@@ -97,6 +123,8 @@ static bool sweep_choose(struct replication *p, struct str batch, size_t count, 
             return false;
         keys[n++] = e.key;
     }
+    if (!sweep_came(p, keys, &n, err))
+        return false;
     if (!side_hashes_of(p->source, keys, n, &p->turn, &there, &there_count, err))
         return err_context(err, "source");
     qsort(there, there_count, sizeof *there, sweep_by_key);
@@ -117,6 +145,8 @@ static bool load_sweep(struct replication *p, struct err *err)
                                       .bytes_most = p->r->spec->batch_bytes,
                                       .rows_most = SWEEP_ROWS };
     struct side_rows rows = { .batch = BUF_INIT(2 * SHAPE_ROW_BYTES) };
+    if (!replication_see(p, err))
+        return false;
     bool put, ok = side_rows(p->dest, &piece, &p->turn, &rows, err);
 
     if (!ok)

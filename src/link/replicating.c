@@ -82,8 +82,8 @@ static void replication_stop_deletes(struct replication *p, const struct side_ap
                     STR_ARG(str_first(p->r->spec->table, 100)));
 }
 
-static bool replication_judge(struct replication *p, const struct side_applied *a, struct mark *to,
-                              struct str batch, bool *ret_put, struct err *err)
+bool replication_took(struct replication *p, const struct side_applied *a, struct mark *to,
+                      struct str batch, bool *ret_put, struct err *err)
 {
     switch (a->outcome) {
     case SIDE_APPLIED:
@@ -109,6 +109,7 @@ static bool replication_judge(struct replication *p, const struct side_applied *
         replication_stop_deletes(p, a);
         return true;
     case SIDE_BAD:
+    case SIDE_CONFLICTS:
         break;
     }
     return err_set(err, ERR_PERMANENT, 0, "the destination refuses rows without saying which");
@@ -125,6 +126,8 @@ bool replication_put(struct replication *p, struct str batch, struct mark *to,
                             .from = p->mark,
                             .to = *to,
                             .first = !p->has_mark,
+                            .origin = replication_goes_back(p) ? p->look.identity : STR(""),
+                            .rule = replication_goes_back(p) ? &p->rule : NULL,
                             .deletes_limited = p->s->deletes_allowed == 0,
                             .deletes_most = p->r->spec->deletes_most,
                             .deletes_share = p->r->spec->deletes_share,
@@ -138,6 +141,11 @@ bool replication_put(struct replication *p, struct str batch, struct mark *to,
         b.to.rows = to->rows;
         if (!side_apply(p->dest, &b, &p->turn, &a, err))
             return err_context(err, "destination");
+        if (a.outcome == SIDE_CONFLICTS) {
+            if (!replication_keep_losers(p, &a, err) || replication_stopped(p))
+                return replication_stopped(p);
+            continue;
+        }
         if (a.outcome != SIDE_BAD || a.bad_count == 0)
             break;
         if (!replication_set_aside(p, "refused", a.bad, a.bad_count, err) || replication_stopped(p))
@@ -155,7 +163,7 @@ bool replication_put(struct replication *p, struct str batch, struct mark *to,
         b.leave_count = left_count;
     }
     to->rows = b.to.rows;
-    if (!replication_judge(p, &a, to, batch, ret_put, err))
+    if (!replication_took(p, &a, to, batch, ret_put, err))
         return false;
     return !*ret_put || p->s->set_aside == 0 ||
            replication_resolve(p, batch, left, left_count, err);
@@ -168,11 +176,11 @@ bool replication_put(struct replication *p, struct str batch, struct mark *to,
 static bool replication_check_place(struct replication *p, struct err *err)
 {
     struct side *s = p->source;
-    struct side_changed *last;
+    struct side_change *last;
 
     if (s->capture.kind != CAPTURE_JOURNAL || p->mark.place.key.len == 0)
         return true;
-    if (!side_changed(s, &p->mark.place.key, 1, p->r->arena, &last, err))
+    if (!side_changes_of(s, &p->mark.place.key, 1, p->r->arena, &last, err))
         return false;
     if (!last->has || last->x < p->mark.place.x)
         link_state_stop(p->s, LINK_SRC_REWOUND, p->r->now_us,
@@ -214,7 +222,7 @@ static bool replication_follow(struct replication *p, struct side_changes *c, bo
     const struct side_window w = { .after = p->reached,
                                    .bytes_most = p->r->spec->batch_bytes,
                                    .rows_most = replication_rows_most(p),
-                                   .not_origin = STR("") };
+                                   .back = replication_back(p) };
     bool put = true;
 
     if (!side_changes(p->source, &w, &p->turn, c, err))
@@ -229,6 +237,7 @@ static bool replication_follow(struct replication *p, struct side_changes *c, bo
 
         to.place = c->last;
         to.rows += c->rows;
+        replication_rule(p, c->has_seen, &c->seen);
         if (!replication_put(p, buf_view(&c->batch), &to, c->bad, c->bad_count, &put, err))
             return false;
     }
@@ -296,7 +305,7 @@ static bool replication_look(struct replication *p, struct err *err)
         link_state_stop(p->s, LINK_TRIGGER, p->r->now_us,
                         "%s. Look at waybill repl plan %.*s, then install it", p->look.why,
                         STR_ARG(str_first(p->r->spec->link, 100)));
-    return true;
+    return p->look.state != CAPTURE_IS_FINE || replication_look_there(p, err);
 }
 
 static bool replication_read_mark(struct replication *p, struct err *err)
@@ -345,6 +354,8 @@ static bool replication_with(struct replication *p, struct err *err)
     if (!replication_look(p, err))
         return false;
     if (replication_stopped(p) && p->look.state != CAPTURE_IS_FINE)
+        return true;
+    if (p->unready)
         return true;
     s->stands = s->stands == LINK_STOPPED ? LINK_BEHIND : s->stands;
     if (!replication_read_mark(p, err))
@@ -404,6 +415,7 @@ bool replicating_run(const struct replicating *r, struct link_state *s, struct r
                                  .reached_key = BUF_INIT(SHAPE_KEY_BYTES),
                                  .turn = ARENA_INIT(TURN_ARENA),
                                  .batch = BUF_INIT(2 * SHAPE_ROW_BYTES),
+                                 .there = { .identity = STR("") },
                                  .row_bytes = ROW_BYTES };
 
         ok = replication_with(&p, err) && replication_end_orders(&p, err);

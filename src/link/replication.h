@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "link/replicating.h"
+#include "store/replica/set_aside.h"
 #include "table/side.h"
 
 struct replication {
@@ -15,6 +16,12 @@ struct replication {
     struct replicated *done;
     struct side *source, *dest;
     struct capture_look look; /* of the source, at the start of the run */
+
+    /* Of a table that goes both ways. */
+    struct capture_look there; /* of the destination */
+    bool unready;              /* it cannot go both ways yet */
+    struct side_rule rule;     /* of the next batch; what the source has seen is in `turn` */
+
     bool has_mark;
     struct mark mark; /* its texts are in these two, or in the run's arena */
     struct buf place_key, load_key;
@@ -33,6 +40,20 @@ struct replication {
 bool replication_put(struct replication *p, struct str batch, struct mark *to,
                      const struct side_bad_row *bad, size_t bad_count, bool *ret_put,
                      struct err *err);
+/* Both ways: what the next batch is applied by; `seen` is how far the source had taken the changes
+ * of the destination when what the batch has was read. */
+void replication_rule(struct replication *p, bool has_seen, const struct mark *seen);
+/* The same, asked by itself: before the rows are. */
+bool replication_see(struct replication *p, struct err *err);
+struct side_back replication_back(const struct replication *p);
+bool replication_goes_back(const struct replication *p); /* the table goes both ways */
+/* At the start of a run; p->unready: it is stopped. */
+bool replication_look_there(struct replication *p, struct err *err);
+/* Stores the rows that lose, and adds to the rule that they were decided. */
+bool replication_keep_losers(struct replication *p, const struct side_applied *a, struct err *err);
+/* What has become of a batch that was sent, but for rows that are refused, or lose. */
+bool replication_took(struct replication *p, const struct side_applied *a, struct mark *to,
+                      struct str batch, bool *ret_put, struct err *err);
 size_t replication_rows_most(const struct replication *p); /* that may fit into a batch */
 void replication_reach(struct replication *p, struct change_place place);
 struct mark replication_next(const struct replication *p); /* as it is, but one batch later */

@@ -1,5 +1,5 @@
 /* setting_aside.c - rows that a side cannot take: kept in the store, tried again, resolved
- * (replicating.h).
+ * (replicating.h).  Rows that have lost (both_ways.c) and were chosen by a person are written here.
  *
  * A row is in the store before the batch that leaves it out is written, and goes from there after a
  * batch that has it was: whenever a run dies, it is in one of both, or in both.  In both, it is
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "link/replication.h"
-#include "store/replica/set_aside.h"
+#include "store/replica/conflict.h"
 #include "table/batch.h"
 
 enum { RETRY_MOST = 100 /* rows that one run tries again */ };
@@ -84,6 +84,81 @@ bool replication_resolve(struct replication *p, struct str batch, const struct s
            err_context(err, "rows that were set aside");
 }
 
+/* ---- what was chosen ---- */
+
+/* In a batch of its own.  What it replaces has lost in its turn.  *ret_done: it was written, or is
+ * refused, and why. */
+static bool choose_put(struct replication *p, struct str batch, bool *ret_done, struct str *ret_why,
+                       struct err *err)
+{
+    struct mark to = replication_next(p);
+    struct side_applied a;
+    struct side_batch b = {
+        .batch = batch, .from = p->mark, .to = to, .origin = STR(""), .rule = &p->rule
+    };
+
+    do {
+        if (!side_apply(p->dest, &b, &p->turn, &a, err))
+            return err_context(err, "destination");
+        if (a.outcome == SIDE_CONFLICTS && !replication_keep_losers(p, &a, err))
+            return false;
+    } while (a.outcome == SIDE_CONFLICTS && !replication_stopped(p));
+    *ret_done = a.outcome == SIDE_BAD;
+    *ret_why = STR("");
+    if (*ret_done)
+        *ret_why =
+            a.bad_count > 0
+                ? str_of(arena_printf(&p->turn, "it was chosen, and is refused: %s", a.bad[0].why))
+                : STR("it was chosen, and is refused");
+    return *ret_done || replication_stopped(p) ||
+           replication_took(p, &a, &to, batch, ret_done, err);
+}
+
+static bool choose_one(struct replication *p, int64_t id, struct err *err)
+{
+    struct buf batch = BUF_INIT(2 * SHAPE_ROW_BYTES);
+    struct set_aside row;
+    struct str why;
+    bool has, done = false;
+
+    if (!set_aside_find(p->r->store, id, &p->turn, &has, &row, err))
+        return false;
+    if (!has)
+        return true;
+    const struct batch_entry e = {
+        .gone = row.row.len == 0, .origin = STR(""), .key = row.key, .row = row.row
+    };
+    p->rule = (struct side_rule){ .winner = SIDE_SOURCE_WINS,
+                                  .version = STR(""),
+                                  .source = p->look.identity,
+                                  .dest = p->there.identity,
+                                  .doubt = SIDE_ANY };
+    bool ok = batch_put(&batch, &e, err) && choose_put(p, buf_view(&batch), &done, &why, err);
+
+    buf_done(&batch);
+    if (!ok || !done)
+        return ok; /* if the mark is another one: in the next run */
+    return conflict_settle(p->r->store, id, why.len == 0, why, err) &&
+           set_aside_open(p->r->store, p->r->spec->link, p->r->spec->table, &p->s->set_aside, err);
+}
+
+/* Those that a person has chosen although they had lost are written, as changes of the destination.
+ * Takes them out of the list. */
+static bool choose_all(struct replication *p, struct set_aside *rows, size_t *io_count,
+                       struct err *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < *io_count; i++) {
+        if (!str_is(rows[i].kind, CONFLICT_KIND))
+            rows[n++] = rows[i];
+        else if (!replication_stopped(p) && p->has_mark && !choose_one(p, rows[i].id, err))
+            return false;
+    }
+    *io_count = n;
+    return true;
+}
+
 /* ---- trying again ---- */
 
 struct retrying {
@@ -92,6 +167,37 @@ struct retrying {
     size_t bad_count;
     int64_t rows;
 };
+
+/* Both ways: a row that came from the destination since is not tried again.  What was set aside of
+ * it has lost. */
+static bool retry_is_over(struct retrying *r, const struct set_aside *row, bool *ret,
+                          struct err *err)
+{
+    struct replication *p = r->p;
+    const struct link_spec *spec = p->r->spec;
+    struct side_change *change;
+    struct set_aside lost;
+    bool has;
+
+    *ret = false;
+    if (!replication_goes_back(p))
+        return true;
+    if (!side_changes_of(p->source, &row->key, 1, &p->turn, &change, err))
+        return err_context(err, "source");
+    if (!change->has || !str_eq(change->origin, p->there.identity))
+        return true;
+    *ret = true;
+    if (!set_aside_find(p->r->store, row->id, &p->turn, &has, &lost, err))
+        return false;
+    if (!has)
+        return true;
+    lost.why = STR("it could not be written, and was replaced at the source by what came from the "
+                   "destination");
+    p->s->conflicts++;
+    return conflict_put(p->r->store, &lost, 1, p->r->now_us, spec->back.waits, err) &&
+           set_aside_drop(p->r->store, spec->link, spec->table, &row->key, 1, &p->s->set_aside,
+                          err);
+}
 
 /* Appends the row as it is now at the source to p->batch; one that is not there any more is to be
  * removed. */
@@ -102,7 +208,12 @@ static bool retry_take(struct retrying *r, const struct set_aside *row, struct b
     struct batch_entry e = { .gone = true, .origin = STR("") };
     struct err why = { 0 };
     struct str rest;
+    bool over;
 
+    if (!retry_is_over(r, row, &over, err))
+        return false;
+    if (over)
+        return true;
     buf_clear(one);
     if (!side_fetch(p->source, &row->key, 1, &p->turn, one, &why)) {
         struct side_bad_row *bad = &r->bad[r->bad_count];
@@ -132,6 +243,8 @@ static bool retry_put(struct retrying *r, struct err *err)
     bool put = true;
 
     to.rows += r->rows;
+    if (r->rows == 0 && r->bad_count == 0)
+        return true;
     if (r->rows == 0)
         return replication_set_aside(p, "source", r->bad, r->bad_count, err);
     if (!replication_put(p, buf_view(&p->batch), &to, r->bad, r->bad_count, &put, err))
@@ -146,7 +259,7 @@ static bool retry_rows(struct replication *p, const struct set_aside *rows, size
 {
     struct retrying r = { .p = p, .bad = ARENA_ARRAY(&p->turn, struct side_bad_row, count + 1) };
     struct buf one = BUF_INIT(2 * SHAPE_ROW_BYTES);
-    bool ok = true;
+    bool ok = replication_see(p, err);
 
     buf_clear(&p->batch);
     for (size_t i = 0; ok && i < count && p->batch.len < p->r->spec->batch_bytes; i++)
@@ -169,7 +282,8 @@ bool replication_retry(struct replication *p, struct err *err)
     arena_reset(&p->turn);
     if (p->s->set_aside > 0 && (!set_aside_due(p->r->store, spec->link, spec->table, p->r->now_us,
                                                RETRY_MOST, &p->turn, rows, &n, err) ||
-                                (n > 0 && !retry_rows(p, rows, n, err))))
+                                !choose_all(p, rows, &n, err) ||
+                                (n > 0 && !replication_stopped(p) && !retry_rows(p, rows, n, err))))
         return false;
     if (!replication_stopped(p))
         aside_judge_count(p);

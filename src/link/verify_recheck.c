@@ -11,6 +11,10 @@
  * Where the mark of 2 is at or behind (x, key), the destination had applied that change, and
  * therefore the row as it is: the image of a change is read when it is applied.  If 3 differs from
  * 1 then, it is a difference and no lag.
+ *
+ * Of a table that goes both ways the same is asked of the destination: its newest change of each
+ * row, and the mark of the link back at the source.  A change that came from the other side is on
+ * its way no more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +24,11 @@
 struct recheck {
     bool has, has_again;
     int64_t x, x_again; /* of the newest change in the journal */
+    bool came;          /* ... which was made by the link back */
+
+    /* Both ways: of the destination. */
+    bool back_has, back_came, back_stable, back_passed;
+    int64_t back_x;
 };
 
 /* ---- reading ---- */
@@ -58,18 +67,81 @@ static bool recheck_changes(struct verification *p, const struct finding *f, siz
                             bool again, struct recheck *r, struct err *err)
 {
     struct str *keys = ARENA_ARRAY(&p->turn, struct str, count + 1);
-    struct side_changed *last;
+    struct side_change *last;
 
     if (!p->by_journal)
         return true;
     for (size_t i = 0; i < count; i++)
         keys[i] = f[i].key;
-    if (!side_changed(p->source, keys, count, &p->turn, &last, err))
+    if (!side_changes_of(p->source, keys, count, &p->turn, &last, err))
         return err_context(err, "source");
     for (size_t i = 0; i < count; i++) {
         *(again ? &r[i].has_again : &r[i].has) = last[i].has;
         *(again ? &r[i].x_again : &r[i].x) = last[i].x;
     }
+    return true;
+}
+
+/* ---- both ways ---- */
+
+struct recheck_back {
+    bool on, has_mark;
+    struct capture_look source, dest;
+    struct mark mark; /* of the link back, at the source */
+};
+
+static bool recheck_back_begin(struct verification *p, struct recheck_back *b, struct err *err)
+{
+    *b = (struct recheck_back){ .on = p->by_journal && p->v->spec->back.link.len > 0 };
+    return !b->on ||
+           ((side_look(p->source, &p->turn, &b->source, err) || err_context(err, "source")) &&
+            (side_look(p->dest, &p->turn, &b->dest, err) || err_context(err, "destination")));
+}
+
+static bool recheck_back_changes(struct verification *p, const struct recheck_back *b,
+                                 const struct finding *f, size_t count, bool again,
+                                 struct recheck *r, struct err *err)
+{
+    struct str *keys = ARENA_ARRAY(&p->turn, struct str, count + 1);
+    struct side_change *source, *dest;
+
+    if (!b->on)
+        return true;
+    for (size_t i = 0; i < count; i++)
+        keys[i] = f[i].key;
+    if (!side_changes_of(p->source, keys, count, &p->turn, &source, err))
+        return err_context(err, "source");
+    if (!side_changes_of(p->dest, keys, count, &p->turn, &dest, err))
+        return err_context(err, "destination");
+    for (size_t i = 0; i < count; i++) {
+        if (again) {
+            r[i].back_stable = dest[i].has == r[i].back_has && dest[i].x == r[i].back_x;
+            continue;
+        }
+        r[i].came = source[i].has && str_eq(source[i].origin, b->dest.identity);
+        r[i].back_has = dest[i].has;
+        r[i].back_x = dest[i].x;
+        r[i].back_came = dest[i].has && str_eq(dest[i].origin, b->source.identity);
+    }
+    return true;
+}
+
+static bool recheck_back_mark(struct verification *p, struct recheck_back *b,
+                              const struct finding *f, size_t count, struct recheck *r,
+                              struct err *err)
+{
+    struct side other = *p->source;
+
+    if (!b->on)
+        return true;
+    other.link = p->v->spec->back.link;
+    other.table = p->v->spec->back.table;
+    if (!side_mark(&other, &p->turn, &b->has_mark, &b->mark, err))
+        return err_context(err, "source");
+    b->has_mark = b->has_mark && str_eq(b->mark.epoch, b->dest.epoch);
+    for (size_t i = 0; i < count; i++)
+        r[i].back_passed = !r[i].back_has || r[i].back_came ||
+                           (b->has_mark && side_covers(&b->mark, r[i].back_x, f[i].key));
     return true;
 }
 
@@ -105,7 +177,7 @@ static bool recheck_has_passed(const struct verification *p, const struct findin
 
     if (!p->has_mark || p->mark.phase != MARK_FOLLOW)
         return false;
-    return !r->has || place_covers(&p->mark.place, r->x, f->key) ||
+    return !r->has || r->came || place_covers(&p->mark.place, r->x, f->key) ||
            (follower != NULL && follower->batches == p->mark.batches &&
             place_covers(&follower->reached, r->x, f->key));
 }
@@ -152,7 +224,10 @@ static void recheck_judge(struct verification *p, struct finding *f, const struc
     bool moved = !source_same || (f->tries % VERIFY_REPAIRED > 0 && r->has && r->x != f->seen_x);
 
     if (stable && recheck_has_passed(p, f, r)) {
-        recheck_confirm(p, f, at_source, at_dest);
+        if (p->v->spec->back.link.len > 0 && !(r->back_stable && r->back_passed))
+            recheck_moves(p, f); /* the link back will bring it */
+        else
+            recheck_confirm(p, f, at_source, at_dest);
         return;
     }
     if (!stable || moved) {
@@ -207,11 +282,15 @@ static bool recheck_some(struct verification *p, struct finding *f, size_t count
 {
     struct recheck *r = ARENA_ARRAY(&p->turn, struct recheck, count + 1);
     struct side_hash *source, *dest;
+    struct recheck_back back;
 
-    if (!recheck_changes(p, f, count, false, r, err) ||
+    if (!recheck_back_begin(p, &back, err) || !recheck_changes(p, f, count, false, r, err) ||
+        !recheck_back_changes(p, &back, f, count, false, r, err) ||
         !verify_hashes(p, p->source, f, count, &source, err) || !verify_read_mark(p, err) ||
+        !recheck_back_mark(p, &back, f, count, r, err) ||
         !verify_hashes(p, p->dest, f, count, &dest, err) ||
-        !recheck_changes(p, f, count, true, r, err))
+        !recheck_changes(p, f, count, true, r, err) ||
+        !recheck_back_changes(p, &back, f, count, true, r, err))
         return false;
     for (size_t i = 0; i < count; i++)
         recheck_one(p, &f[i], &r[i], &source[i], &dest[i]);

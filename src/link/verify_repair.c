@@ -44,7 +44,11 @@ static bool repair_is_wanted(struct verification *p)
 
     if (!pass->repair || p->mode == LINK_VERIFY_COUNT || differ + pass->segments_bad == 0)
         return false;
-    if (over)
+    if (p->v->spec->back.link.len > 0)
+        text = arena_printf(p->v->arena,
+                            "nothing is repaired, because the table goes both ways: waybill repl "
+                            "resync takes all rows again, by the rule of `conflict`");
+    else if (over)
         text = arena_printf(
             p->v->arena, "%s, because they are more than the %lld %s that a pass may repair",
             pass->dry_run ? "dry run: nothing would be repaired" : "nothing is repaired",

@@ -93,6 +93,9 @@ struct capture_look {
     /* Changes when the table was emptied as a whole by something that no trigger of rows sees
      * (TRUNCATE), or rebuilt; at most 200 bytes. */
     struct str life;
+    /* Of the table as long as it is captured, whatever happens to its server: the origin of what
+     * comes from it.  At most 64 bytes; empty: an installation that has none. */
+    struct str identity;
 };
 
 /* Up to where changes are final: every change with x < below is there already, or never comes. */
@@ -197,6 +200,11 @@ struct database_type {
     /* The newest x of a key in the journal; false in *ret_has: it is not in it. */
     bool (*changed_last)(struct database *d, const struct fit *fit, const struct cell *key,
                          bool *ret_has, int64_t *ret_x, struct err *err);
+    /* The newest change of each of these keys (count arrays of fit->key_count cells, one behind the
+     * other), in any order: x and origin, and of the cells those of the key.  Those that the
+     * journal does not have do not come. */
+    bool (*changes_of)(struct database *d, const struct fit *fit, const struct cell *keys,
+                       size_t count, change_fn *fn, void *arg, struct err *err);
     /* How many changes are after `after`, counted up to `most`. */
     bool (*backlog)(struct database *d, const struct fit *fit, const struct change_place *after,
                     int64_t most, int64_t *ret, struct err *err);
@@ -211,7 +219,8 @@ struct database_type {
     bool (*rows)(struct database *d, const struct fit *fit, const struct cell *after,
                  const struct cell *upto, size_t most, row_fn *fn, void *arg, struct err *err);
     /* The rows with these keys (count arrays of fit->key_count cells, one behind the other), in any
-     * order; those that are not there do not come. */
+     * order; those that are not there do not come.  In DATABASE_WRITE they are locked until the
+     * transaction ends, and come as they are then. */
     bool (*rows_of)(struct database *d, const struct fit *fit, const struct cell *keys,
                     size_t count, row_fn *fn, void *arg, struct err *err);
     bool (*count)(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
@@ -242,6 +251,9 @@ struct database_type {
      * replaced.  No key is in it twice. */
     bool (*upsert)(struct database *d, const struct fit *fit, const struct cell *rows, size_t count,
                    struct err *err);
+    /* The same, but ERR_PERMANENT where a row of the key is there. */
+    bool (*add)(struct database *d, const struct fit *fit, const struct cell *rows, size_t count,
+                struct err *err);
     bool (*remove)(struct database *d, const struct fit *fit, const struct cell *keys, size_t count,
                    int64_t *ret_removed, struct err *err);
 

@@ -47,7 +47,9 @@ bool side_look(struct side *s, struct arena *a, struct capture_look *ret, struct
 {
     if (s->away != NULL)
         return s->away->ask(s, SIDE_LOOK, NULL, a, ret, err);
-    return s->type->look(s->db, s->fit, &s->capture, a, ret, err);
+    const struct capture journal = { .kind = CAPTURE_JOURNAL };
+
+    return s->type->look(s->db, s->fit, s->is_source ? &s->capture : &journal, a, ret, err);
 }
 
 bool side_ceiling(struct side *s, struct ceiling *ret, struct err *err)
@@ -66,36 +68,6 @@ bool side_count(struct side *s, int64_t *ret, struct err *err)
 }
 
 /* ---- the journal ---- */
-
-static bool side_changed_here(struct side *s, const struct str *keys, size_t count, struct arena *a,
-                              struct side_changed *ret, struct err *err)
-{
-    struct cell *key = ARENA_ARRAY(a, struct cell, s->fit->key_count);
-    bool ok = true;
-
-    if (!s->type->begin(s->db, DATABASE_READ, err))
-        return false;
-    for (size_t i = 0; ok && i < count; i++)
-        ok = side_key(s, keys[i], a, key, err) &&
-             s->type->changed_last(s->db, s->fit, key, &ret[i].has, &ret[i].x, err);
-    return side_end(s, ok, err);
-}
-
-bool side_changed(struct side *s, const struct str *keys, size_t count, struct arena *a,
-                  struct side_changed **ret, struct err *err)
-{
-    if (s->away != NULL) {
-        const struct side_keys of = { keys, count };
-        struct side_changed_list got;
-
-        if (!s->away->ask(s, SIDE_CHANGED, &of, a, &got, err))
-            return false;
-        *ret = got.items;
-        return got.count == count || err_set(err, ERR_TRANSIENT, 0, "an answer is too short");
-    }
-    *ret = ARENA_ARRAY(a, struct side_changed, count + 1);
-    return side_changed_here(s, keys, count, a, *ret, err);
-}
 
 bool side_backlog(struct side *s, const struct change_place *after, int64_t most, int64_t *ret,
                   struct err *err)

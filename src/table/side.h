@@ -70,10 +70,21 @@ void side_lend(struct side *s, struct call *call); /* as database_type.lend() */
 /* ---- both: what is there ---- */
 
 bool side_describe(struct side *s, struct arena *a, struct shape **ret, struct err *err);
-/* Of what follows the fit is set. */
+/* Of what follows the fit is set.  What is captured, and which table it is. */
 bool side_look(struct side *s, struct arena *a, struct capture_look *ret, struct err *err);
 bool side_ceiling(struct side *s, struct ceiling *ret, struct err *err);
 bool side_count(struct side *s, int64_t *ret, struct err *err);
+
+/* The newest change of a key in a side's journal. */
+struct side_change {
+    bool has;
+    int64_t x;
+    struct str origin; /* in the arena */
+};
+
+/* Of each of these keys, in their order. */
+bool side_changes_of(struct side *s, const struct str *keys, size_t count, struct arena *a,
+                     struct side_change **ret, struct err *err);
 
 /* Statements that prepare the table for a link, or take that away again. */
 enum side_planning {
@@ -93,11 +104,19 @@ bool side_run(struct side *s, enum side_planning what, const struct sha256 *seen
 
 /* ---- the source ---- */
 
+/* Of a table that goes both ways: the link of the other direction, whose mark at the source says
+ * how far the source has taken the changes of the destination.  It is read as of the same moment as
+ * the rows: so it is known of each row whether it was made by somebody who had a change before him.
+ */
+struct side_back {
+    struct str link, table; /* link empty: it goes one way */
+    struct str origin; /* identity of the destination's table: what came from there is left out */
+};
+
 struct side_window {
     struct change_place after;
     size_t bytes_most, rows_most;
-    struct str not_origin; /* changes with this origin are left out: they came from there; may be
-                            * empty: none are */
+    struct side_back back;
 };
 
 struct side_changes {
@@ -105,8 +124,10 @@ struct side_changes {
     struct change_place upto; /* where the next window begins; key in the arena */
     struct change_place last; /* its last change, likewise; key empty: it has none */
     int64_t rows, gone, left_out;
-    bool more;     /* the window went on */
-    int64_t below; /* what the window ended at */
+    bool has_seen;
+    struct mark seen; /* of the link back; in the arena */
+    bool more;        /* the window went on */
+    int64_t below;    /* what the window ended at */
     struct ceiling ceiling;
     struct side_bad_row *bad;
     size_t bad_count;
@@ -118,12 +139,15 @@ bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
 struct side_piece {
     struct str after; /* a key; empty: from the first */
     size_t bytes_most, rows_most;
+    struct side_back back; /* rows that are in the journal are left out */
 };
 
 struct side_rows {
     struct buf batch;
     struct str upto; /* the last key in it; in the arena */
     int64_t rows;
+    bool has_seen;
+    struct mark seen;
     bool end; /* there are no rows behind it */
     struct side_bad_row *bad;
     size_t bad_count;
@@ -133,19 +157,62 @@ struct side_rows {
 bool side_rows(struct side *s, const struct side_piece *p, struct arena *a, struct side_rows *ret,
                struct err *err);
 
-/* The newest change of each key in the journal. */
-struct side_changed {
-    bool has; /* it is in it */
-    int64_t x;
-};
-
-bool side_changed(struct side *s, const struct str *keys, size_t count, struct arena *a,
-                  struct side_changed **ret, struct err *err);
 /* How many changes are after a place, counted up to `most`. */
 bool side_backlog(struct side *s, const struct change_place *after, int64_t most, int64_t *ret,
                   struct err *err);
 
 /* ---- the destination ---- */
+
+/* A link that goes both ways: what is written, and what wins.
+ *
+ * A change that comes is a conflict with the row that is there if that was changed by somebody else
+ * than the source, and the source had not taken this change when it read its row: neither of the
+ * two knows the other.  Rows that are equal are none.  Which row wins depends on the two rows and
+ * on the rule alone, so that both sides decide alike, whoever looks first.
+ *
+ * What was decided is a change of the destination's own, and goes to the source: a row that was on
+ * its way meanwhile may have been decided about there, too, with another one. */
+enum side_winner {
+    SIDE_SOURCE_WINS,
+    SIDE_DEST_WINS,
+    SIDE_VERSION_WINS, /* the larger value of a column, then as SIDE_ORDER_WINS */
+    SIDE_ORDER_WINS /* a row before a deletion, then that of the table with the larger identity */
+};
+
+enum side_doubt {
+    SIDE_KNOWN, /* a row that is in no journal was not changed at the destination */
+    /* The source's row is in no journal either: what was changed at the destination is newer, and
+     * what was not may never have been the same. */
+    SIDE_FIRST,
+    SIDE_ANY /* every row that is there and differs is a conflict */
+};
+
+/* What was decided, and stored: the destination's row is the one of this change (0: of none). */
+struct side_decided {
+    struct str key;
+    int64_t x;
+    bool gone;
+};
+
+struct side_rule {
+    enum side_winner winner;
+    struct str version;      /* SIDE_VERSION_WINS: the column */
+    struct str source, dest; /* identities of both tables */
+    enum side_doubt doubt;
+    bool has_seen; /* how far the source had taken the changes of the destination */
+    struct mark seen;
+    const struct side_decided *decided; /* by key */
+    size_t decided_count;
+};
+
+struct side_conflict {
+    struct side_decided of;
+    bool source_wins, came_gone, there_gone;
+    struct str came, there; /* rows, as in a batch; empty: gone, or it cannot travel */
+};
+
+/* The change (x, key) is at or before a place. */
+bool side_covers(const struct mark *mark, int64_t x, struct str key);
 
 struct side_batch {
     struct str batch;
@@ -156,6 +223,7 @@ struct side_batch {
      * than this share of the table, in thousandths. */
     bool deletes_limited;
     int64_t deletes_most, deletes_share, deletes_before;
+    const struct side_rule *rule; /* NULL: what comes is written */
     /* Rows that the database refuses are known already, and kept elsewhere: they are left out. */
     const struct str *leave_out; /* keys */
     size_t leave_count;
@@ -167,7 +235,8 @@ enum side_outcome {
     SIDE_ELSEWHERE, /* the mark is another one, `mark`: go on from there */
     SIDE_STALE,     /* somebody else has this table by now */
     SIDE_DELETES,   /* too many rows would be removed: nothing was done */
-    SIDE_BAD /* the database refuses some rows: nothing was done.  Keep them, and ask again */
+    SIDE_BAD,      /* the database refuses some rows: nothing was done.  Keep them, and ask again */
+    SIDE_CONFLICTS /* some lose, or those that are there: nothing was done.  Likewise */
 };
 
 struct side_applied {
@@ -178,6 +247,8 @@ struct side_applied {
     int64_t deletes, rows;    /* SIDE_DELETES: of the batch, of the table */
     struct side_bad_row *bad; /* SIDE_BAD */
     size_t bad_count;
+    struct side_conflict *conflicts; /* SIDE_CONFLICTS; there may be more */
+    size_t conflict_count;
 };
 
 bool side_apply(struct side *s, const struct side_batch *b, struct arena *a,

@@ -4,29 +4,16 @@
  * somebody sends who has lost the table to another one, changes nothing.  All rows are written
  * together; if the database refuses that, one by one, to find those that it refuses.  Then nothing
  * of the batch is kept: whoever sent it first keeps what was refused, and sends the batch again
- * without.
+ * without.  Likewise with rows that lose against others (side_conflict.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "table/batch.h"
-#include "table/side.h"
-#include "table/side_encode.h"
+#include "table/side_apply.h"
 #include "table/side_question.h"
 
-struct applying {
-    struct side *side;
-    const struct side_batch *batch;
-    struct side_coder coder;
-    struct arena *arena; /* the caller's */
-    struct arena cells;  /* of the rows of this batch */
-    struct side_applied *ret;
-
-    struct batch_entry *entries;
-    struct cell *rows, *keys; /* of those that are written; of those that are removed */
-    size_t entry_count, row_count, key_count;
-};
+enum { RACES_MOST = 5 /* rows were added by somebody else at the same moment */ };
 
 /* ---- the mark ---- */
 
@@ -77,13 +64,13 @@ static bool applying_count(struct applying *a, struct err *err)
     for (; rest.len > 0; n++)
         if (!batch_take(&rest, &e, err))
             return false;
-    a->entries = ARENA_ARRAY(&a->cells, struct batch_entry, n + 1);
+    a->entries = ARENA_ARRAY(&a->cells, struct applying_entry, n + 1);
     rest = a->batch->batch;
     while (rest.len > 0) {
         if (!batch_take(&rest, &e, err))
             return false;
         if (!applying_leaves_out(a, e.key))
-            a->entries[a->entry_count++] = e;
+            a->entries[a->entry_count++].e = e;
     }
     return true;
 }
@@ -119,14 +106,15 @@ static bool applying_read(struct applying *a, struct err *err)
     a->rows = ARENA_ARRAY(&a->cells, struct cell, a->entry_count * fit->count + 1);
     a->keys = ARENA_ARRAY(&a->cells, struct cell, a->entry_count * fit->key_count + 1);
     for (size_t i = 0; i < a->entry_count; i++) {
-        const struct batch_entry *e = &a->entries[i];
-        struct cell *row = &a->rows[a->row_count * fit->count];
-        struct cell *key = &a->keys[a->key_count * fit->key_count];
-
+        struct applying_entry *one = &a->entries[i];
+        const struct batch_entry *e = &one->e;
         struct err why = { 0 };
 
-        if (e->gone ? side_coder_natural_key(&a->coder, e->key, &a->cells, key, &why)
-                    : side_coder_natural_row(&a->coder, e->row, &a->cells, row, &why)) {
+        one->what = e->gone ? APPLYING_REMOVE : APPLYING_WRITE;
+        one->cells =
+            e->gone ? &a->keys[a->key_count * fit->key_count] : &a->rows[a->row_count * fit->count];
+        if (e->gone ? side_coder_natural_key(&a->coder, e->key, &a->cells, one->cells, &why)
+                    : side_coder_natural_row(&a->coder, e->row, &a->cells, one->cells, &why)) {
             a->key_count += e->gone;
             a->row_count += !e->gone;
         } else if (!applying_note_bad(a, e, &why, err)) {
@@ -141,52 +129,37 @@ static bool applying_write(struct applying *a, struct err *err)
 {
     struct side *s = a->side;
 
-    return (a->key_count == 0 ||
-            s->type->remove(s->db, s->fit, a->keys, a->key_count, &a->ret->removed, err)) &&
-           (a->row_count == 0 || s->type->upsert(s->db, s->fit, a->rows, a->row_count, err));
+    int64_t removed = 0;
+
+    if (a->key_count > 0 && !s->type->remove(s->db, s->fit, a->keys, a->key_count, &removed, err))
+        return false;
+    a->ret->removed += removed;
+    return (a->row_count == 0 || s->type->upsert(s->db, s->fit, a->rows, a->row_count, err)) &&
+           (a->add_count == 0 || s->type->add(s->db, s->fit, a->adds, a->add_count, err));
 }
 
-static bool applying_write_one(struct applying *a, const struct batch_entry *e, size_t row,
-                               size_t key, struct err *err)
+static bool applying_write_one(struct applying *a, const struct applying_entry *one,
+                               struct err *err)
 {
     struct side *s = a->side;
     int64_t removed = 0;
-    bool ok = e->gone ? s->type->remove(s->db, s->fit, &a->keys[key * s->fit->key_count], 1,
-                                        &removed, err)
-                      : s->type->upsert(s->db, s->fit, &a->rows[row * s->fit->count], 1, err);
+
+    switch (one->what) {
+    case APPLYING_LEAVE:
+        return true;
+    case APPLYING_WRITE:
+    case APPLYING_KEEP:
+        return s->type->upsert(s->db, s->fit, one->cells, 1, err);
+    case APPLYING_ADD:
+        return s->type->add(s->db, s->fit, one->cells, 1, err);
+    case APPLYING_REMOVE:
+        break;
+    }
+    bool ok = s->type->remove(s->db, s->fit, one->cells, 1, &removed, err);
 
     a->ret->removed += ok ? removed : 0;
     return ok;
 }
-
-/* Finds the rows that the database refuses.  Removals come first, as in applying_write(). */
-static bool applying_find_bad(struct applying *a, struct err *err)
-{
-    struct side *s = a->side;
-
-    a->ret->removed = 0;
-    for (int gone = 1; gone >= 0; gone--) {
-        size_t row = 0, key = 0;
-
-        for (size_t i = 0; i < a->entry_count && a->ret->bad_count < SIDE_BAD_MOST; i++) {
-            const struct batch_entry *e = &a->entries[i];
-            struct err why = { 0 };
-
-            if (e->gone == (gone == 1)) {
-                if (!s->type->save(s->db, err))
-                    return false;
-                if (!applying_write_one(a, e, row, key, &why) &&
-                    (!applying_note_bad(a, e, &why, err) || !s->type->back(s->db, err)))
-                    return false;
-            }
-            row += !e->gone;
-            key += e->gone;
-        }
-    }
-    return true;
-}
-
-/* ---- the limit of deletions ---- */
 
 static bool applying_see(void *arg, const struct cell *cells, struct err *err)
 {
@@ -197,6 +170,49 @@ static bool applying_see(void *arg, const struct cell *cells, struct err *err)
     ++*n;
     return true;
 }
+
+/* It was refused, and nothing of it is kept. */
+static bool applying_refused(struct applying *a, const struct applying_entry *one,
+                             const struct err *why, struct err *err)
+{
+    struct side *s = a->side;
+    int64_t there = 0;
+
+    if (why->kind != ERR_PERMANENT && why->kind != ERR_LIMIT) {
+        *err = *why;
+        return false;
+    }
+    if (!s->type->back(s->db, err))
+        return false;
+    if (one->what == APPLYING_ADD &&
+        !s->type->rows_of(s->db, s->fit, one->cells, 1, applying_see, &there, err))
+        return false;
+    a->raced = a->raced || there > 0;
+    return there > 0 || one->what == APPLYING_KEEP || applying_note_bad(a, &one->e, why, err);
+}
+
+/* Finds the rows that the database refuses.  Removals come first, as in applying_write(). */
+static bool applying_find_bad(struct applying *a, struct err *err)
+{
+    struct side *s = a->side;
+
+    a->ret->removed = a->own_removed;
+    for (int gone = 1; gone >= 0; gone--)
+        for (size_t i = 0; i < a->entry_count && a->ret->bad_count < SIDE_BAD_MOST; i++) {
+            const struct applying_entry *one = &a->entries[i];
+            struct err why = { 0 };
+
+            if (one->own || one->what == APPLYING_LEAVE || one->e.gone != (gone == 1))
+                continue;
+            if (!s->type->save(s->db, err))
+                return false;
+            if (!applying_write_one(a, one, &why) && !applying_refused(a, one, &why, err))
+                return false;
+        }
+    return true;
+}
+
+/* ---- the limit of deletions ---- */
 
 /* False: too many, or *err is set.  Only rows that are there count: a change may come again. */
 static bool applying_may_remove(struct applying *a, struct err *err)
@@ -224,12 +240,77 @@ static bool applying_may_remove(struct applying *a, struct err *err)
 
 /* ---- all of it ---- */
 
-/* In the transaction.  True with an outcome other than SIDE_APPLIED: nothing is to be kept. */
-static bool applying_do(struct applying *a, struct err *err)
+static bool applying_is_permanent(const struct err *why)
+{
+    return why->kind == ERR_PERMANENT || why->kind == ERR_LIMIT;
+}
+
+/* What was decided, row by row: it is rare. */
+static bool applying_own(struct applying *a, struct err *err)
+{
+    struct side *s = a->side;
+
+    if (a->own_count == 0)
+        return true;
+    if (!s->type->origin(s->db, STR(""), err))
+        return false;
+    for (size_t i = 0; i < a->entry_count; i++) {
+        const struct applying_entry *one = &a->entries[i];
+        struct err why = { 0 };
+
+        if (!one->own || one->what == APPLYING_LEAVE)
+            continue;
+        if (!s->type->save(s->db, err))
+            return false;
+        if (!applying_write_one(a, one, &why) && !applying_refused(a, one, &why, err))
+            return false;
+        a->own_written += one->what == APPLYING_WRITE || one->what == APPLYING_ADD;
+    }
+    a->own_removed = a->ret->removed;
+    return true;
+}
+
+/* Everything is known; it is written.  True with SIDE_BAD, or a->raced: nothing is to be kept. */
+static bool applying_put(struct applying *a, struct err *err)
 {
     const struct side_batch *b = a->batch;
     struct side *s = a->side;
     struct err why = { 0 };
+
+    if (!applying_own(a, err))
+        return false;
+    if (a->raced)
+        return true;
+    if (a->ret->bad_count > 0) {
+        a->ret->outcome = SIDE_BAD;
+        return true;
+    }
+    if (!s->type->origin(s->db, b->origin, err) || !s->type->save(s->db, err))
+        return false;
+    if (!applying_write(a, &why)) {
+        if (!applying_is_permanent(&why)) {
+            *err = why;
+            return false;
+        }
+        if (!s->type->back(s->db, err) || !applying_find_bad(a, err))
+            return false;
+        if (a->raced)
+            return true;
+        if (a->ret->bad_count > 0) {
+            a->ret->outcome = SIDE_BAD;
+            return true;
+        }
+    }
+    a->ret->written = (int64_t)(a->row_count + a->add_count) + a->own_written;
+    return s->type->mark_put(s->db, s->link, s->table, &b->to, err);
+}
+
+/* In the transaction.  True with an outcome other than SIDE_APPLIED, or a->raced: nothing is to be
+ * kept. */
+static bool applying_do(struct applying *a, struct err *err)
+{
+    const struct side_batch *b = a->batch;
+    struct side *s = a->side;
 
     if (!s->type->mark_get(s->db, s->link, s->table, a->arena, &a->ret->has_mark, &a->ret->mark,
                            err))
@@ -242,55 +323,66 @@ static bool applying_do(struct applying *a, struct err *err)
         a->ret->outcome = SIDE_BAD;
         return true;
     }
-    if (!applying_may_remove(a, err))
-        return a->ret->outcome == SIDE_DELETES;
-    if (!s->type->origin(s->db, b->origin, err) || !s->type->save(s->db, err))
-        return false;
-    if (!applying_write(a, &why)) {
-        if (why.kind != ERR_PERMANENT && why.kind != ERR_LIMIT) {
-            *err = why;
+    if (b->rule != NULL && a->entry_count > 0) {
+        if (!applying_decide(a, err))
             return false;
-        }
-        if (!s->type->back(s->db, err) || !applying_find_bad(a, err))
-            return false;
-        if (a->ret->bad_count > 0) {
-            a->ret->outcome = SIDE_BAD;
+        if (a->raced)
+            return true;
+        if (a->ret->conflict_count > 0) {
+            a->ret->outcome = SIDE_CONFLICTS;
             return true;
         }
     }
-    a->ret->written = (int64_t)a->row_count;
-    return s->type->mark_put(s->db, s->link, s->table, &b->to, err);
+    if (!applying_may_remove(a, err))
+        return a->ret->outcome == SIDE_DELETES;
+    return applying_put(a, err);
+}
+
+static bool applying_run(struct applying *a, struct err *err)
+{
+    struct side *s = a->side;
+    struct side_applied *ret = a->ret;
+
+    *ret = (struct side_applied){ 0 };
+    if (!s->type->begin(s->db, DATABASE_WRITE, err))
+        return false;
+    side_coder_init(&a->coder, s->fit);
+    bool ok = applying_do(a, err);
+
+    side_coder_done(&a->coder);
+    arena_done(&a->cells);
+    if (ok && ret->outcome == SIDE_APPLIED && !a->raced) {
+        fault_point(LINK_WRITTEN);
+        ok = s->type->commit(s->db, err);
+        fault_point(LINK_COMMITTED);
+        if (ok) {
+            ret->mark = a->batch->to;
+            ret->has_mark = true;
+        }
+    }
+    if (!ok || ret->outcome != SIDE_APPLIED || a->raced)
+        s->type->rollback(s->db);
+    return ok;
 }
 
 bool side_apply(struct side *s, const struct side_batch *b, struct arena *a,
                 struct side_applied *ret, struct err *err)
 {
-    struct applying ap = {
-        .side = s, .batch = b, .arena = a, .ret = ret, .cells = ARENA_INIT((size_t)2 * SIDE_SCRATCH)
-    };
-
     if (s->away != NULL)
         return s->away->ask(s, SIDE_APPLY, b, a, ret, err);
-    *ret = (struct side_applied){ 0 };
-    if (!s->type->begin(s->db, DATABASE_WRITE, err))
-        return false;
-    side_coder_init(&ap.coder, s->fit);
-    bool ok = applying_do(&ap, err);
+    for (int i = 0; i < RACES_MOST; i++) {
+        struct applying ap = { .side = s,
+                               .batch = b,
+                               .arena = a,
+                               .ret = ret,
+                               .cells = ARENA_INIT((size_t)2 * SIDE_SCRATCH) };
 
-    side_coder_done(&ap.coder);
-    arena_done(&ap.cells);
-    if (ok && ret->outcome == SIDE_APPLIED) {
-        fault_point(LINK_WRITTEN);
-        ok = s->type->commit(s->db, err);
-        fault_point(LINK_COMMITTED);
-        if (ok) {
-            ret->mark = b->to;
-            ret->has_mark = true;
-        }
+        if (!applying_run(&ap, err))
+            return false;
+        if (!ap.raced)
+            return true;
     }
-    if (!ok || ret->outcome != SIDE_APPLIED)
-        s->type->rollback(s->db);
-    return ok;
+    return err_set(err, ERR_TRANSIENT, 0, "other programs write the same rows all the time");
 }
 
 bool side_mark(struct side *s, struct arena *a, bool *ret_has, struct mark *ret, struct err *err)

@@ -20,12 +20,12 @@ bool side_answer(struct side *s, enum side_what what, const void *question, stru
         return side_apply(s, question, a, answer, err);
     case SIDE_SUM:
         return side_sum(s, question, a, answer, err);
-    case SIDE_CHANGED: {
+    case SIDE_CHANGES_OF: {
         const struct side_keys *q = question;
-        struct side_changed_list *r = answer;
+        struct side_change_list *r = answer;
 
         r->count = q->count;
-        return side_changed(s, q->keys, q->count, a, &r->items, err);
+        return side_changes_of(s, q->keys, q->count, a, &r->items, err);
     }
     case SIDE_BACKLOG: {
         const struct side_backlog *q = question;

@@ -14,7 +14,7 @@ enum side_what {
     SIDE_DESCRIBE,
     SIDE_LOOK,
     SIDE_CEILING,
-    SIDE_CHANGED,
+    SIDE_CHANGES_OF,
     SIDE_BACKLOG,
     SIDE_COUNT,
     SIDE_CHANGES,
@@ -31,13 +31,13 @@ enum side_what {
     SIDE_WHATS
 };
 
-struct side_keys { /* SIDE_CHANGED, SIDE_HASHES_OF, SIDE_FETCH */
+struct side_keys { /* SIDE_CHANGES_OF, SIDE_HASHES_OF, SIDE_FETCH */
     const struct str *keys;
     size_t count;
 };
 
-struct side_changed_list {
-    struct side_changed *items;
+struct side_change_list {
+    struct side_change *items;
     size_t count;
 };
 
@@ -84,7 +84,7 @@ struct side_running { /* SIDE_RUN */
  *     SIDE_DESCRIBE   -                     struct shape *
  *     SIDE_LOOK       -                     struct capture_look
  *     SIDE_CEILING    -                     struct ceiling
- *     SIDE_CHANGED    struct side_keys      struct side_changed_list
+ *     SIDE_CHANGES_OF struct side_keys      struct side_change_list
  *     SIDE_BACKLOG    struct side_backlog   int64_t
  *     SIDE_COUNT      -                     int64_t
  *     SIDE_CHANGES    struct side_window    struct side_changes

@@ -5,6 +5,7 @@
  * passed.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/fault.h"
 #include "base/require.h"
@@ -104,7 +105,8 @@ static bool changes_take(void *arg, const struct change *change, struct err *err
 {
     struct filling *f = arg;
     struct side_changes *ret = f->changes;
-    bool back = f->window->not_origin.len > 0 && str_eq(change->origin, f->window->not_origin);
+    const struct side_back *to = &f->window->back;
+    bool back = to->link.len > 0 && str_eq(change->origin, to->origin);
 
     if (back) {
         if (!side_coder_key(&f->coder, change->cells, err))
@@ -120,11 +122,33 @@ static bool changes_take(void *arg, const struct change *change, struct err *err
     return buf_append(&f->last, buf_view(&f->coder.key), err);
 }
 
+/* Begins to read.  Both ways: all is read as of one moment, and the mark of the link back first. */
+static bool filling_begin(struct filling *f, const struct side_back *back, bool *ret_has,
+                          struct mark *ret, struct err *err)
+{
+    struct side *s = f->side;
+    struct err why = { 0 };
+
+    *ret_has = false;
+    if (back->link.len == 0)
+        return s->type->begin(s->db, DATABASE_READ, err);
+    if (!s->type->begin(s->db, DATABASE_SNAPSHOT, err))
+        return false;
+    if (s->type->mark_get(s->db, back->link, back->table, f->arena, ret_has, ret, &why))
+        return true;
+    s->type->rollback(s->db);
+    *ret_has = false;
+    if (why.kind == ERR_CONFIG) /* it is not installed yet */
+        return s->type->begin(s->db, DATABASE_SNAPSHOT, err);
+    *err = why;
+    return false;
+}
+
 static bool changes_read(struct filling *f, struct err *err)
 {
     struct side *s = f->side;
 
-    if (!s->type->begin(s->db, DATABASE_READ, err))
+    if (!filling_begin(f, &f->window->back, &f->changes->has_seen, &f->changes->seen, err))
         return false;
     bool ok =
         s->type->changes(s->db, s->fit, &s->capture, &f->window->after, f->changes->ceiling.below,
@@ -145,6 +169,7 @@ bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
     if (s->away != NULL)
         return s->away->ask(s, SIDE_CHANGES, w, a, ret, err);
     ret->rows = ret->gone = ret->left_out = 0;
+    ret->has_seen = false;
     ret->upto = w->after;
     ret->last = (struct change_place){ .key = STR("") };
     if (!s->type->ceiling(s->db, s->fit, &s->capture, &ret->ceiling, err))
@@ -175,6 +200,79 @@ bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
     return ok;
 }
 
+/* ---- changes of some keys ---- */
+
+struct changes_finding {
+    struct side_coder coder;
+    struct arena *arena;
+    const struct str *keys;
+    const struct str **by_key; /* in order */
+    struct side_change *ret;
+    size_t count;
+};
+
+static int finding_by_key(const void *a, const void *b)
+{
+    return str_cmp(**(const struct str *const *)a, **(const struct str *const *)b);
+}
+
+static bool finding_take(void *arg, const struct change *change, struct err *err)
+{
+    struct changes_finding *f = arg;
+
+    if (!side_coder_key(&f->coder, change->cells, err))
+        return err_context(err, "a key");
+    const struct str key = buf_view(&f->coder.key), *wanted = &key;
+    const struct str *const *found =
+        bsearch(&wanted, f->by_key, f->count, sizeof *f->by_key, finding_by_key);
+
+    if (found != NULL)
+        f->ret[*found - f->keys] = (struct side_change){
+            .has = true, .x = change->x, .origin = arena_copy(f->arena, change->origin)
+        };
+    return true;
+}
+
+/* In a transaction. */
+static bool changes_find(struct side *s, const struct str *keys, size_t count, struct arena *a,
+                         struct side_change **ret, struct err *err)
+{
+    struct changes_finding f = { .arena = a, .keys = keys, .count = count };
+    struct cell *cells = ARENA_ARRAY(a, struct cell, count * s->fit->key_count + 1);
+    bool ok = true;
+
+    f.by_key = ARENA_ARRAY(a, const struct str *, count + 1);
+    f.ret = *ret = ARENA_ARRAY(a, struct side_change, count + 1);
+    side_coder_init(&f.coder, s->fit);
+    for (size_t i = 0; i < count && ok; i++) {
+        f.by_key[i] = &keys[i];
+        f.ret[i] = (struct side_change){ .origin = STR("") };
+        ok = side_coder_natural_key(&f.coder, keys[i], a, &cells[i * s->fit->key_count], err);
+    }
+    if (ok && count > 0) {
+        qsort(f.by_key, count, sizeof *f.by_key, finding_by_key);
+        ok = s->type->changes_of(s->db, s->fit, cells, count, finding_take, &f, err);
+    }
+    side_coder_done(&f.coder);
+    return ok;
+}
+
+bool side_changes_of(struct side *s, const struct str *keys, size_t count, struct arena *a,
+                     struct side_change **ret, struct err *err)
+{
+    if (s->away != NULL) {
+        const struct side_keys of = { keys, count };
+        struct side_change_list got;
+
+        if (!s->away->ask(s, SIDE_CHANGES_OF, &of, a, &got, err))
+            return false;
+        *ret = got.items;
+        return got.count == count || err_set(err, ERR_TRANSIENT, 0, "an answer is too short");
+    }
+    return s->type->begin(s->db, DATABASE_READ, err) &&
+           side_end(s, changes_find(s, keys, count, a, ret, err), err);
+}
+
 /* ---- rows ---- */
 
 static bool side_rows_take(void *arg, const struct cell *cells, struct err *err)
@@ -188,8 +286,41 @@ static bool side_rows_take(void *arg, const struct cell *cells, struct err *err)
     return buf_append(&f->last, buf_view(&f->coder.key), err);
 }
 
-static bool rows_read(struct filling *f, const struct side_piece *p, struct err *err)
+/* Takes rows out of the batch that are in the journal. */
+static bool rows_leave_out(struct filling *f, struct err *err)
 {
+    size_t count = (size_t)f->rows, n = 0, at = 0;
+    struct str *keys = ARENA_ARRAY(f->arena, struct str, count + 1);
+    struct str all = arena_copy(f->arena, buf_view(f->batch));
+    struct side_change *changes;
+    struct batch_entry e;
+
+    for (struct str rest = all; rest.len > 0; n++) {
+        if (!batch_take(&rest, &e, err))
+            return false;
+        keys[n] = e.key;
+    }
+    if (!changes_find(f->side, keys, n, f->arena, &changes, err))
+        return false;
+    buf_clear(f->batch);
+    f->rows = 0;
+    while (all.len > 0) {
+        if (!batch_take(&all, &e, err))
+            return false;
+        if (changes[at++].has)
+            continue;
+        f->rows++;
+        if (!batch_put(f->batch, &e, err))
+            return false;
+    }
+    return true;
+}
+
+static bool rows_read(struct filling *f, const struct side_piece *p, struct side_rows *ret,
+                      struct err *err)
+{
+    bool both = p->back.link.len > 0;
+
     struct side *s = f->side;
     struct cell *after = NULL;
 
@@ -198,9 +329,10 @@ static bool rows_read(struct filling *f, const struct side_piece *p, struct err 
         if (!side_coder_natural_key(&f->coder, p->after, f->arena, after, err))
             return false;
     }
-    if (!s->type->begin(s->db, DATABASE_READ, err))
+    if (!filling_begin(f, &p->back, &ret->has_seen, &ret->seen, err))
         return false;
-    bool ok = s->type->rows(s->db, s->fit, after, NULL, p->rows_most, side_rows_take, f, err);
+    bool ok = s->type->rows(s->db, s->fit, after, NULL, p->rows_most, side_rows_take, f, err) &&
+              (!both || rows_leave_out(f, err));
 
     if (ok && !s->type->commit(s->db, err))
         ok = false;
@@ -218,7 +350,7 @@ bool side_rows(struct side *s, const struct side_piece *p, struct arena *a, stru
         return s->away->ask(s, SIDE_ROWS, p, a, ret, err);
     buf_clear(&ret->batch);
     filling_init(&f, s, &ret->batch, p->bytes_most, a);
-    bool ok = rows_read(&f, p, err);
+    bool ok = rows_read(&f, p, ret, err);
 
     if (ok) {
         ret->rows = f.rows;

@@ -253,6 +253,7 @@ const struct graphql_resolver api_link_look[] = {
     GRAPHQL_MEMBER("LinkTable.removed", struct link_view, state.removed),
     GRAPHQL_MEMBER("LinkTable.bytes", struct link_view, state.bytes),
     GRAPHQL_MEMBER("LinkTable.setAside", struct link_view, state.set_aside),
+    GRAPHQL_MEMBER("LinkTable.conflicts", struct link_view, state.conflicts),
     { .field = "LinkTable.jobState", .fn = link_table_job_state },
     { .field = "LinkTable.error", .fn = link_table_error },
     { .field = "LinkTable.lastPass", .fn = link_table_last_pass },

@@ -223,6 +223,12 @@ void link_view_explain(const struct link_view *v, const struct pass *last, struc
                    "%lld %s set aside, because the destination does not take them: `waybill repl "
                    "quarantine` lists them.\n",
                    (long long)v->state.set_aside, v->state.set_aside == 1 ? "row is" : "rows are");
+    if (v->state.conflicts > 0)
+        buf_printf(lines,
+                   "%lld %s lost against others so far, because both sides had changed them: "
+                   "`waybill repl quarantine` lists those of the last 30 days.\n",
+                   (long long)v->state.conflicts,
+                   v->state.conflicts == 1 ? "row has" : "rows have");
     link_view_explain_pass(v, last, lines);
     before = lines->len;
     link_view_remedy(v, lines);

@@ -15,7 +15,7 @@ static bool forget_change(struct store *s, enum sql_id sql, int64_t number, int6
 
 bool replica_forget(struct store *s, bool *ret_more, struct err *err)
 {
-    int64_t passes[FORGET_PASSES], rows, orders;
+    int64_t passes[FORGET_PASSES], rows, orders, old;
     size_t count;
 
     if (!store_ints(s, SQL_REPLICA_LEFT_PASSES, DB_ARGS(db_int(FORGET_PASSES)), passes,
@@ -26,8 +26,10 @@ bool replica_forget(struct store *s, bool *ret_more, struct err *err)
             !forget_change(s, SQL_PASS_DROP, passes[i], NULL, err))
             return false;
     if (!forget_change(s, SQL_REPLICA_LEFT_ASIDE, FORGET_ROWS, &rows, err) ||
-        !forget_change(s, SQL_REPLICA_LEFT_ORDERS, FORGET_ROWS, &orders, err))
+        !forget_change(s, SQL_REPLICA_LEFT_ORDERS, FORGET_ROWS, &orders, err) ||
+        !forget_change(s, SQL_CONFLICT_OLD, FORGET_ROWS, &old, err))
         return false;
-    *ret_more = count == FORGET_PASSES || rows == FORGET_ROWS || orders == FORGET_ROWS;
+    *ret_more = count == FORGET_PASSES || rows == FORGET_ROWS || orders == FORGET_ROWS ||
+                old == FORGET_ROWS;
     return true;
 }

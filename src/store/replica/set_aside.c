@@ -202,7 +202,7 @@ static void aside_read(struct db_rows *row, struct arena *a, void *to)
                             .last_us = db_get_int(row, REPLICA_ASIDE_LAST_US),
                             .due_us = db_get_int(row, REPLICA_ASIDE_DUE_US),
                             .tries = db_get_int(row, REPLICA_ASIDE_TRIES),
-                            .discarded = db_get_int(row, REPLICA_ASIDE_DISCARDED) != 0,
+                            .discarded = db_get_int(row, REPLICA_ASIDE_DISCARDED) == 1,
                             .judged_by = row_text(row, REPLICA_ASIDE_JUDGED_BY, a),
                             .judged_why = row_text(row, REPLICA_ASIDE_JUDGED_WHY, a) };
 }
@@ -237,6 +237,13 @@ bool set_aside_list(struct store *s, struct str link, struct str table, int64_t 
                              ret_count, err);
     return store_collect(s, SQL_SET_ASIDE_PAGE_TABLE,
                          DB_ARGS(db_text(link), db_text(table), from, limit), into, ret_count, err);
+}
+
+bool set_aside_find(struct store *s, int64_t id, struct arena *a, bool *ret_has,
+                   struct set_aside *ret, struct err *err)
+{
+    return store_one(s, SQL_SET_ASIDE_FIND, DB_ARGS(db_int(id)), aside_read, a, ret, ret_has,
+                     err);
 }
 
 /* ---- people ---- */

@@ -24,7 +24,8 @@ struct set_aside {
     struct str link, table;
     struct str key;  /* as table/key.h encodes it */
     struct str row;  /* as table/row.h does; empty: it was to be removed, or is not kept */
-    struct str kind; /* "source": it cannot travel; "refused": the destination refuses it */
+    struct str kind; /* "source": it cannot travel; "refused": the destination refuses it;
+                      * "conflict": another one has won (conflict.h) */
     struct str why;
     int64_t x;                 /* of its change */
     int64_t first_us, last_us; /* when it was first refused, and last */
@@ -41,7 +42,7 @@ bool set_aside_put(struct store *s, const struct set_aside *rows, size_t count, 
 /* Those with these keys are not set aside any more.  Costs no commit if there are none. */
 bool set_aside_drop(struct store *s, struct str link, struct str table, const struct str *keys,
                     size_t count, int64_t *ret_open, struct err *err);
-/* All of a table: it is loaded again. */
+/* All of a table: it is loaded again.  Those that have lost stay. */
 bool set_aside_drop_all(struct store *s, struct str link, struct str table, struct err *err);
 /* How many of this table are set aside and not discarded. */
 bool set_aside_open(struct store *s, struct str link, struct str table, int64_t *ret_open,
@@ -49,6 +50,9 @@ bool set_aside_open(struct store *s, struct str link, struct str table, int64_t 
 /* Those that are due by now_us, the longest waiting first; without their rows. */
 bool set_aside_due(struct store *s, struct str link, struct str table, int64_t now_us, size_t most,
                    struct arena *a, struct set_aside *ret, size_t *ret_count, struct err *err);
+/* One, with its row. */
+bool set_aside_find(struct store *s, int64_t id, struct arena *a, bool *ret_has,
+                    struct set_aside *ret, struct err *err);
 /* Behind the id `after`, in order of ids.  link or table empty: any. */
 bool set_aside_list(struct store *s, struct str link, struct str table, int64_t after, size_t most,
                     struct arena *a, struct set_aside *ret, size_t *ret_count, struct err *err);

@@ -42,7 +42,7 @@ DELETE FROM replica_set_aside WHERE digest = ANY ($1::bytea[]);
 
 -- name: set_aside_drop_all
 -- in:  $1 link text, $2 table text
-DELETE FROM replica_set_aside WHERE link = $1 AND table_name = $2 AND id > 0;
+DELETE FROM replica_set_aside WHERE link = $1 AND table_name = $2 AND id > 0 AND kind <> 'conflict';
 
 -- name: set_aside_open
 -- in:  $1 link text, $2 table text
@@ -56,6 +56,11 @@ SELECT id, link, table_name, row_key, CAST(NULL AS @BYTES@) AS row_bytes, kind, 
     discarded, judged_by, judged_why
 FROM replica_set_aside WHERE link = $1 AND table_name = $2 AND discarded = 0 AND due_us <= $3
 ORDER BY due_us, id LIMIT $4;
+
+-- name: set_aside_find
+-- in:  $1 id int
+-- out: @replica_aside@
+SELECT @replica_aside@ FROM replica_set_aside WHERE id = $1;
 
 -- name: set_aside_page
 -- in:  $1 table text, $2 after int, $3 limit int
@@ -75,8 +80,35 @@ ORDER BY id LIMIT $4;
 
 -- name: set_aside_judge
 -- in:  $1 id int, $2 discarded int, $3 by text, $4 why text
+-- A conflict that a person has looked at goes like the others.
 UPDATE replica_set_aside SET discarded = $2, judged_by = $3, judged_why = $4,
-    due_us = CASE WHEN CAST($2 AS bigint) = 0 THEN @NOW_US@ ELSE due_us END WHERE id = $1;
+    due_us = CASE WHEN CAST($2 AS bigint) = 0 THEN @NOW_US@
+        WHEN kind = 'conflict' AND due_us > @NOW_US@ + 2592000000000 THEN @NOW_US@ + 2592000000000 ELSE due_us END
+WHERE id = $1;
+
+-- name: conflict_put
+-- in:  $1 id int, $2 digest bytes, $3 link text, $4 table text, $5 key bytes, $6 row bytes, $7 why text, $8 x int, $9 now int,
+--      $10 due int
+-- batch
+-- discarded 2: it is kept, and waits for nothing.
+INSERT INTO replica_set_aside(id, digest, link, table_name, row_key, row_bytes, kind, why, x, first_us, last_us, due_us, tries,
+    discarded)
+VALUES ($1, $2, $3, $4, $5, $6, 'conflict', $7, $8, $9, $9, $10, 1, 2)
+ON CONFLICT (digest) DO UPDATE SET why = excluded.why, x = excluded.x, last_us = excluded.last_us, due_us = excluded.due_us,
+    tries = replica_set_aside.tries + 1, discarded = 2;
+
+-- name: conflict_drop
+-- in:  $1 id int
+DELETE FROM replica_set_aside WHERE id = $1 AND kind = 'conflict';
+
+-- name: conflict_stays
+-- in:  $1 id int, $2 why text, $3 kept int
+UPDATE replica_set_aside SET discarded = 2, why = $2, due_us = @NOW_US@ + $3 WHERE id = $1 AND kind = 'conflict';
+
+-- name: conflict_old
+-- in:  $1 limit int
+DELETE FROM replica_set_aside WHERE id IN (SELECT a.id FROM replica_set_aside a
+    WHERE a.kind = 'conflict' AND a.due_us < @NOW_US@ AND a.discarded <> 0 ORDER BY a.due_us LIMIT $1);
 
 -- columns replica_order: id, link, table_name, wish, detail, asked_by, why, at_us
 

@@ -122,7 +122,7 @@ union answering_room {
     struct shape *shape;
     struct capture_look look;
     struct ceiling ceiling;
-    struct side_changed_list changed;
+    struct side_change_list changes_of;
     int64_t number;
     struct side_changes changes;
     struct side_rows rows;

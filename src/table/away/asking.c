@@ -51,7 +51,7 @@ static bool asking_put(struct side *s, enum side_what what, const void *question
 static bool asking_is_large(enum side_what what)
 {
     return what == SIDE_CHANGES || what == SIDE_ROWS || what == SIDE_APPLY || what == SIDE_LEAVES ||
-           what == SIDE_HASHES || what == SIDE_HASHES_OF;
+           what == SIDE_HASHES || what == SIDE_HASHES_OF || what == SIDE_CHANGES_OF;
 }
 
 static bool asking_take_error(struct side *s, struct str content, struct err *err)
@@ -79,11 +79,11 @@ static bool asking_take(struct side *s, enum side_what what, struct arena *a, vo
         return err_context(err, "peer %.64s", l->address.peer.ptr);
     if (frame == ENVELOPE_ERROR)
         return asking_take_error(s, content, err);
-    if (frame != ENVELOPE_WHOLE || (!asking_is_large(what) && what != SIDE_FETCH &&
-                                    what != SIDE_CHANGED && content.len > SMALL_MOST))
+    if (frame != ENVELOPE_WHOLE ||
+        (!asking_is_large(what) && what != SIDE_FETCH && content.len > SMALL_MOST))
         return err_set(err, ERR_PERMANENT, 0, "peer %.64s answers something else",
                        l->address.peer.ptr);
-    if (a != NULL && what != SIDE_FETCH && what != SIDE_CHANGED)
+    if (a != NULL && what != SIDE_FETCH)
         content = arena_copy(a, content);
     if (what == SIDE_CHANGES)
         buf_clear(&((struct side_changes *)answer)->batch);

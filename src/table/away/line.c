@@ -220,8 +220,9 @@ static bool line_refused(struct away_line *l, long status, struct err *err)
 
     if (status == 404 && why == NULL)
         why = "there is no Waybill at its url";
-    (void)err_set(err, kind, kind == ERR_CONFIG ? SIDE_REFUSED : (int)status, "peer %.64s refuses (%ld): %.100s", l->address.peer.ptr,
-                  status, why != NULL ? why : "it does not say why");
+    (void)err_set(err, kind, kind == ERR_CONFIG ? SIDE_REFUSED : (int)status,
+                  "peer %.64s refuses (%ld): %.100s", l->address.peer.ptr, status,
+                  why != NULL ? why : "it does not say why");
     json_decref(root);
     return false;
 }

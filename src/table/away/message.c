@@ -130,12 +130,19 @@ static void message_leaves(struct wire *w, struct side_leaf **leaves, size_t *co
 
 /* ---- questions ---- */
 
+static void message_back(struct wire *w, struct side_back *b)
+{
+    wire_text(w, &b->link);
+    wire_text(w, &b->table);
+    wire_text(w, &b->origin);
+}
+
 static void message_window(struct wire *w, struct side_window *v)
 {
     message_place(w, &v->after);
     wire_size(w, &v->bytes_most, AWAY_ROW_MOST);
     wire_size(w, &v->rows_most, BATCH_ROWS);
-    wire_text(w, &v->not_origin);
+    message_back(w, &v->back);
 }
 
 static void message_piece(struct wire *w, struct side_piece *p)
@@ -143,6 +150,52 @@ static void message_piece(struct wire *w, struct side_piece *p)
     wire_text(w, &p->after);
     wire_size(w, &p->bytes_most, AWAY_ROW_MOST);
     wire_size(w, &p->rows_most, BATCH_ROWS);
+    message_back(w, &p->back);
+}
+
+static void message_decided(struct wire *w, struct side_decided *d)
+{
+    wire_text(w, &d->key);
+    wire_int(w, &d->x);
+    wire_bool(w, &d->gone);
+}
+
+static void message_rule(struct wire *w, struct side_rule *r)
+{
+    struct side_decided *decided = (struct side_decided *)(uintptr_t)r->decided;
+
+    WIRE_ENUM(w, &r->winner, SIDE_ORDER_WINS + 1);
+    wire_text(w, &r->version);
+    wire_text(w, &r->source);
+    wire_text(w, &r->dest);
+    WIRE_ENUM(w, &r->doubt, SIDE_ANY + 1);
+    wire_bool(w, &r->has_seen);
+    if (r->has_seen)
+        message_mark(w, &r->seen);
+    WIRE_LIST(w, &decided, &r->decided_count, KEYS_MOST);
+    for (size_t i = 0; i < r->decided_count; i++)
+        message_decided(w, &decided[i]);
+    r->decided = decided;
+}
+
+/* Of a link that goes one way there is none. */
+static void message_rules(struct wire *w, const struct side_rule **rule)
+{
+    struct side_rule copy = { 0 };
+    bool has = w->to != NULL && *rule != NULL;
+
+    wire_bool(w, &has);
+    if (w->to != NULL && has)
+        copy = **rule;
+    if (has)
+        message_rule(w, &copy);
+    if (w->to != NULL)
+        return;
+    struct side_rule *taken = has ? ARENA_NEW(w->a, struct side_rule) : NULL;
+
+    if (taken != NULL)
+        *taken = copy;
+    *rule = taken;
 }
 
 static void message_side_batch(struct wire *w, struct side_batch *b)
@@ -158,6 +211,7 @@ static void message_side_batch(struct wire *w, struct side_batch *b)
     wire_int(w, &b->deletes_most);
     wire_int(w, &b->deletes_share);
     wire_int(w, &b->deletes_before);
+    message_rules(w, &b->rule);
     message_keys(w, &leave);
     b->leave_out = leave.keys;
     b->leave_count = leave.count;
@@ -226,7 +280,7 @@ void message_question(struct wire *w, enum side_what what, void **question)
     case SIDE_MARK:
     case SIDE_WHATS:
         break;
-    case SIDE_CHANGED:
+    case SIDE_CHANGES_OF:
     case SIDE_HASHES_OF:
     case SIDE_FETCH:
         QUESTION(struct side_keys, message_keys);
@@ -308,15 +362,24 @@ static void message_look(struct wire *w, struct capture_look *l)
     wire_chars(w, l->why, sizeof l->why);
     wire_text(w, &l->epoch);
     wire_text(w, &l->life);
+    wire_text(w, &l->identity);
 }
 
-static void message_changed(struct wire *w, struct side_changed_list *l)
+static void message_changes_of(struct wire *w, struct side_change_list *l)
 {
     WIRE_LIST(w, &l->items, &l->count, KEYS_MOST);
     for (size_t i = 0; i < l->count; i++) {
         wire_bool(w, &l->items[i].has);
         wire_int(w, &l->items[i].x);
+        wire_text(w, &l->items[i].origin);
     }
+}
+
+static void message_seen(struct wire *w, bool *has, struct mark *seen)
+{
+    wire_bool(w, has);
+    if (*has)
+        message_mark(w, seen);
 }
 
 static void message_changes(struct wire *w, struct side_changes *c)
@@ -327,6 +390,7 @@ static void message_changes(struct wire *w, struct side_changes *c)
     wire_int(w, &c->rows);
     wire_int(w, &c->gone);
     wire_int(w, &c->left_out);
+    message_seen(w, &c->has_seen, &c->seen);
     wire_bool(w, &c->more);
     wire_int(w, &c->below);
     message_ceiling(w, &c->ceiling);
@@ -338,6 +402,7 @@ static void message_rows(struct wire *w, struct side_rows *r)
     message_batch(w, &r->batch);
     wire_text(w, &r->upto);
     wire_int(w, &r->rows);
+    message_seen(w, &r->has_seen, &r->seen);
     wire_bool(w, &r->end);
     message_bad_rows(w, &r->bad, &r->bad_count);
 }
@@ -349,9 +414,24 @@ static void message_mark_answer(struct wire *w, struct side_mark_answer *m)
         message_mark(w, &m->mark);
 }
 
+static void message_conflicts(struct wire *w, struct side_conflict **list, size_t *count)
+{
+    WIRE_LIST(w, list, count, BATCH_ROWS);
+    for (size_t i = 0; i < *count; i++) {
+        struct side_conflict *c = &(*list)[i];
+
+        message_decided(w, &c->of);
+        wire_bool(w, &c->source_wins);
+        wire_bool(w, &c->came_gone);
+        wire_bool(w, &c->there_gone);
+        wire_text(w, &c->came);
+        wire_text(w, &c->there);
+    }
+}
+
 static void message_applied(struct wire *w, struct side_applied *r)
 {
-    WIRE_ENUM(w, &r->outcome, SIDE_BAD + 1);
+    WIRE_ENUM(w, &r->outcome, SIDE_CONFLICTS + 1);
     wire_bool(w, &r->has_mark);
     if (r->has_mark)
         message_mark(w, &r->mark);
@@ -360,6 +440,7 @@ static void message_applied(struct wire *w, struct side_applied *r)
     wire_int(w, &r->deletes);
     wire_int(w, &r->rows);
     message_bad_rows(w, &r->bad, &r->bad_count);
+    message_conflicts(w, &r->conflicts, &r->conflict_count);
 }
 
 static void message_side_sum(struct wire *w, struct side_sum *s)
@@ -404,8 +485,8 @@ void message_answer(struct wire *w, enum side_what what, void *answer)
     case SIDE_CEILING:
         message_ceiling(w, answer);
         break;
-    case SIDE_CHANGED:
-        message_changed(w, answer);
+    case SIDE_CHANGES_OF:
+        message_changes_of(w, answer);
         break;
     case SIDE_BACKLOG:
     case SIDE_COUNT:

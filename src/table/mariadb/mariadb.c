@@ -277,6 +277,7 @@ const struct database_type database_mariadb = {
     .ceiling = mariadb_ceiling,
     .changes = mariadb_changes,
     .changed_last = mariadb_changed_last,
+    .changes_of = mariadb_changes_of,
     .backlog = mariadb_backlog,
     .prune = mariadb_prune,
     .rows = mariadb_rows,
@@ -290,6 +291,7 @@ const struct database_type database_mariadb = {
     .mark_drop = mariadb_mark_drop,
     .origin = mariadb_origin,
     .upsert = mariadb_upsert,
+    .add = mariadb_add,
     .remove = mariadb_remove,
     .run_ddl = mariadb_run,
 };

@@ -245,6 +245,8 @@ bool mariadb_changes(struct database *d, const struct fit *fit, const struct cap
                      void *arg, struct err *err);
 bool mariadb_changed_last(struct database *d, const struct fit *fit, const struct cell *key,
                           bool *ret_has, int64_t *ret_x, struct err *err);
+bool mariadb_changes_of(struct database *d, const struct fit *fit, const struct cell *keys,
+                        size_t count, change_fn *fn, void *arg, struct err *err);
 bool mariadb_backlog(struct database *d, const struct fit *fit, const struct change_place *after,
                      int64_t most, int64_t *ret, struct err *err);
 bool mariadb_prune(struct database *d, const struct fit *fit, int64_t below, int64_t most,
@@ -265,5 +267,7 @@ bool mariadb_mark_drop(struct database *d, struct str link, struct str table, st
 
 bool mariadb_upsert(struct database *d, const struct fit *fit, const struct cell *rows,
                     size_t count, struct err *err);
+bool mariadb_add(struct database *d, const struct fit *fit, const struct cell *rows, size_t count,
+                 struct err *err);
 bool mariadb_remove(struct database *d, const struct fit *fit, const struct cell *keys,
                     size_t count, int64_t *ret_removed, struct err *err);

@@ -199,7 +199,8 @@ static void capture_plan_shared(const struct fit *fit, struct arena *a, struct d
     buf_puts(sql, " (\n"
                   "  name VARBINARY(256) NOT NULL PRIMARY KEY,\n"
                   "  key_columns BLOB NOT NULL,\n"
-                  "  epoch VARBINARY(64) NOT NULL\n"
+                  "  epoch VARBINARY(64) NOT NULL,\n"
+                  "  identity VARBINARY(64) NOT NULL\n"
                   ") ENGINE=InnoDB");
     capture_add(ret, a, sql, "the tables that are captured", NULL);
 }
@@ -249,14 +250,15 @@ bool mariadb_plan_capture(struct database *d, const struct fit *fit, struct aren
         capture_add(ret, a, &sql, purposes[i], fit);
     }
     if (ok) { /* last: only then is it installed, and a new history begins */
-        buf_puts(&sql, "REPLACE INTO ");
+        buf_puts(&sql, "INSERT INTO ");
         mariadb_put_ours(&sql, fit->shape->schema, "waybill_capture");
-        buf_puts(&sql, " (name, key_columns, epoch) VALUES (");
+        buf_puts(&sql, " (name, key_columns, epoch, identity) VALUES (");
         mariadb_put_literal(&sql, fit->shape->name);
         buf_puts(&sql, ", ");
         mariadb_put_key_text(&f.types, (buf_clear(&f.types), fit));
         mariadb_put_literal(&sql, buf_view(&f.types));
-        buf_puts(&sql, ", UUID())");
+        buf_puts(&sql, ", UUID(), UUID()) ON DUPLICATE KEY UPDATE key_columns = "
+                       "VALUES(key_columns), epoch = VALUES(epoch)");
         capture_add(ret, a, &sql, "that it is captured, and since when: the row", fit);
     }
     buf_done(&f.types);

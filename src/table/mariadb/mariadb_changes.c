@@ -9,6 +9,7 @@
 #include "table/key.h"
 #include "table/mariadb/mariadb.h"
 
+enum { CHANGES_KEYS = 128 /* of one statement */ };
 enum { CHANGE_X, CHANGE_ORIGIN, CHANGE_IS_THERE, CHANGE_CELLS };
 
 struct changes_reading {
@@ -238,6 +239,73 @@ bool mariadb_changed_last(struct database *d, const struct fit *fit, const struc
     buf_done(&sql);
     *ret_has = n.has;
     *ret_x = n.x;
+    return ok;
+}
+
+/* ---- of some keys ---- */
+
+struct changes_keys {
+    struct changes_reading reading;
+    bool over;
+};
+
+static bool changes_key_take(void *arg, const struct cell *cells, struct err *err)
+{
+    struct changes_keys *k = arg;
+    const struct change change = { .x = cells[0].i, .origin = cells[1].s, .cells = cells + 2 };
+
+    k->over = !k->reading.fn(k->reading.arg, &change, err);
+    return !k->over;
+}
+
+static void changes_put_keys(struct buf *sql, const struct fit *fit, size_t count)
+{
+    buf_puts(sql, "SELECT j.x, j.origin");
+    for (size_t i = 0; i < fit->key_count; i++) {
+        buf_puts(sql, ", ");
+        changes_put_key(sql, fit, i);
+    }
+    buf_puts(sql, " FROM ");
+    mariadb_put_journal(sql, fit->shape);
+    buf_puts(sql, fit->key_count == 1 ? " j WHERE j.k1 IN (" : " j WHERE ");
+    for (size_t n = 0; n < count; n++) {
+        if (fit->key_count == 1) {
+            buf_puts(sql, n > 0 ? ", ?" : "?");
+            continue;
+        }
+        for (size_t i = 0; i < fit->key_count; i++)
+            buf_printf(sql, "%sj.k%zu = ?", i > 0 ? " AND " : n > 0 ? " OR (" : "(", i + 1);
+        buf_putc(sql, ')');
+    }
+    buf_puts(sql, fit->key_count == 1 ? ")" : "");
+}
+
+bool mariadb_changes_of(struct database *d, const struct fit *fit, const struct cell *keys,
+                        size_t count, change_fn *fn, void *arg, struct err *err)
+{
+    enum mariadb_kind kinds[SHAPE_KEY_MOST + 2] = { MARIADB_INT, MARIADB_TEXT };
+    struct changes_keys k = { .reading = { .fit = fit, .fn = fn, .arg = arg } };
+    struct buf sql = BUF_INIT(MARIADB_SQL_MOST);
+    bool ok = true;
+
+    for (size_t i = 0; i < fit->key_count; i++)
+        kinds[2 + i] = mariadb_kind_of(fit, i);
+    for (size_t at = 0, n; ok && !k.over && at < count; at += n) {
+        n = count - at;
+        n = n >= CHANGES_KEYS ? CHANGES_KEYS : n >= 16 ? 16 : 1; /* few different statements */
+        buf_clear(&sql);
+        changes_put_keys(&sql, fit, n);
+        const struct mariadb_ask ask = { .sql = buf_view(&sql),
+                                         .params = &keys[at * fit->key_count],
+                                         .param_count = n * fit->key_count,
+                                         .kinds = kinds,
+                                         .column_count = fit->key_count + 2,
+                                         .fn = changes_key_take,
+                                         .arg = &k };
+
+        ok = mariadb_ask(d, &ask, err);
+    }
+    buf_done(&sql);
     return ok;
 }
 

@@ -39,6 +39,7 @@ static bool look_row_take(void *arg, const struct cell *cells, struct err *err)
     l->is_same = str_eq(cells[0].s, buf_view(&text));
     l->look->epoch = str_of(arena_printf(l->arena, "%.*s/%lld", STR_ARG(str_first(cells[1].s, 64)),
                                          (long long)cells[2].i));
+    l->look->identity = arena_copy(l->arena, str_first(cells[3].s, 64));
     buf_done(&text);
     return true;
 }
@@ -55,20 +56,21 @@ static bool look_exists(bool ok, bool *ret, struct err *why, struct err *err)
 
 static bool look_at_row(struct database *d, struct looking *l, struct err *err)
 {
-    static const enum mariadb_kind kinds[] = { MARIADB_BYTES, MARIADB_BYTES, MARIADB_INT };
+    static const enum mariadb_kind kinds[] = { MARIADB_BYTES, MARIADB_BYTES, MARIADB_INT,
+                                               MARIADB_BYTES };
     const struct cell name = mariadb_bytes(l->fit->shape->name);
     struct buf sql = BUF_INIT(MARIADB_SQL_MOST);
     struct err why = { 0 };
     bool there;
 
-    buf_puts(&sql, "SELECT key_columns, epoch, @@server_id FROM ");
+    buf_puts(&sql, "SELECT key_columns, epoch, @@server_id, identity FROM ");
     mariadb_put_ours(&sql, l->fit->shape->schema, "waybill_capture");
     buf_puts(&sql, " WHERE name = ?");
     const struct mariadb_ask ask = { .sql = buf_view(&sql),
                                      .params = &name,
                                      .param_count = 1,
                                      .kinds = kinds,
-                                     .column_count = 3,
+                                     .column_count = 4,
                                      .fn = look_row_take,
                                      .arg = l };
     bool ok = look_exists(mariadb_ask(d, &ask, &why), &there, &why, err);
@@ -263,7 +265,9 @@ bool mariadb_look(struct database *d, const struct fit *fit, const struct captur
     struct looking l = { .fit = fit, .arena = a, .look = ret };
     bool journal;
 
-    *ret = (struct capture_look){ .state = CAPTURE_IS_FINE, .epoch = STR(""), .life = STR("") };
+    *ret = (struct capture_look){
+        .state = CAPTURE_IS_FINE, .epoch = STR(""), .life = STR(""), .identity = STR("")
+    };
     if (capture->kind == CAPTURE_COLUMN)
         return look_at_column(d, &l, err);
     if (!look_at_life(d, &l, err) || !look_at_row(d, &l, err) ||

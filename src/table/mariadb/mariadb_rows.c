@@ -110,6 +110,8 @@ bool mariadb_rows_of(struct database *d, const struct fit *fit, const struct cel
         rows_put_select(&sql, fit, "");
         buf_puts(&sql, " WHERE ");
         mariadb_put_keys(&sql, fit, n);
+        if (d->writing)
+            buf_puts(&sql, " FOR UPDATE");
         ok = rows_ask(d, fit, &sql, &keys[at * fit->key_count], n * fit->key_count, rows_fetched,
                       &f, err);
         at += n;

@@ -81,7 +81,7 @@ static void write_put_check(struct buf *sql, const struct fit *fit)
                        : ", (SELECT 1 UNION ALL SELECT 2))");
 }
 
-static void write_put_upsert(struct buf *sql, const struct fit *fit, size_t rows)
+static void write_put_insert(struct buf *sql, const struct fit *fit, size_t rows)
 {
     buf_puts(sql, "INSERT INTO ");
     buf_put(sql, fit->shape->quoted);
@@ -98,6 +98,10 @@ static void write_put_upsert(struct buf *sql, const struct fit *fit, size_t rows
             buf_puts(sql, ", ?");
         buf_putc(sql, ')');
     }
+}
+
+static void write_put_update(struct buf *sql, const struct fit *fit)
+{
     buf_puts(sql, " ON DUPLICATE KEY UPDATE ");
     write_put_check(sql, fit);
     for (size_t i = fit->key_count; i < fit->count; i++) {
@@ -109,8 +113,8 @@ static void write_put_upsert(struct buf *sql, const struct fit *fit, size_t rows
     }
 }
 
-bool mariadb_upsert(struct database *d, const struct fit *fit, const struct cell *rows,
-                    size_t count, struct err *err)
+static bool write_pieces(struct database *d, const struct fit *fit, const struct cell *rows,
+                         size_t count, bool add, struct err *err)
 {
     struct buf sql = BUF_INIT(MARIADB_SQL_MOST);
     bool ok = true;
@@ -123,11 +127,25 @@ bool mariadb_upsert(struct database *d, const struct fit *fit, const struct cell
             break;
         }
         buf_clear(&sql);
-        write_put_upsert(&sql, fit, n);
+        write_put_insert(&sql, fit, n);
+        if (!add)
+            write_put_update(&sql, fit);
         ok = mariadb_tell(d, buf_view(&sql), part, n * fit->count, NULL, err);
     }
     buf_done(&sql);
     return ok;
+}
+
+bool mariadb_upsert(struct database *d, const struct fit *fit, const struct cell *rows,
+                    size_t count, struct err *err)
+{
+    return write_pieces(d, fit, rows, count, false, err);
+}
+
+bool mariadb_add(struct database *d, const struct fit *fit, const struct cell *rows, size_t count,
+                 struct err *err)
+{
+    return write_pieces(d, fit, rows, count, true, err);
 }
 
 bool mariadb_remove(struct database *d, const struct fit *fit, const struct cell *keys,

@@ -138,6 +138,7 @@ const struct database_type database_postgres = {
     .ceiling = postgres_ceiling,
     .changes = postgres_changes,
     .changed_last = postgres_changed_last,
+    .changes_of = postgres_changes_of,
     .backlog = postgres_backlog,
     .prune = postgres_prune,
     .rows = postgres_rows,
@@ -151,6 +152,7 @@ const struct database_type database_postgres = {
     .mark_drop = postgres_mark_drop,
     .origin = postgres_origin,
     .upsert = postgres_upsert,
+    .add = postgres_add,
     .remove = postgres_remove,
     .run_ddl = postgres_run_ddl,
 };

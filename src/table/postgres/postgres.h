@@ -237,6 +237,8 @@ bool postgres_changes(struct database *d, const struct fit *fit, const struct ca
                       void *arg, struct err *err);
 bool postgres_changed_last(struct database *d, const struct fit *fit, const struct cell *key,
                            bool *ret_has, int64_t *ret_x, struct err *err);
+bool postgres_changes_of(struct database *d, const struct fit *fit, const struct cell *keys,
+                         size_t count, change_fn *fn, void *arg, struct err *err);
 bool postgres_backlog(struct database *d, const struct fit *fit, const struct change_place *after,
                       int64_t most, int64_t *ret, struct err *err);
 bool postgres_prune(struct database *d, const struct fit *fit, int64_t below, int64_t most,
@@ -259,6 +261,8 @@ bool postgres_mark_drop(struct database *d, struct str link, struct str table, s
 bool postgres_origin(struct database *d, struct str origin, struct err *err);
 bool postgres_upsert(struct database *d, const struct fit *fit, const struct cell *rows,
                      size_t count, struct err *err);
+bool postgres_add(struct database *d, const struct fit *fit, const struct cell *rows, size_t count,
+                  struct err *err);
 bool postgres_remove(struct database *d, const struct fit *fit, const struct cell *keys,
                      size_t count, int64_t *ret_removed, struct err *err);
 /* ROWS FROM (unnest($1), unnest($2), ...) AS u(c1, c2, ...) of rows of `width` cells, of which the

@@ -209,7 +209,7 @@ static void upsert_conflict(struct buf *to, const struct fit *fit)
 }
 
 static bool upsert_piece(struct postgres *p, const struct fit *fit, const struct cell *rows,
-                         size_t count, struct err *err)
+                         size_t count, bool add, struct err *err)
 {
     struct arena a = ARENA_INIT(ARGS_ARENA);
     struct postgres_args *args = postgres_args(&a);
@@ -231,7 +231,8 @@ static bool upsert_piece(struct postgres *p, const struct fit *fit, const struct
     bool ok = postgres_put_rows(p, args, fit, rows, count, fit->count, &bytes, err);
 
     if (ok) {
-        upsert_conflict(&p->sql, fit);
+        if (!add)
+            upsert_conflict(&p->sql, fit);
         ok = postgres_ask(p, args, NULL, NULL, err);
     }
     buf_done(&bytes);
@@ -239,17 +240,28 @@ static bool upsert_piece(struct postgres *p, const struct fit *fit, const struct
     return ok;
 }
 
-bool postgres_upsert(struct database *d, const struct fit *fit, const struct cell *rows,
-                     size_t count, struct err *err)
+static bool upsert_all(struct postgres *p, const struct fit *fit, const struct cell *rows,
+                       size_t count, bool add, struct err *err)
 {
-    struct postgres *p = postgres_of(d);
     bool ok = apply_defer(p, fit, err);
 
     for (size_t at = 0, n; ok && at < count; at += n) {
         n = apply_piece(&rows[at * fit->count], count - at, fit->count);
-        ok = upsert_piece(p, fit, &rows[at * fit->count], n, err);
+        ok = upsert_piece(p, fit, &rows[at * fit->count], n, add, err);
     }
     return ok && apply_check(p, err);
+}
+
+bool postgres_upsert(struct database *d, const struct fit *fit, const struct cell *rows,
+                     size_t count, struct err *err)
+{
+    return upsert_all(postgres_of(d), fit, rows, count, false, err);
+}
+
+bool postgres_add(struct database *d, const struct fit *fit, const struct cell *rows, size_t count,
+                  struct err *err)
+{
+    return upsert_all(postgres_of(d), fit, rows, count, true, err);
 }
 
 /* ---- removing ---- */

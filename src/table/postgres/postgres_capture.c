@@ -8,7 +8,7 @@
  * switched off and on again is ENABLE only, which look() tells.
  *
  * Each installation begins a new history (`id`), because what changed before it, or while a part
- * was missing, is not known.
+ * was missing, is not known.  `identity` stays: it says where the changes of the table come from.
  */
 #include "base/require.h"
 #include "table/postgres/postgres.h"
@@ -77,7 +77,8 @@ static void capture_shared(struct capturing *c)
                        "    id uuid NOT NULL DEFAULT gen_random_uuid(),\n"
                        "    life bigint NOT NULL DEFAULT 1,\n"
                        "    key_columns text NOT NULL,\n"
-                       "    installed timestamptz NOT NULL DEFAULT now()\n)");
+                       "    installed timestamptz NOT NULL DEFAULT now(),\n"
+                       "    identity uuid NOT NULL DEFAULT gen_random_uuid()\n)");
     capture_statement(c, "which tables of this schema are captured, such as");
 }
 

@@ -6,7 +6,7 @@
 #include "table/key.h"
 #include "table/postgres/postgres.h"
 
-enum { ARGS_ARENA = 1 << 20, PLACE_ARENA = 1 << 20 };
+enum { ARGS_ARENA = 1 << 20, PLACE_ARENA = 1 << 20, JOURNAL_KEYS = 4000 /* of one statement */ };
 
 /* ---- a place ---- */
 
@@ -288,6 +288,68 @@ bool postgres_changed_last(struct database *d, const struct fit *fit, const stru
     }
     arena_done(&a);
     return ok;
+}
+
+struct journal_keys {
+    struct postgres *p;
+    const struct fit *fit;
+    change_fn *fn;
+    void *arg;
+    bool ended;
+};
+
+static bool journal_take_key(void *arg, const PGresult *row, struct err *err)
+{
+    struct journal_keys *k = arg;
+    struct cell cells[SHAPE_KEY_MOST];
+    const struct change c = { .x = postgres_int(row, 0),
+                              .origin = postgres_text(row, 1),
+                              .cells = cells };
+
+    for (size_t i = 0; i < k->fit->key_count; i++)
+        cells[i] = postgres_cell(k->p, row, 2 + (int)i);
+    k->ended = !k->fn(k->arg, &c, err);
+    return !k->ended;
+}
+
+static bool journal_piece(struct journal_keys *k, const struct cell *keys, size_t count,
+                          struct err *err)
+{
+    struct postgres *p = k->p;
+    const struct fit *fit = k->fit;
+    struct arena a = ARENA_INIT(ARGS_ARENA);
+    struct postgres_args *args = postgres_args(&a);
+    struct buf bytes = BUF_INIT((size_t)2 * JOURNAL_KEYS * SHAPE_KEY_BYTES);
+
+    buf_clear(&p->sql);
+    buf_puts(&p->sql, "SELECT j.x, j.origin, ");
+    postgres_keys(&p->sql, fit, "j.");
+    buf_puts(&p->sql, " FROM ");
+    bool ok = postgres_put_rows(p, args, fit, keys, count, fit->key_count, &bytes, err);
+
+    buf_puts(&p->sql, " JOIN ");
+    postgres_part(&p->sql, fit->shape, PART_JOURNAL);
+    buf_puts(&p->sql, " j ON ");
+    for (size_t i = 0; i < fit->key_count; i++)
+        buf_printf(&p->sql, "%sj.k%zu = u.c%zu", i > 0 ? " AND " : "", i + 1, i + 1);
+    ok = ok && postgres_ask(p, args, journal_take_key, k, err);
+    buf_done(&bytes);
+    arena_done(&a);
+    return ok;
+}
+
+bool postgres_changes_of(struct database *d, const struct fit *fit, const struct cell *keys,
+                         size_t count, change_fn *fn, void *arg, struct err *err)
+{
+    struct journal_keys k = { .p = postgres_of(d), .fit = fit, .fn = fn, .arg = arg };
+
+    for (size_t at = 0; at < count && !k.ended; at += JOURNAL_KEYS) {
+        size_t n = count - at < JOURNAL_KEYS ? count - at : JOURNAL_KEYS;
+
+        if (!journal_piece(&k, &keys[at * fit->key_count], n, err))
+            return false;
+    }
+    return true;
 }
 
 static bool journal_take_number(void *arg, const PGresult *row, struct err *err)

@@ -57,7 +57,7 @@ struct look_found {
     int64_t oid, triggers, on;
     struct str off; /* a trigger that is not as it was installed */
     bool row;       /* of waybill_capture */
-    struct str id, life, keys, server;
+    struct str id, life, keys, server, identity;
 };
 
 static bool look_take(void *arg, const PGresult *row, struct err *err)
@@ -86,6 +86,7 @@ static bool look_take_row(void *arg, const PGresult *row, struct err *err)
     f->id = arena_copy(f->arena, postgres_text(row, 0));
     f->life = arena_copy(f->arena, postgres_text(row, 1));
     f->keys = arena_copy(f->arena, postgres_text(row, 2));
+    f->identity = arena_copy(f->arena, postgres_text(row, 3));
     return true;
 }
 
@@ -138,7 +139,7 @@ static bool look_row(struct postgres *p, const struct fit *fit, struct look_foun
 
     (void)postgres_arg_text(args, fit->shape->name);
     buf_clear(&p->sql);
-    buf_puts(&p->sql, "SELECT id::text, life::text, key_columns FROM ");
+    buf_puts(&p->sql, "SELECT id::text, life::text, key_columns, identity::text FROM ");
     postgres_capture_table(&p->sql, fit->shape);
     buf_puts(&p->sql, " WHERE table_name = $1");
     bool ok = postgres_ask(p, args, look_take_row, f, err);
@@ -193,6 +194,7 @@ static bool look_journal(struct postgres *p, const struct fit *fit, struct arena
     ret->epoch = str_of(
         arena_printf(a, "%.*s/%.*s", STR_ARG(str_first(f.server, EPOCH_MOST - 40)), STR_ARG(f.id)));
     ret->life = str_of(arena_printf(a, "%lld.%.*s", (long long)f.oid, STR_ARG(f.life)));
+    ret->identity = f.identity;
     return true;
 }
 
@@ -211,7 +213,7 @@ bool postgres_look(struct database *d, const struct fit *fit, const struct captu
     struct postgres *p = postgres_of(d);
     struct look_found f = { .arena = a };
 
-    *ret = (struct capture_look){ .state = CAPTURE_IS_FINE, .life = STR("") };
+    *ret = (struct capture_look){ .state = CAPTURE_IS_FINE, .life = STR(""), .identity = STR("") };
     if (!look_prepare(p, err))
         return false;
     if (capture->kind == CAPTURE_JOURNAL)

@@ -251,6 +251,8 @@ bool postgres_rows_of(struct database *d, const struct fit *fit, const struct ce
             postgres_columns(&p->sql, fit, i, i + 1, "t.", false);
             buf_printf(&p->sql, " = u.c%zu", i + 1);
         }
+        if (p->mode == DATABASE_WRITE)
+            buf_puts(&p->sql, " FOR NO KEY UPDATE OF t");
         ok = ok && postgres_ask(p, args, choosing_take, &g, err);
         buf_done(&bytes);
         arena_done(&a);

@@ -318,6 +318,7 @@ const struct database_type database_sqlite = {
     .ceiling = sqlite_ceiling,
     .changes = sqlite_changes,
     .changed_last = sqlite_changed_last,
+    .changes_of = sqlite_changes_of,
     .backlog = sqlite_backlog,
     .prune = sqlite_prune,
     .rows = sqlite_rows,
@@ -331,6 +332,7 @@ const struct database_type database_sqlite = {
     .mark_drop = sqlite_mark_drop,
     .origin = sqlite_origin,
     .upsert = sqlite_upsert,
+    .add = sqlite_add,
     .remove = sqlite_remove,
     .run_ddl = sqlite_run_ddl
 };

@@ -83,13 +83,14 @@ bool sqlite_look(struct database *db, const struct fit *fit, const struct captur
 {
     struct capture_parts p;
 
-    *ret = (struct capture_look){ .epoch = STR(""), .life = STR("") };
+    *ret = (struct capture_look){ .epoch = STR(""), .life = STR(""), .identity = STR("") };
     if (capture->kind == CAPTURE_COLUMN)
         return sqlite_here(sqlite_of(db), err);
     if (!capture_make(&p, sqlite_of(db), fit, a, err))
         return false;
     ret->epoch = p.epoch;
     ret->life = p.life;
+    ret->identity = str_first(p.epoch, 64); /* it is made once */
     for (size_t i = 0; i < p.count && ret->state == CAPTURE_IS_FINE; i++) {
         const struct capture_part *part = &p.part[i];
 

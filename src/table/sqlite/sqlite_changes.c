@@ -200,6 +200,43 @@ bool sqlite_changed_last(struct database *db, const struct fit *fit, const struc
     return ok;
 }
 
+bool sqlite_changes_of(struct database *db, const struct fit *fit, const struct cell *keys,
+                       size_t count, change_fn *fn, void *arg, struct err *err)
+{
+    struct sqlite_database *d = sqlite_of(db);
+    struct buf text = BUF_INIT(SQLITE_TEXT_MOST);
+    bool ok = true, row = true, more = true;
+    sqlite3_stmt *stmt;
+
+    buf_puts(&text, "SELECT j.x, j.origin FROM main.");
+    sqlite_journal(&text, fit->shape->name);
+    for (size_t i = 0; i < fit->key_count; i++)
+        buf_printf(&text, "%s j.k%zu = ?%zu", i > 0 ? " AND" : " AS j WHERE", i + 1, i + 1);
+    for (size_t i = 0; ok && more && i < count; i++) {
+        const struct cell *key = &keys[i * fit->key_count];
+
+        arena_reset(&d->row);
+        if (!sqlite_ask(d, buf_view(&text), &stmt, err)) {
+            ok = false;
+            break;
+        }
+        ok = sqlite_bind_key(d, stmt, 1, fit, key, err) &&
+             sqlite_step(d, stmt, "the last change of a key", &row, err);
+        if (ok && row) {
+            const struct change c = { .x = sqlite3_column_int64(stmt, 0),
+                                      .origin = sqlite_text_at(stmt, 1),
+                                      .cells = key };
+
+            err->kind = ERR_NONE;
+            more = fn(arg, &c, err);
+            ok = more || err->kind == ERR_NONE;
+        }
+        sqlite_end(stmt);
+    }
+    buf_done(&text);
+    return ok;
+}
+
 bool sqlite_backlog(struct database *db, const struct fit *fit, const struct change_place *after,
                     int64_t most, int64_t *ret, struct err *err)
 {

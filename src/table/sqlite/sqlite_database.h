@@ -139,6 +139,8 @@ bool sqlite_changes(struct database *d, const struct fit *fit, const struct capt
                     void *arg, struct err *err);
 bool sqlite_changed_last(struct database *d, const struct fit *fit, const struct cell *key,
                          bool *ret_has, int64_t *ret_x, struct err *err);
+bool sqlite_changes_of(struct database *d, const struct fit *fit, const struct cell *keys,
+                       size_t count, change_fn *fn, void *arg, struct err *err);
 bool sqlite_backlog(struct database *d, const struct fit *fit, const struct change_place *after,
                     int64_t most, int64_t *ret, struct err *err);
 bool sqlite_prune(struct database *d, const struct fit *fit, int64_t below, int64_t most,
@@ -163,6 +165,8 @@ bool sqlite_find_rows(struct database *db, const struct sought *s, struct arena 
                       struct found *ret, struct err *err);
 bool sqlite_upsert(struct database *d, const struct fit *fit, const struct cell *rows, size_t count,
                    struct err *err);
+bool sqlite_add(struct database *d, const struct fit *fit, const struct cell *rows, size_t count,
+                struct err *err);
 bool sqlite_remove(struct database *d, const struct fit *fit, const struct cell *keys, size_t count,
                    int64_t *ret_removed, struct err *err);
 

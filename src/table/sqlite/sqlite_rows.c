@@ -248,16 +248,34 @@ static bool writing_go(struct sqlite_database *d, const struct buf *text, const 
 }
 
 /* OR ABORT: a table that is made with ON CONFLICT REPLACE would remove rows of other keys. */
+static void writing_put_insert(struct buf *text, const struct fit *fit)
+{
+    buf_printf(text, "INSERT OR ABORT INTO %.*s (", STR_ARG(fit->shape->quoted));
+    rows_put_columns(text, "", fit, fit->count);
+    buf_puts(text, ") VALUES (");
+    sqlite_put_places(text, 1, fit->count);
+    buf_putc(text, ')');
+}
+
+bool sqlite_add(struct database *db, const struct fit *fit, const struct cell *rows, size_t count,
+                struct err *err)
+{
+    struct buf text = BUF_INIT(SQLITE_TEXT_MOST);
+
+    writing_put_insert(&text, fit);
+    bool ok = writing_go(sqlite_of(db), &text, fit, rows, fit->count, count, NULL, err);
+
+    buf_done(&text);
+    return ok;
+}
+
 bool sqlite_upsert(struct database *db, const struct fit *fit, const struct cell *rows,
                    size_t count, struct err *err)
 {
     struct buf text = BUF_INIT(SQLITE_TEXT_MOST);
 
-    buf_printf(&text, "INSERT OR ABORT INTO %.*s (", STR_ARG(fit->shape->quoted));
-    rows_put_columns(&text, "", fit, fit->count);
-    buf_puts(&text, ") VALUES (");
-    sqlite_put_places(&text, 1, fit->count);
-    buf_puts(&text, ") ON CONFLICT (");
+    writing_put_insert(&text, fit);
+    buf_puts(&text, " ON CONFLICT (");
     sqlite_put_keys(&text, "", fit);
     buf_puts(&text, fit->count > fit->key_count ? ") DO UPDATE SET " : ") DO NOTHING");
     for (size_t i = fit->key_count; i < fit->count; i++) {

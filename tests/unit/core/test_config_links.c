@@ -20,6 +20,9 @@ static const struct config_options options = { .connectors = &registry,
 #define LINK(keys)  BASES "links:\n  l: { from: erp, to: mirror, " keys " }\n"
 #define TABLE(keys) LINK("verify: [ { every: 1d } ], tables: { t: { " keys " } }")
 #define RULE(keys)  LINK("tables: { t: {} }, verify: [ { " keys " } ]")
+#define BOTH(one, other, table)                                                         \
+    BASES "links:\n  a: { from: erp, to: mirror, " one ", tables: { t: " table " } }\n" \
+          "  b: { from: mirror, to: again, " other ", tables: { t: {} } }\n"
 
 static struct config_report load_with(const struct config_options *o, const char *text,
                                       struct config **ret)
@@ -49,6 +52,10 @@ TEST(config_links_that_are_right)
         BASES "links:\n  a: { from: erp, to: mirror, tables: { t: {} } }\n"
               "  b: { from: mirror, to: crm, tables: { t: {} } }\n",
         BASES "links:\n  a: { from: erp, to: erp, tables: { t: { to: u } } }\n",
+        BOTH("conflict: source", "conflict: dest", "{}"),
+        BOTH("conflict: dest", "title: T", "{}"),
+        BOTH("conflict: \"version:changed at\"", "conflict: \"version:changed at\"", "{}"),
+        BOTH("conflict: manual", "conflict: manual", "{ cast: { a: dec } }"),
     };
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -133,11 +140,53 @@ TEST(config_links_with_mistakes_are_refused)
         { BASES "links: { a: { from: erp, to: again, tables: { t: {} } } }",
           "cannot be its own destination", "another" },
         { BASES "links:\n  a: { from: erp, to: mirror, tables: { t: { to: u } } }\n"
-                "  b: { from: crm, to: mirror, tables: { t: {} } }\n"
-                "  c: { from: mirror, to: erp, tables: { u: { to: t } } }\n",
-          "would come back to it", "both directions" },
+                "  b: { from: crm, to: again, tables: { t: {} } }\n"
+                "  c: { from: mirror, to: crm, tables: { u: { to: t } } }\n",
+          "would come back to it", "only two links" },
+        { BASES "links: { a: { from: erp, to: erp, tables: { t: { to: u }, u: { to: t } } } }",
+          "would come back to it", "only two links" },
         { "jobs: { a: { kind: replicate, every: 1s } }",
           "jobs of kind `replicate` are made of `links`", "write a link" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct config *c;
+        AUTO(config_report_done) struct config_report r = load_with(&options, cases[i].text, &c);
+        const struct problem *p = r.problems.count > 0 ? r.problems.items : NULL;
+        bool said = c == NULL && p != NULL && strstr(p->message, cases[i].why) != NULL &&
+                    (*cases[i].hint == '\0' ||
+                     (p->hint != NULL && strstr(p->hint, cases[i].hint) != NULL)) &&
+                    p->place.line > 0;
+
+        if (!said)
+            printf("# %s: %zu problems, %s; %s\n", cases[i].text, r.problems.count,
+                   p != NULL ? p->message : "", p != NULL && p->hint != NULL ? p->hint : "");
+        CHECK(said);
+        config_unref(c);
+    }
+}
+
+TEST(config_links_both_ways_have_to_fit)
+{
+    static const struct {
+        const char *text, *why, *hint;
+    } cases[] = {
+        { LINK("tables: { t: {} }, conflict: dest"),
+          "`conflict: dest` is only used where rows go both ways", "other direction" },
+        { LINK("tables: { t: {} }, conflict: newest"), "`conflict: newest` is no rule",
+          "version:COLUMN" },
+        { LINK("tables: { t: {} }, conflict: \"version:\""), "is no rule", "version:COLUMN" },
+        { BOTH("title: T", "title: U", "{}"), "do not say alike which row wins",
+          "`conflict: dest` in the other" },
+        { BOTH("conflict: dest", "conflict: dest", "{}"), "do not say alike", "" },
+        { BOTH("conflict: \"version:a\"", "conflict: \"version:b\"", "{}"), "do not say alike",
+          "" },
+        { BOTH("conflict: manual", "conflict: dest", "{}"), "do not say alike", "" },
+        { BOTH("conflict: dest, verify: [ { mode: full, every: 1h } ]", "title: T",
+               "{ capture: column, column: x }"),
+          "does not know where a change came from", "capture: journal" },
+        { BOTH("conflict: dest, verify: [ { every: 1h, repair: on } ]", "title: T", "{}"),
+          "would overwrite rows of a table that goes both ways", "resync" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -218,7 +267,7 @@ TEST(what_is_planned_of_a_link_makes_no_job)
         const char *text;
         size_t jobs;
     } cases[] = {
-        { LINK("conflict: manual, tables: { t: {} }"), 0 },
+        { LINK("conflict: last, tables: { t: {} }"), 0 },
         { LINK("atomic: group, tables: { t: {} }"), 0 },
         { LINK("tables: { t: { capture: append }, u: {} }"), 1 },
         { BASES "peers: { berlin: { url: \"https://b\" } }\n"

@@ -11,12 +11,13 @@
 
 #include "table/database.h"
 
-enum { FAKE_ROWS = 4000, FAKE_NAME = 24, FAKE_COLUMNS = 2 };
+enum { FAKE_ROWS = 4000, FAKE_NAME = 24, FAKE_COLUMNS = 2, FAKE_ORIGIN = 8 };
 
 struct fake_row {
     int64_t id, x;
     char name[FAKE_NAME];
     bool gone; /* in a journal */
+    char origin[FAKE_ORIGIN];
 };
 
 struct fake_tables {
@@ -31,6 +32,8 @@ struct fake_tables {
 struct fake_database {
     struct fake_tables now, begun, saved;
     const char *epoch, *life;
+    const char *identity;     /* or NULL */
+    char origin[FAKE_ORIGIN]; /* of what is written in this transaction */
     enum capture_state capture;
     int64_t held_x;   /* a transaction that is open since: the ceiling; 0: there is none */
     int64_t refused;  /* this key is refused */
@@ -65,6 +68,7 @@ static inline void fake_note(struct fake_database *f, int64_t id, bool gone)
     if (at == NULL)
         at = &f->now.journal[f->now.changes++];
     *at = (struct fake_row){ .id = id, .x = ++f->now.x, .gone = gone };
+    memcpy(at->origin, f->origin, sizeof at->origin);
 }
 
 /* Rows are kept in order of the key. */
@@ -136,6 +140,7 @@ static void fake_rollback(struct database *d)
     if (d->f->in)
         d->f->now = d->f->begun;
     d->f->in = false;
+    d->f->origin[0] = '\0';
 }
 
 static void fake_close(struct database *d)
@@ -190,6 +195,7 @@ static bool fake_commit(struct database *d, struct err *err)
     void (*meanwhile)(void) = d->f->meanwhile;
 
     d->f->in = false;
+    d->f->origin[0] = '\0';
     if (meanwhile != NULL && !d->f->writes) {
         d->f->meanwhile = NULL;
         meanwhile();
@@ -222,7 +228,8 @@ static bool fake_look(struct database *d, const struct fit *fit, const struct ca
     (void)err;
     *ret = (struct capture_look){ .state = d->f->capture,
                                   .epoch = arena_copy(a, str_of(d->f->epoch)),
-                                  .life = arena_copy(a, str_of(d->f->life)) };
+                                  .life = arena_copy(a, str_of(d->f->life)),
+                                  .identity = str_of(d->f->identity ? d->f->identity : "") };
     if (ret->state != CAPTURE_IS_FINE)
         (void)snprintf(ret->why, sizeof ret->why, "a trigger is gone");
     return true;
@@ -273,7 +280,7 @@ static bool fake_changes(struct database *d, const struct fit *fit, const struct
         struct cell cells[] = { { .type = CELL_INT, .i = j->id },
                                 { .type = CELL_TEXT, .s = str_of(row ? row->name : "") } };
         const struct change c = {
-            .x = j->x, .gone = row == NULL, .origin = STR(""), .cells = cells
+            .x = j->x, .gone = row == NULL, .origin = str_of(j->origin), .cells = cells
         };
 
         if (!behind || j->x >= below)
@@ -294,6 +301,23 @@ static bool fake_changed_last(struct database *d, const struct fit *fit, const s
     (void)err;
     *ret_has = j != NULL;
     *ret_x = j != NULL ? j->x : 0;
+    return true;
+}
+
+static bool fake_changes_of(struct database *d, const struct fit *fit, const struct cell *keys,
+                            size_t count, change_fn *fn, void *arg, struct err *err)
+{
+    (void)fit;
+    for (size_t i = 0; i < count; i++) {
+        const struct fake_row *j = fake_find(d->f->now.journal, d->f->now.changes, keys[i].i);
+
+        if (j == NULL)
+            continue;
+        const struct change c = { .x = j->x, .origin = str_of(j->origin), .cells = &keys[i] };
+
+        if (!fn(arg, &c, err))
+            return err->kind == ERR_NONE;
+    }
     return true;
 }
 
@@ -393,9 +417,8 @@ static bool fake_mark_put(struct database *d, struct str link, struct str table,
 
 static bool fake_origin(struct database *d, struct str origin, struct err *err)
 {
-    (void)d;
-    (void)origin;
     (void)err;
+    (void)snprintf(d->f->origin, sizeof d->f->origin, "%.*s", STR_ARG(origin));
     return true;
 }
 
@@ -414,6 +437,15 @@ static bool fake_upsert(struct database *d, const struct fit *fit, const struct 
         d->f->upserts++;
     }
     return true;
+}
+
+static bool fake_add(struct database *d, const struct fit *fit, const struct cell *rows,
+                     size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fake_find(d->f->now.rows, d->f->now.count, rows[i * fit->count].i) != NULL)
+            return err_set(err, ERR_PERMANENT, 0, "the key is there");
+    return fake_upsert(d, fit, rows, count, err);
 }
 
 static bool fake_remove_rows(struct database *d, const struct fit *fit, const struct cell *keys,
@@ -447,6 +479,7 @@ static const struct database_type fake_type = {
     .ceiling = fake_ceiling,
     .changes = fake_changes,
     .changed_last = fake_changed_last,
+    .changes_of = fake_changes_of,
     .backlog = fake_backlog,
     .rows = fake_rows,
     .rows_of = fake_rows_of,
@@ -455,5 +488,6 @@ static const struct database_type fake_type = {
     .mark_put = fake_mark_put,
     .origin = fake_origin,
     .upsert = fake_upsert,
+    .add = fake_add,
     .remove = fake_remove_rows,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "store/replica/conflict.h"
 #include "store/replica/replica_order.h"
 #include "store/replica/set_aside.h"
 
@@ -99,8 +100,47 @@ bool set_aside_due(struct store *s, struct str link, struct str table, int64_t n
                 .id = fake_aside[i].id,
                 .key = arena_copy(a, str_mem(fake_aside[i].key, fake_aside[i].key_len)),
                 .row = STR(""),
+                .kind = str_of(fake_aside[i].kind),
                 .x = fake_aside[i].x
             };
+    return true;
+}
+
+bool set_aside_find(struct store *s, int64_t id, struct arena *a, bool *ret_has,
+                    struct set_aside *ret, struct err *err)
+{
+    (void)s;
+    (void)id;
+    (void)a;
+    (void)ret;
+    (void)err;
+    *ret_has = false;
+    return true;
+}
+
+static size_t fake_conflicts; /* rows that have lost */
+static void (*fake_loses)(struct str row);
+
+bool conflict_put(struct store *s, const struct set_aside *rows, size_t count, int64_t at_us,
+                  bool waits, struct err *err)
+{
+    (void)s;
+    (void)at_us;
+    (void)waits;
+    (void)err;
+    fake_conflicts += count;
+    for (size_t i = 0; fake_loses != NULL && i < count; i++)
+        fake_loses(rows[i].row);
+    return true;
+}
+
+bool conflict_settle(struct store *s, int64_t id, bool written, struct str why, struct err *err)
+{
+    (void)s;
+    (void)id;
+    (void)written;
+    (void)why;
+    (void)err;
     return true;
 }
 

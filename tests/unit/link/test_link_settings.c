@@ -153,6 +153,41 @@ TEST(every_type_of_a_value_can_be_named)
     CHECK(n + 1 == CELL_TYPES);
 }
 
+TEST(settings_of_a_table_that_goes_both_ways)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    AUTO(config_done)
+    struct config *c =
+        load("databases: { one: { kind: sqlite, path: /srv/1.db }, two: { kind: sqlite, path: "
+             "/srv/2.db } }\n"
+             "links:\n"
+             "  a: { from: one, to: two, conflict: \"version:at\", tables: { t: { to: u }, v: {} } "
+             "}\n"
+             "  b: { from: two, to: one, conflict: \"version:at\", tables: { u: { to: t } } }\n"
+             "  c: { from: one, to: two, conflict: manual, tables: { x: {} } }\n"
+             "  d: { from: two, to: one, conflict: manual, tables: { x: {} } }\n"
+             "  e: { from: one, to: two, tables: { y: {} } }\n"
+             "  f: { from: two, to: one, conflict: dest, tables: { y: {} } }\n");
+    struct link_spec spec;
+    struct err err = { 0 };
+
+    CHECK(c != NULL);
+    const struct settings s = base(c, &a);
+
+    CHECK(link_settings_table(c, &s, STR("a"), STR("t"), &spec, &err));
+    CHECK(str_is(spec.back.link, "b") && str_is(spec.back.table, "u") && !spec.back.waits);
+    CHECK(spec.back.winner == SIDE_VERSION_WINS && str_is(spec.back.version, "at"));
+    CHECK(link_settings_table(c, &s, STR("b"), STR("u"), &spec, &err));
+    CHECK(str_is(spec.back.link, "a") && str_is(spec.back.table, "t"));
+    CHECK(link_settings_table(c, &s, STR("a"), STR("v"), &spec, &err) && spec.back.link.len == 0);
+    CHECK(link_settings_table(c, &s, STR("d"), STR("x"), &spec, &err));
+    CHECK(spec.back.winner == SIDE_ORDER_WINS && spec.back.waits);
+    CHECK(link_settings_table(c, &s, STR("e"), STR("y"), &spec, &err));
+    CHECK(spec.back.winner == SIDE_SOURCE_WINS && str_is(spec.back.link, "f"));
+    CHECK(link_settings_table(c, &s, STR("f"), STR("y"), &spec, &err));
+    CHECK(spec.back.winner == SIDE_DEST_WINS);
+}
+
 TEST(settings_name_the_database_that_cannot_be_used)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);

@@ -14,17 +14,19 @@ static bool put(enum side_what what, void *question, struct buf *to)
 {
     struct message_column columns[] = { { STR("id"), CELL_INT, -1, false },
                                         { STR("name"), CELL_TEXT, 2, true } };
-    struct message m = { .what = what,
-                         .database = STR("base"),
-                         .at = STR("item"),
-                         .link = STR("mirror"),
-                         .table = STR("item"),
-                         .is_source = true,
-                         .capture = { .kind = CAPTURE_COLUMN, .column = STR("at"), .safety_us = -5 },
-                         .columns = columns,
-                         .column_count = 2,
-                         .key_count = 1,
-                         .answer_most = 80000 };
+    struct message m = {
+        .what = what,
+        .database = STR("base"),
+        .at = STR("item"),
+        .link = STR("mirror"),
+        .table = STR("item"),
+        .is_source = true,
+        .capture = { .kind = CAPTURE_COLUMN, .column = STR("at"), .safety_us = -5 },
+        .columns = columns,
+        .column_count = 2,
+        .key_count = 1,
+        .answer_most = 80000
+    };
 
     if (!envelope_begin(to, ENVELOPE_WHOLE, &err))
         return false;
@@ -40,7 +42,10 @@ TEST(a_question_comes_as_it_was_asked)
     AUTO(arena_done) struct arena a = ARENA_INIT(MOST);
     AUTO(buf_done) struct buf bytes = BUF_INIT(MOST);
     struct side_window window = {
-        .after = { -7, STR("key") }, .bytes_most = 70000, .rows_most = 500, .not_origin = STR("o")
+        .after = { -7, STR("key") },
+        .bytes_most = 70000,
+        .rows_most = 500,
+        .back = { .link = STR("back"), .table = STR("t"), .origin = STR("o") }
     };
     struct message m;
     void *question;
@@ -53,7 +58,7 @@ TEST(a_question_comes_as_it_was_asked)
     CHECK(m.is_source && m.capture.kind == CAPTURE_COLUMN && m.capture.safety_us == -5);
     CHECK(m.column_count == 2 && m.key_count == 1 && str_is(m.columns[1].name, "name"));
     CHECK(m.columns[1].digits == 2 && m.columns[1].padded && m.columns[0].digits == -1);
-    CHECK(got->after.x == -7 && str_is(got->after.key, "key") && str_is(got->not_origin, "o"));
+    CHECK(got->after.x == -7 && str_is(got->after.key, "key") && str_is(got->back.origin, "o"));
     CHECK(got->bytes_most == 70000 && got->rows_most == 500);
 }
 
@@ -64,7 +69,7 @@ TEST(a_limit_of_a_question_is_ours)
     struct side_window window = { .after = { 0, STR("") },
                                   .bytes_most = (size_t)AWAY_ROW_MOST + 1,
                                   .rows_most = 1,
-                                  .not_origin = STR("") };
+                                  .back = { STR(""), STR(""), STR("") } };
     struct message m;
     void *question;
 

@@ -4,7 +4,7 @@ import type * as G from "../../types";
 import type * as T from "./types";
 
 const PASS = `id job mode repair dryRun result began ended segments rowsSource rowsDest missing extra different moving repaired skipped message by`;
-const TABLE = `link table job stands reason message remedy since current lag backlog loadRows loadTotal written removed bytes setAside jobState error lastPass { ${PASS} }`;
+const TABLE = `link table job stands reason message remedy since current lag backlog loadRows loadTotal written removed bytes setAside conflicts jobState error lastPass { ${PASS} }`;
 
 export const links = query<{ links: T.Link[] }, Record<string, never>>(`query {
   links { name from to tables { ${TABLE} } }

@@ -42,6 +42,12 @@ function Facts({ table: t }: { table: TableDetail }) {
       </dd>
       <dt>Set aside</dt>
       <dd>{plural(t.setAside, "row")}</dd>
+      {t.conflicts > 0 && (
+        <>
+          <dt>Conflicts</dt>
+          <dd>{plural(t.conflicts, "row has", "rows have")} lost against others so far</dd>
+        </>
+      )}
       <dt>Since</dt>
       <dd>{t.since ? <Time at={t.since} /> : <span class="quiet">no run has ended</span>}</dd>
       <dt>Job</dt>

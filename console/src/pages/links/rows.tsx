@@ -33,7 +33,7 @@ export function Quarantine({ link, table, onChanged }: Props & { onChanged: () =
     <section class="card">
       <header>
         <h2>Set aside</h2>
-        <span class="quiet">Rows that could not be written; each is tried again by itself</span>
+        <span class="quiet">Rows that could not be written, each of which is tried again by itself, and rows that have lost against others</span>
         <span class="room" />
         {page?.next && <button onClick={() => setAfter(page.next)}>More</button>}
       </header>
@@ -69,10 +69,11 @@ export function Quarantine({ link, table, onChanged }: Props & { onChanged: () =
 function AsideRow({ row: r, onChanged }: { row: SetAside; onChanged: () => void }) {
   const [asking, setAsking] = useState(false);
   const mayOperate = useCan("operate");
+  const lost = r.kind === "conflict";
   const retry = () =>
     void attempt(async () => {
       const { was } = await ask(api.linkQuarantineRetry, { id: r.id, client: clientId() });
-      tell(was ? "The row is tried again." : "The row is not set aside any more.");
+      tell(!was ? "The row is not set aside any more." : lost ? "The row takes its place back." : "The row is tried again.");
       onChanged();
     });
   return (
@@ -84,12 +85,12 @@ function AsideRow({ row: r, onChanged }: { row: SetAside; onChanged: () => void 
         <Ago at={r.first} />
       </td>
       <td class="num">{r.tries}</td>
-      <td class="time">{r.discarded ? <span class="quiet">discarded</span> : <Ago at={r.due} />}</td>
+      <td class="time">{r.discarded ? <span class="quiet">discarded</span> : lost ? <span class="quiet">not tried</span> : <Ago at={r.due} />}</td>
       <td class="actions">
         {mayOperate && (
           <>
             <button class="small" onClick={retry}>
-              Retry
+              {lost ? "Choose" : "Retry"}
             </button>{" "}
             {!r.discarded && (
               <button class="small" onClick={() => setAsking(true)}>

@@ -40,6 +40,7 @@ export interface Table {
   removed: number;
   bytes: number;
   setAside: number;
+  conflicts: number;
   jobState: string;
   error: string | null;
   lastPass: Pass | null;

@@ -1,0 +1,160 @@
+/* config_link_pairs.c - tables that go both ways: two links with `from` and `to` the other way
+ * round.  What they say has to fit together. */
+#include <string.h>
+
+#include "core/config_check.h"
+
+#define PAIR_VERSION "version:"
+
+/* ---- finding ---- */
+
+static struct str pair_address(const struct yaml_node *root, struct str name)
+{
+    const struct yaml_node *d = yaml_get(yaml_get(root, "databases"), name.ptr);
+    struct str dsn = yaml_text(yaml_get(d, "dsn"));
+
+    return dsn.len > 0 ? dsn : yaml_text(yaml_get(d, "path"));
+}
+
+/* As far as the texts tell. */
+static bool pair_same_database(const struct yaml_node *root, struct str a, struct str b)
+{
+    if (a.len == 0 || b.len == 0)
+        return false;
+    struct str address = pair_address(root, a);
+
+    return str_eq(a, b) || (address.len > 0 && str_eq(address, pair_address(root, b)));
+}
+
+static struct str pair_target(const struct yaml_node *table)
+{
+    struct str to = yaml_text(yaml_get(table, "to"));
+
+    return to.len > 0 ? to : table->key->text;
+}
+
+bool config_link_back(const struct yaml_node *root, const struct yaml_node *link,
+                      const struct yaml_node *table, struct link_way_back *ret)
+{
+    const struct yaml_node *links = yaml_get(root, "links");
+    struct str from = yaml_text(yaml_get(link, "from")), to = yaml_text(yaml_get(link, "to"));
+
+    for (const struct yaml_node *l = links->first; l != NULL; l = l->next) {
+        const struct yaml_node *tables = yaml_get(l, "tables");
+
+        if (l == link || l->kind != YAML_MAP || tables == NULL || tables->kind != YAML_MAP ||
+            !pair_same_database(root, yaml_text(yaml_get(l, "from")), to) ||
+            !pair_same_database(root, yaml_text(yaml_get(l, "to")), from))
+            continue;
+        for (const struct yaml_node *t = tables->first; t != NULL; t = t->next)
+            if (str_eq(t->key->text, pair_target(table)) &&
+                str_eq(pair_target(t), table->key->text)) {
+                *ret = (struct link_way_back){ .link = l, .table = t };
+                return true;
+            }
+    }
+    return false;
+}
+
+/* ---- what they say ---- */
+
+static struct str pair_rule(const struct yaml_node *link)
+{
+    struct str rule = yaml_text(yaml_get(link, "conflict"));
+
+    return rule.len > 0 ? rule : STR("source");
+}
+
+static bool pair_rules_fit(struct str a, struct str b)
+{
+    if (str_is(a, "source") || str_is(a, "dest"))
+        return str_is(b, str_is(a, "source") ? "dest" : "source");
+    return str_eq(a, b);
+}
+
+static void pair_check_rule(struct check *c, const struct yaml_node *link,
+                            const struct yaml_node *back)
+{
+    const struct yaml_node *conflict = yaml_get(link, "conflict");
+    char of[PROBLEM_QUOTE], other[PROBLEM_QUOTE];
+
+    if (back->at < link->at && !pair_rules_fit(pair_rule(link), pair_rule(back)))
+        problem_add(c->problems, conflict != NULL ? yaml_position(conflict) : link->key->place,
+                    "say `conflict: source` in one of them and `conflict: dest` in the other, or "
+                    "the same `version:COLUMN` or `manual` in both",
+                    "links `%s` and `%s` go both ways, and do not say alike which row wins where "
+                    "both sides have changed one",
+                    problem_quote(of, back->key->text), problem_quote(other, link->key->text));
+}
+
+/* Of what a table of a pair says itself. */
+static void pair_check_table(struct check *c, const struct yaml_node *link,
+                             const struct yaml_node *table)
+{
+    const struct yaml_node *capture = yaml_get(table, "capture"), *rules = yaml_get(link, "verify");
+
+    if (str_is(yaml_text(capture), "column"))
+        problem_add(c->problems, yaml_position(capture), "leave it out: `capture: journal`",
+                    "`capture: column` does not know where a change came from, and the table goes "
+                    "both ways");
+    if (rules == NULL || rules->kind != YAML_LIST)
+        return;
+    for (const struct yaml_node *n = rules->first; n != NULL; n = n->next)
+        if (n->kind == YAML_MAP && str_is(yaml_text(yaml_get(n, "repair")), "on"))
+            problem_add(c->problems, yaml_position(yaml_get(n, "repair")),
+                        "leave it out; `waybill repl resync` takes all rows again, by the rule",
+                        "`repair: on` would overwrite rows of a table that goes both ways");
+}
+
+static void pair_check_alone(struct check *c, const struct yaml_node *link)
+{
+    const struct yaml_node *conflict = yaml_get(link, "conflict");
+    struct str rule = pair_rule(link);
+
+    if (conflict != NULL && !str_is(rule, "source") && !str_is(rule, "last"))
+        problem_add(c->problems, yaml_position(conflict),
+                    "add the link of the other direction, or leave it out",
+                    "`conflict: %.*s` is only used where rows go both ways",
+                    STR_ARG(str_first(rule, 60)));
+}
+
+static bool pair_is_of_peer(const struct yaml_node *link)
+{
+    return str_find(yaml_text(yaml_get(link, "from")), '/') >= 0 ||
+           str_find(yaml_text(yaml_get(link, "to")), '/') >= 0;
+}
+
+void check_link_pairs(struct check *c, const struct yaml_node *link)
+{
+    const struct yaml_node *tables = yaml_get(link, "tables"), *last = NULL;
+    struct link_way_back back;
+
+    if (tables == NULL || tables->kind != YAML_MAP || pair_is_of_peer(link))
+        return;
+    for (const struct yaml_node *t = tables->first; t != NULL; t = t->next) {
+        if (!config_link_back(c->root, link, t, &back))
+            continue;
+        if (back.link != last)
+            pair_check_rule(c, link, back.link);
+        last = back.link;
+        pair_check_table(c, link, t);
+    }
+    if (last == NULL)
+        pair_check_alone(c, link);
+}
+
+/* `conflict` of a link; the words that this build does not run are told elsewhere. */
+void check_link_rule(struct check *c, const struct yaml_node *link)
+{
+    const struct yaml_node *conflict = yaml_get(link, "conflict");
+    struct str rule = pair_rule(link);
+    char quoted[PROBLEM_QUOTE];
+
+    if (conflict == NULL || str_is(rule, "source") || str_is(rule, "dest") ||
+        str_is(rule, "manual") || str_is(rule, "last") ||
+        (str_starts(rule, STR(PAIR_VERSION)) && rule.len > strlen(PAIR_VERSION)))
+        return;
+    problem_add(c->problems, yaml_position(conflict),
+                "source, dest, version:COLUMN or manual; such as version:changed_at",
+                "`conflict: %s` is no rule", problem_quote(quoted, rule));
+}
