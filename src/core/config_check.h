@@ -119,8 +119,6 @@ void check_hint_plan(struct check_hint *hint);
 /* `lead` is "allowed" or "defined". */
 const char *check_hint_text(struct check_hint *hint, const char *lead, char text[static 1400]);
 
-/* Gives the jobs that check databases what they name (config_check_jobs.c). */
-void config_build_check_jobs(struct config *c);
 /* Adds the jobs that links are made of (config_link_jobs.c). */
 void config_build_link_jobs(struct config *c);
 /* How many these are at most; the tree may have any mistake. */
@@ -131,6 +129,9 @@ void config_build_folders(struct config *c, const struct connectors *all);
 
 /* Lists the files that it names, and copies those that are there (config_files.c). */
 void config_build_files(struct config *c, const struct check *check);
+
+/* Gives the jobs that check databases what they name (config_check_jobs.c). */
+void config_build_check_jobs(struct config *c);
 
 /* A step takes the place of the routes; places in it count in its own text (config_trial.c). */
 void config_put_step(struct yaml_node *root, struct str step, struct arena *a,
