@@ -119,8 +119,6 @@ void check_hint_plan(struct check_hint *hint);
 /* `lead` is "allowed" or "defined". */
 const char *check_hint_text(struct check_hint *hint, const char *lead, char text[static 1400]);
 
-/* Gives the jobs that check databases what they name (config_check_jobs.c). */
-void config_build_check_jobs(struct config *c);
 /* The table of another link that goes the other way (config_link_pairs.c); false: there is none. */
 struct link_way_back {
     const struct yaml_node *link, *table;
@@ -141,6 +139,9 @@ void config_build_folders(struct config *c, const struct connectors *all);
 
 /* Lists the files that it names, and copies those that are there (config_files.c). */
 void config_build_files(struct config *c, const struct check *check);
+
+/* Gives the jobs that check databases what they name (config_check_jobs.c). */
+void config_build_check_jobs(struct config *c);
 
 /* A step takes the place of the routes; places in it count in its own text (config_trial.c). */
 void config_put_step(struct yaml_node *root, struct str step, struct arena *a,

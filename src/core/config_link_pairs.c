@@ -118,18 +118,12 @@ static void pair_check_alone(struct check *c, const struct yaml_node *link)
                     STR_ARG(str_first(rule, 60)));
 }
 
-static bool pair_is_of_peer(const struct yaml_node *link)
-{
-    return str_find(yaml_text(yaml_get(link, "from")), '/') >= 0 ||
-           str_find(yaml_text(yaml_get(link, "to")), '/') >= 0;
-}
-
 void check_link_pairs(struct check *c, const struct yaml_node *link)
 {
     const struct yaml_node *tables = yaml_get(link, "tables"), *last = NULL;
     struct link_way_back back;
 
-    if (tables == NULL || tables->kind != YAML_MAP || pair_is_of_peer(link))
+    if (tables == NULL || tables->kind != YAML_MAP)
         return;
     for (const struct yaml_node *t = tables->first; t != NULL; t = t->next) {
         if (!config_link_back(c->root, link, t, &back))
