@@ -8,7 +8,9 @@ the destination has counted each batch once; and verification finds nothing.
 In the control a source is read by a plain cursor: changes that are committed late are passed by.  At least three of five
 runs must miss rows, and the verification of the same run has to find each of them.
 
-proves: RP1 RP2 RP3 RP4 RP5 SC10
+One pair goes both ways, with writers on both sides of the same keys: in the end both have to be the same.
+
+proves: RP1 RP2 RP3 RP4 RP5 RP6 RP7 SC10
 """
 
 import collections
@@ -40,7 +42,7 @@ POINT_SECONDS = 90      # until a node has passed a point so often, with another
 SETTLE_SECONDS = 180
 RUN_MOST = datetime.timedelta(seconds=5)    # a run of replication is shorter
 FROZEN_S = (16, 21)     # a lease is 10 s, and a node is declared dead 5 s after it
-TABLE, LINK = "item", "mirror"
+TABLE, LINK, BACK = "item", "mirror", "back"
 ROWS = 3000
 CONTROL = {"WAYBILL_TEST_LINK_PLAIN_CURSOR": "1"}
 CONTROL_RUNS, CONTROL_LEAST = 5, 3
@@ -62,12 +64,13 @@ def repl(rig, count):
     total = collections.Counter({"changes": 0, "kills": 0, **{name: 0 for name in COUNTS}})
     chance, first = rig.chance("repl"), 0
     with Cluster(settings=SETTINGS) as cluster, Server() as maria:
-        for number, pair in enumerate(PAIRS):
-            kills = count // len(PAIRS) + (number < count % len(PAIRS))
+        fields = [(Pair, pair, "-".join(pair[:2]) + (f"-{pair[2]}-away" if pair[2] else "")) for pair in PAIRS]
+        fields += [(BothWays, ("postgres", "postgres", away), f"both-ways{'-away' if away else ''}") for away in (None, "dest")]
+        for number, (make, pair, name) in enumerate(fields):
+            kills = count // len(fields) + (number < count % len(fields))
             if kills == 0:
                 continue
-            name = "-".join(pair[:2]) + (f"-{pair[2]}-away" if pair[2] else "")
-            with Pair(rig, f"postgres.repl-{name}", pair, cluster, maria, chance) as field:
+            with make(rig, f"postgres.repl-{name}", pair, cluster, maria, chance) as field:
                 field.begin()
                 field.storm(range(first, first + kills))
                 field.finish()
@@ -99,6 +102,7 @@ def control(rig, cluster, maria, chance):
 class Pair:
     """A link between two databases, two nodes that race for it, writers, and perhaps another location, which answers for one
     of the databases.  Use as a context."""
+    links = (LINK,)
 
     def __init__(self, rig, scene, kinds, cluster, maria, chance, environment=None):
         self.rig, self.scene, self.chance = rig, scene, chance
@@ -115,14 +119,11 @@ class Pair:
         if self.away:
             self.other, peer = self._location(self.away)
         here = {name: one.settings() for name, one in (("source", self.source), ("dest", self.dest)) if name != self.away}
-        ends = [f"berlin/{name}" if name == self.away else name for name in ("source", "dest")]
-        more = ("databases:\n" + "".join(f"  {name}: {settings}\n" for name, settings in here.items()) + peer +
-                f"links:\n  {LINK}:\n    from: {ends[0]}\n    to: {ends[1]}\n    every: 200ms\n"
-                f"    tables: {{ {TABLE}: {casts(self.source)} }}\n"
-                "    verify: [ { mode: full, every: 10h } ]\n    deletes: { most: 1000000, share: 100% }\n")
+        self.ends = {name: f"berlin/{name}" if name == self.away else name for name in ("source", "dest")}
+        more = "databases:\n" + "".join(f"  {name}: {settings}\n" for name, settings in here.items()) + peer + self._links()
         self.nodes = [Node(binary, self.folder / str(n), store=rig.cluster().url(store), environment=environment, more=more)
                       for n, binary in enumerate((rig.debug, rig.debug if environment else rig.release))]
-        self.writers = Writers(self.source, TABLE, seed=chance.randrange(10**6), keys=ROWS, prepared=self.kinds[0] == "postgres")
+        self.writers = self._writers()
         self.counts, self.verified, self.failures, self.kills, self.points = collections.Counter(), {}, [], 0, 0
         self.codes |= {node: {-signal.SIGKILL} for node in self.nodes}
 
@@ -156,6 +157,14 @@ class Pair:
             shutil.rmtree(self.folder, ignore_errors=True)
         return isinstance(problem, (RigError, AssertionError))
 
+    def _links(self):
+        return (f"links:\n  {LINK}:\n    from: {self.ends['source']}\n    to: {self.ends['dest']}\n    every: 200ms\n"
+                f"    tables: {{ {TABLE}: {casts(self.source)} }}\n"
+                "    verify: [ { mode: full, every: 10h } ]\n    deletes: { most: 1000000, share: 100% }\n")
+
+    def _writers(self):
+        return Writers(self.source, TABLE, seed=self.chance.randrange(10**6), keys=ROWS, prepared=self.kinds[0] == "postgres")
+
     def _database(self, kind, name):
         return Sqlite(self.folder / f"{name}.db") if kind == "sqlite" else \
             (Postgres if kind == "postgres" else Maria)(self.servers[kind])
@@ -165,7 +174,8 @@ class Pair:
     def begin(self):
         for node in self.nodes:
             node.start(seconds=READY_SECONDS)
-        self.nodes[0].cli("repl", "install", LINK, "--yes", timeout=SETTLE_SECONDS)
+        for link in self.links:
+            self.nodes[0].cli("repl", "install", link, "--yes", timeout=SETTLE_SECONDS)
         self.dest.run(*COUNT_BATCHES[self.dest.kind])
         self.writers.start()
 
@@ -327,3 +337,44 @@ class Pair:
         tally.kills += self.kills
         tally.lost += bad
         tally.failures += self.failures
+
+
+class BothWays(Pair):
+    """Two links, and writers on both sides."""
+    links = (LINK, BACK)
+
+    def _links(self):
+        rule = "    conflict: \"version:price\"\n"
+        return (super()._links() + rule + f"  {BACK}:\n    from: {self.ends['dest']}\n    to: {self.ends['source']}\n    every: 200ms\n"
+                f"    tables: {{ {TABLE}: {casts(self.source)} }}\n    deletes: {{ most: 1000000, share: 100% }}\n" + rule)
+
+    def _writers(self):
+        return Several([super()._writers(), Writers(self.dest, TABLE, seed=self.chance.randrange(10**6), keys=ROWS)])
+
+
+class Several:
+    """Writers of more than one database, as if they were of one."""
+
+    def __init__(self, all_of_them):
+        self.all = all_of_them
+        self.stopping = self
+
+    @property
+    def changes(self):
+        return sum(one.changes for one in self.all)
+
+    def set(self):
+        for one in self.all:
+            one.stopping.set()
+
+    def start(self):
+        for one in self.all:
+            one.start()
+
+    def stop(self):
+        self.set()
+        for one in self.all:
+            one.stop()
+
+    def await_changes(self, count, seconds):
+        wait_for(f"{count} changes", lambda: self.changes >= count or any(one.failed for one in self.all), seconds, 0.05)

@@ -238,6 +238,54 @@ static void check_origin(struct scene *s)
         EXPECT(s, c.count == 4 && str_is(scene_change_of(&c, 142)->origin, "munich"));
 }
 
+/* ---- the newest changes of some keys ---- */
+
+struct newest {
+    size_t count;
+    int64_t ids, x; /* sum of the keys; the largest x */
+    bool munich;    /* 142 came from there */
+};
+
+static bool newest_take(void *arg, const struct change *change, struct err *err)
+{
+    struct newest *n = arg;
+
+    (void)err;
+    n->count++;
+    n->ids += change->cells[0].i;
+    n->x = change->x > n->x ? change->x : n->x;
+    n->munich = n->munich || (change->cells[0].i == 142 && str_is(change->origin, "munich"));
+    return true;
+}
+
+/* Of more keys than a statement takes; and a row of a key that is there is not added. */
+static void check_newest_of_keys(struct scene *s)
+{
+    struct fit *fit = scene_fit(s, "driver_notes");
+    struct cell keys[300], row[2] = { cell_int(143), cell_of(CELL_TEXT, "again") };
+    struct capture_look look;
+    struct change_place now;
+    struct newest n = { 0 };
+
+    for (size_t i = 0; i < 300; i++)
+        keys[i] = cell_int(i < 4 ? 140 + (int64_t)i : 500000 + (int64_t)i);
+    if (fit == NULL || !scene_now(s, fit, &now) ||
+        !WORKS(s, s->type->begin(s->one, DATABASE_READ, &err)) ||
+        !WORKS(s, s->type->changes_of(s->one, fit, keys, 300, newest_take, &n, &err)) ||
+        !WORKS(s, s->type->commit(s->one, &err)))
+        return;
+    EXPECT(s, n.count == 4 && n.ids == 140 + 141 + 142 + 143 && n.munich && n.x < now.x);
+    if (!WORKS(s, s->type->begin(s->one, DATABASE_WRITE, &err)) ||
+        !WORKS(s, s->type->save(s->one, &err)) ||
+        !FAILS(s, ERR_PERMANENT, s->type->add(s->one, fit, row, 1, &err)) ||
+        !WORKS(s, s->type->back(s->one, &err)))
+        return;
+    row[0] = cell_int(144);
+    if (WORKS(s, s->type->add(s->one, fit, row, 1, &err)) &&
+        WORKS(s, s->type->commit(s->one, &err)) && look_is(s, fit, CAPTURE_IS_FINE, &look))
+        EXPECT(s, look.identity.len > 0 && look.identity.len <= 64);
+}
+
 /* ---- one key, and pruning ---- */
 
 static bool last_is(struct scene *s, const struct fit *fit, int64_t id, bool has, int64_t x)
@@ -293,6 +341,14 @@ static void check_text_keys(struct scene *s)
         !scene_changes(s, fit, &from, SIZE_MAX, &c) || !EXPECT(s, c.count == SCENE_TEXTS + 2))
         return;
     EXPECT(s, c.all[0].gone + c.all[1].gone == 1);
+
+    struct newest n = { 0 };
+
+    row[1] = cell_of(CELL_TEXT, "A");
+    if (WORKS(s, s->type->begin(s->one, DATABASE_READ, &err)) &&
+        WORKS(s, s->type->changes_of(s->one, fit, row, 1, newest_take, &n, &err)) &&
+        WORKS(s, s->type->commit(s->one, &err)))
+        EXPECT(s, n.count == 1 && n.ids == 9);
     at = from;
     for (size_t i = 0; i < c.count; i++) {
         struct scene_changes one;
@@ -336,6 +392,7 @@ const struct check checks_of_changes[] = {
     { "what was rolled back is no change", check_rolled_back },
     { "nothing goes past a transaction that is open", check_open_transaction },
     { "origin", check_origin },
+    { "the newest changes of keys, and rows that are added", check_newest_of_keys },
     { "the last change of a key, and pruning", check_pruning },
     { "changes of keys of a number and a text", check_text_keys },
     { "capture is taken away", check_removal },

@@ -17,6 +17,7 @@ static const struct config_options options = { .connectors = &registry,
     "  crm: { kind: mariadb, dsn: secret:crm }\n"                               \
     "  mirror: { kind: sqlite, path: /srv/mirror.db, title: M, timeout: 5s }\n" \
     "  again: { kind: postgres, dsn: secret:erp }\n"
+#define PEER        "peers: { berlin: { url: \"https://b\", key: \"secret:k\" } }\n"
 #define LINK(keys)  BASES "links:\n  l: { from: erp, to: mirror, " keys " }\n"
 #define TABLE(keys) LINK("verify: [ { every: 1d } ], tables: { t: { " keys " } }")
 #define RULE(keys)  LINK("tables: { t: {} }, verify: [ { " keys " } ]")
@@ -119,7 +120,21 @@ TEST(config_links_with_mistakes_are_refused)
           "--force" },
         { LINK("tables: { t: {} }, message_limit: 10"), "too small", "" },
         { BASES "links: { l: { from: erp, to: berlin/orders, tables: { t: {} } } }",
-          "a link to a database of a peer is planned, and not in this build", "--force" },
+          "there is no peer `berlin`", "below `peers`" },
+        { BASES PEER "links: { l: { from: erp, to: berlin/, tables: { t: {} } } }",
+          "is no database of a peer", "PEER/DATABASE" },
+        { BASES PEER "links: { l: { from: erp, to: berlin/a/b, tables: { t: {} } } }",
+          "is no database of a peer", "PEER/DATABASE" },
+        { BASES PEER "links: { l: { from: berlin/a, to: berlin/b, tables: { t: {} } } }",
+          "one end of a link is a database of this location", "one of the two" },
+        { BASES "peers: { berlin: { key: \"secret:k\" } }\n"
+                "links: { l: { from: erp, to: berlin/b, tables: { t: {} } } }",
+          "peer `berlin` cannot be asked", "url" },
+        { BASES "peers: { berlin: { may: { nothing: [ read ] } } }",
+          "there is no database `nothing`", "DATABASE/TABLE" },
+        { BASES "peers: { berlin: { may: { erp: [ write ] } } }", "not among the allowed words",
+          "install" },
+        { BASES "peers: { berlin: { url: \"ftp://b\" } }", "http", "" },
         { RULE("mode: full"), "is not complete", "at, every" },
         { RULE("mode: full, every: 1h, at: \"@daily\""), "has both", "keep one" },
         { LINK("tables: { t: { capture: column, column: at } }, "
@@ -270,9 +285,6 @@ TEST(what_is_planned_of_a_link_makes_no_job)
         { LINK("conflict: last, tables: { t: {} }"), 0 },
         { LINK("atomic: group, tables: { t: {} }"), 0 },
         { LINK("tables: { t: { capture: append }, u: {} }"), 1 },
-        { BASES "peers: { berlin: { url: \"https://b\" } }\n"
-                "links: { l: { from: berlin/erp, to: mirror, tables: { t: {} } } }",
-          0 },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
