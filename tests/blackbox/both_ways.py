@@ -11,10 +11,12 @@ TABLE = "item"
 LINKS = ("a-b", "b-a")
 
 
-def config(one, two, rules=("source", "dest"), more=("", "")):
-    """`rules`: `conflict` of both links."""
-    text = f"databases:\n  one: {one.settings()}\n  two: {two.settings()}\nlinks:\n"
-    for link, ends, of, rule, further in zip(LINKS, (("one", "two"), ("two", "one")), (one, two), rules, more):
+def config(one, two, rules=("source", "dest"), more=("", ""), peer=None):
+    """`rules`: `conflict` of both links; `peer`: the entry of the location that has `two`."""
+    text = f"databases:\n  one: {one.settings()}\n"
+    text += f"peers:\n  berlin: {peer}\nlinks:\n" if peer else f"  two: {two.settings()}\nlinks:\n"
+    name = "berlin/two" if peer else "two"
+    for link, ends, of, rule, further in zip(LINKS, (("one", name), (name, "one")), (one, two), rules, more):
         said = casts(one if one.kind == "sqlite" else two if two.kind == "sqlite" else one if one.kind == "mariadb" else two)
         text += (f"  {link}:\n    from: {ends[0]}\n    to: {ends[1]}\n    every: 100ms\n    conflict: \"{rule}\"\n"
                  f"    tables: {{ {TABLE}: {said} }}\n    deletes: {{ most: 1000000, share: 100% }}\n" + further)
@@ -25,10 +27,10 @@ def config(one, two, rules=("source", "dest"), more=("", "")):
 class Both:
     """A node with both links; `one` and `two` are the databases."""
 
-    def __init__(self, make_node, one, two, rules=("source", "dest"), environment=None, more=("", "")):
+    def __init__(self, make_node, one, two, rules=("source", "dest"), environment=None, more=("", ""), peer=None):
         self.one, self.two = one, two
         folders = sorted({str(d.path.parent) for d in (one, two) if d.kind == "sqlite"})
-        self.node = make_node(config=config(one, two, rules, more), environment=environment,
+        self.node = make_node(config=config(one, two, rules, more, peer), environment=environment,
                               options=f"folders: {json.dumps(folders)}" if folders else "")
         self.node.start()
 

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from both_ways import Both, Knowing, lost
 from links import LINK, SECONDS, TABLE, Databases, PeerLink, Recorder, location, peer_key
 from tables import Writers, row
 
@@ -187,3 +188,34 @@ def test_hostile_messages_and_strangers(databases, make_node):
         answer = ask(frame(b"\0" + text(b"base") + text(name) + describe[7 + len(TABLE):]))
         assert answer.status == 200 and b"price" not in answer.body, name
     assert ask(frame(describe)).status == 200
+
+
+@pytest.mark.proves("RP6", "RP7", "SC11")
+@pytest.mark.parametrize("kinds,rules", [(("postgres", "postgres"), ("version:price", "version:price")),
+                                         (("postgres", "sqlite"), ("source", "dest"))])
+def test_both_ways_through_a_cut(databases, make_node, kinds, rules):
+    """While the locations do not reach each other both sides are written; afterwards they are the same, and nobody's change is
+    lost without being kept."""
+    one, two = (databases.of(kind) for kind in kinds)
+    for database in (one, two):
+        database.make(TABLE)
+    other = location(make_node, two, name="two")
+    with recorded(other) as recorder:
+        both = Both(make_node, one, two, rules, peer=f'{{ url: "{recorder.url}", key: {peer_key(other)} }}')
+        both.install()
+        both.await_current()
+        writers = [Knowing(one, "a", seed=1).start(), Knowing(two, "b", seed=2).start()]
+        for turn in (200, 400):
+            for w in writers:
+                w.await_changes(turn)
+            recorder.lose = (lambda: True) if turn == 200 else (lambda: False)
+        for w in writers:
+            w.stop()
+        rows = both.await_equal()
+        both.await_current()
+        both.await_runs()
+        assert one.rows(TABLE) == rows == two.rows(TABLE)
+        sent = both.sent()
+        both.await_runs()
+        assert both.sent() == sent          # nothing goes to and fro
+        assert not lost(writers, rows, both.losers())
