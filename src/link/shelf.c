@@ -56,7 +56,7 @@ void shelf_free(struct shelf *s)
 static struct sha256 shelf_key(const struct link_end *end)
 {
     const struct away_address *away = end->away;
-    const struct str here[] = { str_of(end->type != NULL ? end->type->kind.name : ""),
+    const struct str here[] = { str_mem((const char *)&end->type, sizeof end->type),
                                 end->address.name, end->address.dsn, end->address.path };
     struct digest d = digest_start();
 

@@ -197,9 +197,6 @@ struct database_type {
     bool (*changes)(struct database *d, const struct fit *fit, const struct capture *capture,
                     const struct change_place *after, int64_t below, size_t most, change_fn *fn,
                     void *arg, struct err *err);
-    /* The newest x of a key in the journal; false in *ret_has: it is not in it. */
-    bool (*changed_last)(struct database *d, const struct fit *fit, const struct cell *key,
-                         bool *ret_has, int64_t *ret_x, struct err *err);
     /* The newest change of each of these keys (count arrays of fit->key_count cells, one behind the
      * other), in any order: x and origin, and of the cells those of the key.  Those that the
      * journal does not have do not come. */

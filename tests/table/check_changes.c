@@ -288,16 +288,22 @@ static void check_newest_of_keys(struct scene *s)
 
 /* ---- one key, and pruning ---- */
 
+static bool last_take(void *arg, const struct change *change, struct err *err_of)
+{
+    (void)err_of;
+    *(int64_t *)arg = change->x;
+    return true;
+}
+
 static bool last_is(struct scene *s, const struct fit *fit, int64_t id, bool has, int64_t x)
 {
     struct cell key = cell_int(id);
-    bool is = false;
-    int64_t is_x = 0;
+    int64_t is = 0;
 
     return WORKS(s, s->type->begin(s->one, DATABASE_READ, &err)) &&
-           WORKS(s, s->type->changed_last(s->one, fit, &key, &is, &is_x, &err)) &&
-           WORKS(s, s->type->commit(s->one, &err)) && EXPECT(s, is == has) &&
-           EXPECT(s, !has || is_x == x);
+           WORKS(s, s->type->changes_of(s->one, fit, &key, 1, last_take, &is, &err)) &&
+           WORKS(s, s->type->commit(s->one, &err)) && EXPECT(s, (is != 0) == has) &&
+           EXPECT(s, !has || is == x);
 }
 
 static void check_pruning(struct scene *s)

@@ -276,7 +276,6 @@ const struct database_type database_mariadb = {
     .look = mariadb_look,
     .ceiling = mariadb_ceiling,
     .changes = mariadb_changes,
-    .changed_last = mariadb_changed_last,
     .changes_of = mariadb_changes_of,
     .backlog = mariadb_backlog,
     .prune = mariadb_prune,

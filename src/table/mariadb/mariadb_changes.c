@@ -224,24 +224,6 @@ static bool changes_number_ask(struct database *d, const struct buf *sql, const 
     return mariadb_ask(d, &ask, err);
 }
 
-bool mariadb_changed_last(struct database *d, const struct fit *fit, const struct cell *key,
-                          bool *ret_has, int64_t *ret_x, struct err *err)
-{
-    struct buf sql = BUF_INIT(MARIADB_SQL_MOST);
-    struct changes_number n = { 0 };
-
-    buf_puts(&sql, "SELECT x FROM ");
-    mariadb_put_journal(&sql, fit->shape);
-    for (size_t i = 0; i < fit->key_count; i++)
-        buf_printf(&sql, "%s k%zu = ?", i > 0 ? " AND" : " WHERE", i + 1);
-    bool ok = changes_number_ask(d, &sql, key, fit->key_count, &n, err);
-
-    buf_done(&sql);
-    *ret_has = n.has;
-    *ret_x = n.x;
-    return ok;
-}
-
 /* ---- of some keys ---- */
 
 struct changes_keys {

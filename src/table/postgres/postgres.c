@@ -137,7 +137,6 @@ const struct database_type database_postgres = {
     .look = postgres_look,
     .ceiling = postgres_ceiling,
     .changes = postgres_changes,
-    .changed_last = postgres_changed_last,
     .changes_of = postgres_changes_of,
     .backlog = postgres_backlog,
     .prune = postgres_prune,

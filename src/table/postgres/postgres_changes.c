@@ -249,47 +249,6 @@ bool postgres_changes(struct database *d, const struct fit *fit, const struct ca
 
 /* ---- what else is asked of a journal ---- */
 
-static bool journal_take_x(void *arg, const PGresult *row, struct err *err)
-{
-    struct {
-        bool *has;
-        int64_t *x;
-    } *ret = arg;
-
-    (void)err;
-    *ret->has = true;
-    *ret->x = postgres_int(row, 0);
-    return true;
-}
-
-bool postgres_changed_last(struct database *d, const struct fit *fit, const struct cell *key,
-                           bool *ret_has, int64_t *ret_x, struct err *err)
-{
-    struct postgres *p = postgres_of(d);
-    struct arena a = ARENA_INIT(ARGS_ARENA);
-    struct postgres_args *args = postgres_args(&a);
-    struct {
-        bool *has;
-        int64_t *x;
-    } ret = { .has = ret_has, .x = ret_x };
-
-    *ret_has = false;
-    buf_clear(&p->sql);
-    buf_puts(&p->sql, "SELECT j.x FROM ");
-    postgres_part(&p->sql, fit->shape, PART_JOURNAL);
-    buf_puts(&p->sql, " j WHERE (");
-    postgres_keys(&p->sql, fit, "j.");
-    buf_puts(&p->sql, ") = (");
-    bool ok = postgres_put_key(&p->sql, args, fit, key, &a, err);
-
-    if (ok) {
-        buf_putc(&p->sql, ')');
-        ok = postgres_ask(p, args, journal_take_x, &ret, err);
-    }
-    arena_done(&a);
-    return ok;
-}
-
 struct journal_keys {
     struct postgres *p;
     const struct fit *fit;

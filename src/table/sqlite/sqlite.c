@@ -317,7 +317,6 @@ const struct database_type database_sqlite = {
     .look = sqlite_look,
     .ceiling = sqlite_ceiling,
     .changes = sqlite_changes,
-    .changed_last = sqlite_changed_last,
     .changes_of = sqlite_changes_of,
     .backlog = sqlite_backlog,
     .prune = sqlite_prune,

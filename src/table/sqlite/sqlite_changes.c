@@ -173,33 +173,6 @@ bool sqlite_changes(struct database *db, const struct fit *fit, const struct cap
 
 /* ---- one key, all that wait, and those that nobody needs ---- */
 
-bool sqlite_changed_last(struct database *db, const struct fit *fit, const struct cell *key,
-                         bool *ret_has, int64_t *ret_x, struct err *err)
-{
-    struct sqlite_database *d = sqlite_of(db);
-    struct buf text = BUF_INIT(SQLITE_TEXT_MOST);
-    sqlite3_stmt *stmt;
-    bool row = false;
-
-    buf_puts(&text, "SELECT j.x FROM main.");
-    sqlite_journal(&text, fit->shape->name);
-    for (size_t i = 0; i < fit->key_count; i++)
-        buf_printf(&text, "%s j.k%zu = ?%zu", i > 0 ? " AND" : " AS j WHERE", i + 1, i + 1);
-    arena_reset(&d->row);
-    bool ok = sqlite_ask(d, buf_view(&text), &stmt, err);
-
-    buf_done(&text);
-    if (!ok)
-        return false;
-    ok = sqlite_bind_key(d, stmt, 1, fit, key, err) &&
-         sqlite_step(d, stmt, "the last change of a key", &row, err);
-    *ret_has = ok && row;
-    if (*ret_has)
-        *ret_x = sqlite3_column_int64(stmt, 0);
-    sqlite_end(stmt);
-    return ok;
-}
-
 bool sqlite_changes_of(struct database *db, const struct fit *fit, const struct cell *keys,
                        size_t count, change_fn *fn, void *arg, struct err *err)
 {

@@ -137,8 +137,6 @@ bool sqlite_ceiling(struct database *d, const struct fit *fit, const struct capt
 bool sqlite_changes(struct database *d, const struct fit *fit, const struct capture *capture,
                     const struct change_place *after, int64_t below, size_t most, change_fn *fn,
                     void *arg, struct err *err);
-bool sqlite_changed_last(struct database *d, const struct fit *fit, const struct cell *key,
-                         bool *ret_has, int64_t *ret_x, struct err *err);
 bool sqlite_changes_of(struct database *d, const struct fit *fit, const struct cell *keys,
                        size_t count, change_fn *fn, void *arg, struct err *err);
 bool sqlite_backlog(struct database *d, const struct fit *fit, const struct change_place *after,

@@ -193,7 +193,7 @@ TEST(config_takes_every_kind)
         "dead: never }\nalerts: {}\n"
         "calendars: {}\nauth: { oidc: { issuer: \"https://op.example\", client_id: w, roles: { "
         "ops: [viewer] } } }\nstores: { m: { driver: dir } }\ncontent: {}\n"
-        "peers: { p: { url: x } }\nlinks: {}",
+        "peers: { p: { url: \"https://p\" } }\nlinks: {}",
         "databases: { a: { kind: postgres, dsn: secret:a }, b: { kind: sqlite, path: b.db } }\n"
         "links: { l: { from: a, to: b, tables: { t: } } }",
         "services: { mine: { jq: . } }\nroutes: [ { name: a, do: [ { mine: } ] } ]",

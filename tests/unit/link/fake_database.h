@@ -292,18 +292,6 @@ static bool fake_changes(struct database *d, const struct fit *fit, const struct
     return true;
 }
 
-static bool fake_changed_last(struct database *d, const struct fit *fit, const struct cell *key,
-                              bool *ret_has, int64_t *ret_x, struct err *err)
-{
-    const struct fake_row *j = fake_find(d->f->now.journal, d->f->now.changes, key->i);
-
-    (void)fit;
-    (void)err;
-    *ret_has = j != NULL;
-    *ret_x = j != NULL ? j->x : 0;
-    return true;
-}
-
 static bool fake_changes_of(struct database *d, const struct fit *fit, const struct cell *keys,
                             size_t count, change_fn *fn, void *arg, struct err *err)
 {
@@ -478,7 +466,6 @@ static const struct database_type fake_type = {
     .look = fake_look,
     .ceiling = fake_ceiling,
     .changes = fake_changes,
-    .changed_last = fake_changed_last,
     .changes_of = fake_changes_of,
     .backlog = fake_backlog,
     .rows = fake_rows,

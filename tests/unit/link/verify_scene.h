@@ -201,12 +201,16 @@ static bool fake_ceiling(struct database *d, const struct fit *fit, const struct
     return true;
 }
 
-static bool fake_changed_last(struct database *d, const struct fit *fit, const struct cell *key,
-                              bool *ret_has, int64_t *ret_x, struct err *err)
+static bool fake_changes_of(struct database *d, const struct fit *fit, const struct cell *keys,
+                            size_t count, change_fn *fn, void *arg, struct err *err)
 {
-    (void)fit, (void)err;
-    *ret_has = d->rows[key->i].x != 0;
-    *ret_x = d->rows[key->i].x;
+    (void)fit;
+    for (size_t i = 0; i < count; i++) {
+        const struct change c = { .x = d->rows[keys[i].i].x, .origin = STR(""), .cells = &keys[i] };
+
+        if (c.x != 0 && !fn(arg, &c, err))
+            return err->kind == ERR_NONE;
+    }
     return true;
 }
 
@@ -366,7 +370,7 @@ static const struct database_type fake_type = {
     .look = fake_look,
     .ceiling = fake_ceiling,
     .changes = fake_changes,
-    .changed_last = fake_changed_last,
+    .changes_of = fake_changes_of,
     .rows = fake_rows,
     .rows_of = fake_rows_of,
     .count = fake_count,
