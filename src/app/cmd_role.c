@@ -80,11 +80,11 @@ const struct verb cmd_role = {
     .summary = "what people and keys of the admin API may do",
     .about = "A role is a list of rights, for all systems or for named ones: then it counts for\n"
              "documents that one of them sends or receives.  Whoever has several roles may do\n"
-             "what any of them allows.  admin, operator, viewer, auditor, worker and peer are "
-             "always there.\n"
+             "what any of them allows.  Always there: admin, operator, viewer, auditor, worker, "
+             "peer.\n"
              "\n"
              "Rights: see payload download retry edit hold, and without --system also operate\n"
-             "configure users audit work.\n",
+             "configure users audit work peer.\n",
     .example = "waybill role add acme-desk --right see --right retry --system acme\n"
                "waybill key add --admin --title \"Acme desk\" --role acme-desk --expires 90d\n",
     .forms =
