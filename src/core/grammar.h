@@ -18,11 +18,13 @@ extern const struct option grammar_alerts[];
 extern const struct option grammar_step; /* one step of a chain */
 extern const struct option grammar_batch[];
 extern const struct option grammar_auth[];
-extern const struct option grammar_oidc[];       /* auth: oidc */
-extern const struct option grammar_gateway[];    /* keys of every gateway */
-extern const struct option grammar_endpoint[];   /* keys of every endpoint */
-extern const struct option grammar_job[];        /* keys of every job */
-extern const struct option grammar_database[];   /* keys of every database */
+extern const struct option grammar_oidc[];     /* auth: oidc */
+extern const struct option grammar_gateway[];  /* keys of every gateway */
+extern const struct option grammar_endpoint[]; /* keys of every endpoint */
+extern const struct option grammar_job[];      /* keys of every job */
+extern const struct option grammar_database[]; /* keys of every database */
+extern const struct option grammar_window[];   /* keys of a window of a job or rule */
+extern const struct option grammar_window_each;
 extern const struct option grammar_peer[];       /* keys of a peer */
 extern const struct option grammar_link[];       /* keys of a link */
 extern const struct option grammar_link_table[]; /* keys of a table of a link */

@@ -15,23 +15,6 @@ static const struct option job_retry[] = {
     { 0 },
 };
 
-/* As that of a system, but for the zone. */
-static const struct option job_window[] = {
-    OPTION("days", OPT_DAYS, "on which days it opens", .flags = OPT_OR_LIST, .fallback = "daily"),
-    OPTION("open", OPT_TIME, "when it opens", .fallback = "00:00"),
-    OPTION("close", OPT_TIME, "when it closes; before `open`: on the next day",
-           .fallback = "24:00"),
-    OPTION("zone", OPT_ZONE, "the time zone of both; left out: that of the job"),
-    OPTION("holidays", OPT_CALENDAR, "on these days it does not open", .flags = OPT_OR_LIST),
-    { 0 },
-};
-
-static const struct option job_window_each = {
-    .type = OPT_MAP,
-    .keys = job_window,
-    .noun = "window",
-};
-
 const struct option grammar_job[] = {
     OPTION("kind", OPT_WORD, "what it does", .flags = OPT_REQUIRED),
     OPTION("title", OPT_TEXT, "its name for people"),
@@ -47,7 +30,7 @@ const struct option grammar_job[] = {
     OPTION("window", OPT_MAP,
            "when it may run: times of `at` outside of it are left out, and what is late or "
            "repeated waits until it opens; left out: always",
-           .flags = OPT_OR_LIST, .keys = job_window, .each = &job_window_each),
+           .flags = OPT_OR_LIST, .keys = grammar_window, .each = &grammar_window_each),
     OPTION("jitter", OPT_DURATION,
            "each iteration is due so much later at most, at random: so jobs of one time do not all "
            "begin together",

@@ -96,23 +96,6 @@ static const struct option table_each = {
 
 /* ---- verification ---- */
 
-/* As that of a job. */
-static const struct option rule_window[] = {
-    OPTION("days", OPT_DAYS, "on which days it opens", .flags = OPT_OR_LIST, .fallback = "daily"),
-    OPTION("open", OPT_TIME, "when it opens", .fallback = "00:00"),
-    OPTION("close", OPT_TIME, "when it closes; before `open`: on the next day",
-           .fallback = "24:00"),
-    OPTION("zone", OPT_ZONE, "the time zone of both; left out: that of the rule"),
-    OPTION("holidays", OPT_CALENDAR, "on these days it does not open", .flags = OPT_OR_LIST),
-    { 0 },
-};
-
-static const struct option rule_window_each = {
-    .type = OPT_MAP,
-    .keys = rule_window,
-    .noun = "window",
-};
-
 const struct option grammar_link_rule[] = {
     OPTION("mode", OPT_WORD,
            "what is compared: all rows, the number of rows, some of the rows, or those that have "
@@ -126,7 +109,7 @@ const struct option grammar_link_rule[] = {
     OPTION("holidays", OPT_CALENDAR, "`calendars` on whose days it does not begin",
            .flags = OPT_OR_LIST),
     OPTION("window", OPT_MAP, "when it may run; left out: always", .flags = OPT_OR_LIST,
-           .keys = rule_window, .each = &rule_window_each),
+           .keys = grammar_window, .each = &grammar_window_each),
     OPTION("share", OPT_SHARE, "with `mode: sample`: how much of the table is compared",
            .fallback = "1%"),
     OPTION("repair", OPT_WORD, "whether what differs is made equal to the source",
