@@ -51,13 +51,27 @@ const struct arg_option repl_digest_options[] = {
 
 /* ---- verify ---- */
 
-/* The newest pass of a table; 0: none. */
-static int64_t repl_last_pass(const json_t *table)
+static int64_t repl_pass_number(const json_t *pass)
 {
-    const char *id = member_text(json_object_get(table, "lastPass"), "id");
+    const char *id = member_text(pass, "id");
     int64_t number = 0;
 
     return id != NULL && str_to_i64(str_of(id), &number) ? number : 0;
+}
+
+/* The newest pass of a link, to be asked before one is ordered: that may begin, and even end,
+ * before the order is answered.  0: there is none. */
+static bool repl_newest_pass(const struct args *a, struct client *c, const char *link, int64_t *ret)
+{
+    json_auto_t *data = NULL;
+
+    if (!ask_node(c, a,
+                  "query($link: String!) { linkPasses(link: $link, first: 1) { items { id } } }",
+                  json_pack("{s:s}", "link", link), &data))
+        return false;
+    *ret = repl_pass_number(
+        json_array_get(json_object_get(json_object_get(data, "linkPasses"), "items"), 0));
+    return true;
 }
 
 /* Until the next look: a part of the time that it took so far, so that a short pass is told soon
@@ -69,9 +83,10 @@ static int64_t repl_wait_us(int64_t began_us)
     return us < WAIT_LEAST_US ? WAIT_LEAST_US : us > WAIT_MOST_US ? WAIT_MOST_US : us;
 }
 
-/* Waits for the end of a pass of the table that is newer; *ret_data owns it.  NULL: the exit status
- * is in c->exit_code. */
-static const json_t *repl_await_pass(struct client *c, const json_t *table, json_t **ret_data)
+/* Waits for the end of a pass of the table that is newer, and was ordered; *ret_data owns it.
+ * NULL: the exit status is in c->exit_code. */
+static const json_t *repl_await_pass(struct client *c, const json_t *table, int64_t newer,
+                                     json_t **ret_data)
 {
     int64_t began_us = clock_mono_us();
 
@@ -88,10 +103,8 @@ static const json_t *repl_await_pass(struct client *c, const json_t *table, json
 
         for (size_t i = json_array_size(items); i-- > 0;) { /* the oldest first */
             const json_t *pass = json_array_get(items, i);
-            const char *id = member_text(pass, "id");
-            int64_t number = 0;
 
-            if (id != NULL && str_to_i64(str_of(id), &number) && number > repl_last_pass(table) &&
+            if (repl_pass_number(pass) > newer && member_text(pass, "by") != NULL &&
                 member_text(pass, "ended") != NULL)
                 return pass;
         }
@@ -108,7 +121,7 @@ static bool repl_is_equal(const json_t *pass)
     return result != NULL && (strcmp(result, "ok") == 0 || strcmp(result, "repaired") == 0);
 }
 
-static int repl_await(const struct args *a, struct client *c, const json_t *tables)
+static int repl_await(const struct args *a, struct client *c, const json_t *tables, int64_t newer)
 {
     const json_t *table;
     int code = EXIT_DONE;
@@ -117,7 +130,7 @@ static int repl_await(const struct args *a, struct client *c, const json_t *tabl
     json_array_foreach(tables, i, table)
     {
         json_auto_t *data = NULL;
-        const json_t *pass = repl_await_pass(c, table, &data);
+        const json_t *pass = repl_await_pass(c, table, newer, &data);
 
         if (pass == NULL)
             return c->exit_code;
@@ -151,12 +164,19 @@ static int repl_tell_verify(const struct args *a, const json_t *tables)
     return EXIT_DONE;
 }
 
+static const char verify_order[] =
+    "mutation($link: String!, $table: String, $mode: LinkVerifyMode, $repair: Boolean,"
+    " $dry: Boolean, $most: Int, $reason: String) { linkVerify(link: $link,"
+    " table: $table, mode: $mode, repair: $repair, dryRun: $dry, most: $most,"
+    " reason: $reason) { " LINK_TABLE_FIELDS " } }";
+
 int repl_run_verify(const struct args *a)
 {
     const char *mode = args_text(a, "mode");
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
     struct repl_name name;
+    int64_t newest = 0;
 
     if (mode == NULL)
         mode = "full";
@@ -173,17 +193,18 @@ int repl_run_verify(const struct args *a)
 
     if (asked != NULL && args_number(a, "most", 0) > 0)
         (void)json_object_set_new(asked, "most", json_integer(args_number(a, "most", 0)));
-    if (!ask_node(
-            &c, a,
-            "mutation($link: String!, $table: String, $mode: LinkVerifyMode, $repair: Boolean,"
-            " $dry: Boolean, $most: Int, $reason: String) { linkVerify(link: $link,"
-            " table: $table, mode: $mode, repair: $repair, dryRun: $dry, most: $most,"
-            " reason: $reason) { " LINK_TABLE_FIELDS " } }",
-            asked, &data))
+    bool waits = args_flag(a, "wait") && asked != NULL;
+
+    if (waits && !repl_newest_pass(a, &c, name.link, &newest)) {
+        json_decref(asked);
+        return c.exit_code;
+    }
+    if (!(waits ? client_graphql(&c, verify_order, asked, &data)
+                : ask_node(&c, a, verify_order, asked, &data)))
         return c.exit_code;
     const json_t *tables = json_object_get(data, "linkVerify");
 
-    return args_flag(a, "wait") ? repl_await(a, &c, tables) : repl_tell_verify(a, tables);
+    return waits ? repl_await(a, &c, tables, newest) : repl_tell_verify(a, tables);
 }
 
 /* ---- diff ---- */

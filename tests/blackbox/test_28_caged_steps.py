@@ -264,7 +264,7 @@ def is_below(process, ancestor):
     return process == ancestor
 
 
-def processes_at_work(node, least):
+def processes_at_work(node, least=0.2):
     """The processes of steps that have used so many seconds: those that have begun a document."""
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*"):

@@ -297,7 +297,8 @@ def test_a_backup_goes_where_the_node_allows(make_node, tmp_path):
     assert node.cli("backup", node.folder / "two").returncode == DONE
 
 
-RIGHTS = ["see", "payload", "download", "retry", "edit", "hold", "operate", "configure", "users", "audit", "work"]
+RIGHTS = ["see", "payload", "download", "retry", "edit", "hold", "operate", "configure", "users", "audit", "work",
+          "peer"]
 
 
 @BOTH
