@@ -32,23 +32,6 @@ static struct check_jobs_bases check_jobs_bases_of(struct config *c)
     return b;
 }
 
-static void check_jobs_add(struct arena *a, struct yaml_node *map, struct str key,
-                           const struct yaml_node *value)
-{
-    struct yaml_node *k = ARENA_NEW(a, struct yaml_node), *n = ARENA_NEW(a, struct yaml_node);
-
-    *k = (struct yaml_node){ .kind = YAML_SCALAR, .place = value->place, .text = key };
-    *n = *value; /* its children are shared */
-    n->key = k;
-    n->next = NULL;
-    if (map->last != NULL)
-        map->last->next = n;
-    else
-        map->first = n;
-    map->last = n;
-    map->count++;
-}
-
 static void check_jobs_add_database(struct arena *a, const struct check_jobs_bases *all,
                                     struct yaml_node *databases, const struct yaml_node *named)
 {
@@ -59,7 +42,7 @@ static void check_jobs_add_database(struct arena *a, const struct check_jobs_bas
             : bsearch(&key, all->items, all->count, sizeof *all->items, check_jobs_compare);
 
     if (found != NULL && yaml_get(databases, key.text.ptr) == NULL)
-        check_jobs_add(a, databases, key.text, found->node);
+        yaml_put(databases, key.text, found->node, a);
 }
 
 static const struct yaml_node *check_jobs_map(struct arena *a, const struct check_jobs_bases *all,
@@ -73,12 +56,12 @@ static const struct yaml_node *check_jobs_map(struct arena *a, const struct chec
     map->first = map->last = NULL;
     map->count = 0;
     for (const struct yaml_node *n = job->first; n != NULL; n = n->next)
-        check_jobs_add(a, map, n->key->text, n);
+        yaml_put(map, n->key->text, n, a);
     *databases = (struct yaml_node){ .kind = YAML_MAP, .place = job->place, .text = STR("") };
     check_jobs_add_database(a, all, databases, yaml_get(job, "database"));
     for (const struct yaml_node *n = checks != NULL ? checks->first : NULL; n != NULL; n = n->next)
         check_jobs_add_database(a, all, databases, yaml_get(n, "with"));
-    check_jobs_add(a, map, STR("databases"), databases);
+    yaml_put(map, STR("databases"), databases, a);
     return map;
 }
 

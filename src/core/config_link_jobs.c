@@ -29,24 +29,12 @@ static struct yaml_node *link_jobs_map(struct arena *a, struct place place)
     return map;
 }
 
-/* A copy of the value; its children are shared.  `key` is terminated, and lives as long. */
+/* What is not written is left out. */
 static void link_jobs_put(struct arena *a, struct yaml_node *map, struct str key,
                           const struct yaml_node *value)
 {
-    struct yaml_node *k = ARENA_NEW(a, struct yaml_node), *n = ARENA_NEW(a, struct yaml_node);
-
-    if (value == NULL || yaml_is_null(value))
-        return;
-    *k = (struct yaml_node){ .kind = YAML_SCALAR, .place = value->place, .text = key };
-    *n = *value;
-    n->key = k;
-    n->next = NULL;
-    if (map->last != NULL)
-        map->last->next = n;
-    else
-        map->first = n;
-    map->last = n;
-    map->count++;
+    if (value != NULL && !yaml_is_null(value))
+        yaml_put(map, key, value, a);
 }
 
 static void link_jobs_put_text(struct arena *a, struct yaml_node *map, const char *key,

@@ -328,6 +328,24 @@ const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
     return NULL;
 }
 
+void yaml_put(struct yaml_node *map, struct str key, const struct yaml_node *value,
+              struct arena *arena)
+{
+    struct yaml_node *k = ARENA_NEW(arena, struct yaml_node);
+    struct yaml_node *n = ARENA_NEW(arena, struct yaml_node);
+
+    *k = (struct yaml_node){ .kind = YAML_SCALAR, .place = value->place, .text = key };
+    *n = *value;
+    n->key = k;
+    n->next = NULL;
+    if (map->last != NULL)
+        map->last->next = n;
+    else
+        map->first = n;
+    map->last = n;
+    map->count++;
+}
+
 struct str yaml_text(const struct yaml_node *node)
 {
     return node == NULL || node->kind != YAML_SCALAR ? STR("") : node->text;

@@ -58,6 +58,11 @@ struct str yaml_text(const struct yaml_node *node);
 /* Nothing was written: `key:`, `key: ~` or `key: null`. */
 bool yaml_is_null(const struct yaml_node *node);
 
+/* Adds a copy of the value to a map; its children are shared.  `key` is terminated, and lives as
+ * long. */
+void yaml_put(struct yaml_node *map, struct str key, const struct yaml_node *value,
+              struct arena *arena);
+
 /* Equal content: maps in any order, scalars by their texts. */
 bool yaml_same(const struct yaml_node *a, const struct yaml_node *b);
 

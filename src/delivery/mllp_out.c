@@ -38,6 +38,7 @@
 #include "base/fault.h"
 #include "core/config.h"
 #include "core/connector.h"
+#include "core/curl_pem.h"
 #include "core/grammar.h"
 #include "core/line/line.h"
 #include "core/mllp/hl7_ack.h"
@@ -251,19 +252,6 @@ static curl_socket_t mllp_open_socket(void *arg, curlsocktype purpose, struct cu
                              : socket(addr->family, addr->socktype | SOCK_CLOEXEC, addr->protocol);
 }
 
-/* Copied: the connection outlives the endpoint that has opened it. */
-static bool put_pem(CURL *e, CURLoption as_path, CURLoption as_blob, struct str value)
-{
-    struct curl_blob blob = { .data = (void *)(uintptr_t)value.ptr,
-                              .len = value.len,
-                              .flags = CURL_BLOB_COPY };
-
-    if (value.len == 0)
-        return true;
-    return (config_is_pem(value.ptr) ? curl_easy_setopt(e, as_blob, &blob)
-                                     : curl_easy_setopt(e, as_path, value.ptr)) == CURLE_OK;
-}
-
 static bool set_connection(const struct mllp_out *m, struct mllp_line *l, const char *url)
 {
     CURL *e = l->curl;
@@ -282,9 +270,7 @@ static bool set_connection(const struct mllp_out *m, struct mllp_line *l, const 
            curl_easy_setopt(e, CURLOPT_ERRORBUFFER, l->failure) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, mllp_open_socket) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, l) == CURLE_OK &&
-           put_pem(e, CURLOPT_CAINFO, CURLOPT_CAINFO_BLOB, m->ca) &&
-           put_pem(e, CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB, m->cert) &&
-           put_pem(e, CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, m->key);
+           curl_pem_set(e, m->ca, m->cert, m->key);
 }
 
 static void put_url(const struct mllp_out *m, char url[static URL_MOST])

@@ -3,11 +3,12 @@ import http.client
 import http.server
 import json
 import os
+import random
 import threading
 import time
 
 import mariadb
-from tables import Maria, Postgres, Sqlite, casts
+from tables import Maria, Postgres, Sqlite, casts, row
 
 SECONDS, VERIFY_SECONDS = 120, 600
 LINK = "mirror"
@@ -33,6 +34,16 @@ class Databases:
     def close(self):
         if self.maria is not None:
             self.maria.close()
+
+
+def pair(databases, source, dest, rows=2000, seed=1):
+    """Two databases with the same table, of which the first one has rows."""
+    chance = random.Random(seed)
+    made = databases.of(source), databases.of(dest)
+    for one in made:
+        one.make(TABLE)
+    made[0].fill(TABLE, [row(chance, n) for n in range(rows)])
+    return made
 
 
 class Other:

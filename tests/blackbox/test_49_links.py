@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from links import LINK, TABLE, Databases, Link
+from links import LINK, TABLE, Databases, Link, pair
 from tables import Writers, row
 
 PAIRS = [("postgres", "postgres"), ("postgres", "sqlite"), ("sqlite", "postgres"), ("postgres", "mariadb"),
@@ -17,16 +17,6 @@ def databases(postgres, tmp_path_factory):
     made = Databases(postgres, tmp_path_factory.mktemp("bases"))
     yield made
     made.close()
-
-
-def pair(databases, source, dest, rows=ROWS, seed=1):
-    """Two databases with the same table, of which the first one has rows."""
-    chance = random.Random(seed)
-    made = databases.of(source), databases.of(dest)
-    for one in made:
-        one.make(TABLE)
-    made[0].fill(TABLE, [row(chance, n) for n in range(rows)])
-    return made
 
 
 @pytest.mark.parametrize("source,dest", PAIRS)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from both_ways import Both, Knowing, lost
-from links import LINK, SECONDS, TABLE, Databases, PeerLink, Recorder, location, peer_key
+from links import LINK, SECONDS, TABLE, Databases, PeerLink, Recorder, location, pair, peer_key
 from tables import Writers, row
 
 ROWS = 2000
@@ -26,15 +26,6 @@ def databases(postgres, tmp_path_factory):
     made = Databases(postgres, tmp_path_factory.mktemp("bases"))
     yield made
     made.close()
-
-
-def pair(databases, source, dest, rows=ROWS, seed=1):
-    chance = random.Random(seed)
-    made = databases.of(source), databases.of(dest)
-    for one in made:
-        one.make(TABLE)
-    made[0].fill(TABLE, [row(chance, n) for n in range(rows)])
-    return made
 
 
 @pytest.mark.parametrize("source,dest,away", [("postgres", "postgres", "dest"), ("postgres", "sqlite", "source"),

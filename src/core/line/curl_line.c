@@ -1,4 +1,5 @@
 #include "core/line/curl_line.h"
+#include "core/curl_pem.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -268,19 +269,6 @@ static long curl_line_ms(int64_t us)
     return ms < 1 ? 1 : ms > INT32_MAX ? INT32_MAX : (long)ms;
 }
 
-static bool curl_line_set_pem(CURL *e, CURLoption as_path, CURLoption as_blob, struct str value)
-{
-    struct curl_blob blob = { .data = (void *)(uintptr_t)value.ptr,
-                              .len = value.len,
-                              .flags = CURL_BLOB_COPY };
-
-    if (value.len == 0)
-        return true;
-    if (config_is_pem(value.ptr))
-        return curl_easy_setopt(e, as_blob, &blob) == CURLE_OK;
-    return curl_easy_setopt(e, as_path, value.ptr) == CURLE_OK;
-}
-
 static bool curl_line_set_tls(CURL *e, const struct curl_line_options *o)
 {
     return curl_easy_setopt(e, CURLOPT_USE_SSL,
@@ -288,9 +276,7 @@ static bool curl_line_set_tls(CURL *e, const struct curl_line_options *o)
            curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, o->verify ? 1L : 0L) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, o->verify ? 2L : 0L) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) == CURLE_OK &&
-           curl_line_set_pem(e, CURLOPT_CAINFO, CURLOPT_CAINFO_BLOB, o->ca) &&
-           curl_line_set_pem(e, CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB, o->cert) &&
-           curl_line_set_pem(e, CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, o->key);
+           curl_pem_set(e, o->ca, o->cert, o->key);
 }
 
 static bool curl_line_set_place(CURL *e, const struct curl_line_options *o)

@@ -14,6 +14,7 @@
 #include "base/egress.h"
 #include "core/call.h"
 #include "core/config.h"
+#include "core/curl_pem.h"
 
 #define NAME_REMEDY \
     "check the host that is configured, and DNS (`getent hosts NAME` on this machine)"
@@ -254,27 +255,13 @@ static int way_on_progress(void *arg, curl_off_t down_all, curl_off_t down, curl
     return call_is_over(w->call);
 }
 
-static bool way_put_pem(CURL *e, CURLoption as_path, CURLoption as_blob, struct str value)
-{
-    struct curl_blob blob = { .data = (void *)(uintptr_t)value.ptr,
-                              .len = value.len,
-                              .flags = CURL_BLOB_COPY };
-
-    if (value.len == 0)
-        return true;
-    return (config_is_pem(value.ptr) ? curl_easy_setopt(e, as_blob, &blob)
-                                     : curl_easy_setopt(e, as_path, value.ptr)) == CURLE_OK;
-}
-
 static bool way_set_tls(CURL *e, const struct probing_place *o)
 {
     return curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, o->verify ? 1L : 0L) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, o->verify ? 2L : 0L) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_SSL_ENABLE_ALPN, o->http ? 1L : 0L) == CURLE_OK &&
-           way_put_pem(e, CURLOPT_CAINFO, CURLOPT_CAINFO_BLOB, o->ca) &&
-           way_put_pem(e, CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB, o->cert) &&
-           way_put_pem(e, CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, o->key);
+           curl_pem_set(e, o->ca, o->cert, o->key);
 }
 
 static bool way_set_up(CURL *e, struct probing_way *w, const struct probing *p)

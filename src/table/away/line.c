@@ -11,6 +11,7 @@
 #include "base/egress.h"
 #include "core/call.h"
 #include "core/config.h"
+#include "core/curl_pem.h"
 #include "table/away/message.h"
 
 enum {
@@ -36,6 +37,16 @@ static curl_socket_t line_open_socket(void *arg, curlsocktype purpose, struct cu
     l->barred = l->call != NULL ? egress_bars(l->call->egress, &addr->addr) : NULL;
     return l->barred != NULL ? CURL_SOCKET_BAD
                              : socket(addr->family, addr->socktype | SOCK_CLOEXEC, addr->protocol);
+}
+
+/* A peer is another node: with the address of this one it would be our own administration. */
+static int line_ready(void *arg, char *ip, char *local_ip, int port, int local_port)
+{
+    struct away_line *l = arg;
+
+    (void)local_ip, (void)local_port;
+    l->barred = l->call != NULL ? egress_bars_own(l->call->egress, ip, port, l->address.url) : NULL;
+    return l->barred != NULL ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 static int line_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
@@ -77,18 +88,6 @@ static size_t line_take_field(char *bytes, size_t size, size_t count, void *arg)
 
 /* ---- opening ---- */
 
-static bool line_put_pem(CURL *e, CURLoption as_path, CURLoption as_blob, struct str value)
-{
-    struct curl_blob blob = { .data = (void *)(uintptr_t)value.ptr,
-                              .len = value.len,
-                              .flags = CURL_BLOB_COPY };
-
-    if (value.len == 0)
-        return true;
-    return (config_is_pem(value.ptr) ? curl_easy_setopt(e, as_blob, &blob)
-                                     : curl_easy_setopt(e, as_path, value.ptr)) == CURLE_OK;
-}
-
 static bool line_set_up(struct away_line *l)
 {
     const struct away_address *at = &l->address;
@@ -123,15 +122,15 @@ static bool line_set_up(struct away_line *l)
            curl_easy_setopt(e, CURLOPT_ERRORBUFFER, l->failure) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, line_open_socket) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, l) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, line_ready) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_PREREQDATA, l) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_XFERINFOFUNCTION, line_progress) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_XFERINFODATA, l) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, line_take_bytes) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_WRITEDATA, &l->got) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, line_take_field) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_HEADERDATA, l) == CURLE_OK &&
-           line_put_pem(e, CURLOPT_CAINFO, CURLOPT_CAINFO_BLOB, at->ca) &&
-           line_put_pem(e, CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB, at->cert) &&
-           line_put_pem(e, CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, at->cert_key);
+           curl_pem_set(e, at->ca, at->cert, at->cert_key);
 }
 
 static void line_keep_address(struct away_line *l, const struct away_address *from)
