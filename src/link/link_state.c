@@ -43,6 +43,7 @@ static const struct {
     { "fence", offsetof(struct link_state, fence) },
     { "deletes_allowed", offsetof(struct link_state, deletes_allowed) },
     { "conflicts", offsetof(struct link_state, conflicts) },
+    { "rows_most", offsetof(struct link_state, rows_most) },
 };
 
 enum {

@@ -56,6 +56,7 @@ struct link_state {
     int64_t deletes;                 /* rows removed since it was current last, or loading began */
     int64_t fence;                   /* of the last run: the next one has a larger one */
     int64_t deletes_allowed;         /* a person said go on: no limit until it is current */
+    int64_t rows_most; /* of a batch, while others write the same rows; 0: as many as fit */
 };
 
 /* What so many of them are called in a message. */

@@ -139,11 +139,17 @@ static bool sweep_choose(struct replication *p, struct str batch, size_t count, 
     return true;
 }
 
+static size_t load_sweep_rows(const struct replication *p)
+{
+    return p->s->rows_most > 0 && p->s->rows_most < SWEEP_ROWS ? (size_t)p->s->rows_most
+                                                               : SWEEP_ROWS;
+}
+
 static bool load_sweep(struct replication *p, struct err *err)
 {
     const struct side_piece piece = { .after = p->mark.load_key,
                                       .bytes_most = p->r->spec->batch_bytes,
-                                      .rows_most = SWEEP_ROWS };
+                                      .rows_most = load_sweep_rows(p) };
     struct side_rows rows = { .batch = BUF_INIT(2 * SHAPE_ROW_BYTES) };
     if (!replication_see(p, err))
         return false;

@@ -11,8 +11,9 @@
 
 enum {
     TURN_ARENA = 1 << 30,
-    ROW_BYTES = 200,      /* taken for a row until one was seen */
-    BACKLOG_MOST = 100000 /* changes that wait are counted so far */
+    ROW_BYTES = 200,       /* taken for a row until one was seen */
+    BACKLOG_MOST = 100000, /* changes that wait are counted so far */
+    DECIDED_MOST = 3 /* times that conflicts of a batch are decided before it becomes smaller */
 };
 
 #define SLICE_US (1 * CLOCK_S)  /* then the slot is for others */
@@ -82,11 +83,38 @@ static void replication_stop_deletes(struct replication *p, const struct side_ap
                     STR_ARG(str_first(p->r->spec->table, 100)));
 }
 
+static bool replication_busy(struct err *err)
+{
+    return err_set(err, ERR_TRANSIENT, 0,
+                   "destination: other programs write the same rows all the time");
+}
+
+/* A batch takes its locks one after the other, and programs that take the same in another order
+ * make a deadlock of it.  One row waits for its lock, and is in nobody's way. */
+static bool replication_fewer_rows(struct replication *p, struct err *err)
+{
+    int64_t rows = p->s->rows_most > 0 ? p->s->rows_most : (int64_t)replication_rows_most(p);
+
+    if (rows <= 1)
+        return replication_busy(err);
+    p->s->rows_most = rows / 4 > 0 ? rows / 4 : 1;
+    return true;
+}
+
+static void replication_more_rows(struct replication *p)
+{
+    if (p->s->rows_most > 0)
+        p->s->rows_most += p->s->rows_most / 4 + 1;
+    if (p->s->rows_most > BATCH_ROWS)
+        p->s->rows_most = 0;
+}
+
 bool replication_took(struct replication *p, const struct side_applied *a, struct mark *to,
                       struct str batch, bool *ret_put, struct err *err)
 {
     switch (a->outcome) {
     case SIDE_APPLIED:
+        replication_more_rows(p);
         p->done->written += a->written;
         p->done->removed += a->removed;
         p->s->deletes += a->removed;
@@ -108,6 +136,8 @@ bool replication_took(struct replication *p, const struct side_applied *a, struc
     case SIDE_DELETES:
         replication_stop_deletes(p, a);
         return true;
+    case SIDE_BUSY:
+        return replication_fewer_rows(p, err);
     case SIDE_BAD:
     case SIDE_CONFLICTS:
         break;
@@ -121,6 +151,7 @@ bool replication_put(struct replication *p, struct str batch, struct mark *to,
 {
     struct str *left = NULL;
     size_t left_count = 0;
+    int decided = 0;
     struct side_applied a;
     struct side_batch b = { .batch = batch,
                             .from = p->mark,
@@ -144,6 +175,8 @@ bool replication_put(struct replication *p, struct str batch, struct mark *to,
         if (a.outcome == SIDE_CONFLICTS) {
             if (!replication_keep_losers(p, &a, err) || replication_stopped(p))
                 return replication_stopped(p);
+            if (++decided >= DECIDED_MOST) /* rows are changed faster than they are decided about */
+                return replication_fewer_rows(p, err);
             continue;
         }
         if (a.outcome != SIDE_BAD || a.bad_count == 0)
@@ -212,6 +245,8 @@ size_t replication_rows_most(const struct replication *p)
 {
     size_t rows = p->r->spec->batch_bytes / p->row_bytes * 5 / 4 + 16;
 
+    if (p->s->rows_most > 0 && rows > (size_t)p->s->rows_most)
+        rows = (size_t)p->s->rows_most;
     return rows < BATCH_ROWS ? rows : BATCH_ROWS;
 }
 

@@ -268,6 +268,12 @@ static bool retry_rows(struct replication *p, const struct set_aside *rows, size
     return ok && retry_put(&r, err);
 }
 
+static size_t retry_most(const struct replication *p)
+{
+    return p->s->rows_most > 0 && p->s->rows_most < RETRY_MOST ? (size_t)p->s->rows_most
+                                                               : RETRY_MOST;
+}
+
 /* The mark moves by one batch, and stays at its place: what the source has changed since then comes
  * again, which changes nothing. */
 bool replication_retry(struct replication *p, struct err *err)
@@ -281,7 +287,7 @@ bool replication_retry(struct replication *p, struct err *err)
         return false;
     arena_reset(&p->turn);
     if (p->s->set_aside > 0 && (!set_aside_due(p->r->store, spec->link, spec->table, p->r->now_us,
-                                               RETRY_MOST, &p->turn, rows, &n, err) ||
+                                               retry_most(p), &p->turn, rows, &n, err) ||
                                 !choose_all(p, rows, &n, err) ||
                                 (n > 0 && !replication_stopped(p) && !retry_rows(p, rows, n, err))))
         return false;

@@ -222,6 +222,9 @@ static bool repair_apply(struct repair *r, struct side_applied *ret, struct err 
         b.leave_count = r->left_count;
         if (!side_apply(p->dest, &b, &p->turn, ret, err))
             return err_context(err, "destination");
+        if (ret->outcome == SIDE_BUSY)
+            return err_set(err, ERR_TRANSIENT, 0,
+                           "destination: other programs write the same rows all the time");
         if (ret->outcome == SIDE_BAD && ret->bad_count == 0)
             return err_set(err, ERR_PERMANENT, 0,
                            "the destination refuses rows without saying which");

@@ -19,7 +19,8 @@
  * and run_ddl() are called outside of one.  After an error inside of one only rollback() or, if
  *          there is a savepoint, back() may follow.
  *
- * Errors   ERR_TRANSIENT: not now (it does not answer, a deadlock, no space); ERR_UNCERTAIN from
+ * Errors   ERR_TRANSIENT: not now (it does not answer, no space; with err.sys DATABASE_CONTENDED: a
+ *          deadlock, or a lock that did not come free); ERR_UNCERTAIN from
  *          commit(): the answer was lost; ERR_CONFIG: it does not let us in, or has not what was
  *          named; ERR_LIMIT: larger than we take; ERR_PERMANENT: it refuses what was asked, such as
  *          a row that breaks a rule of its own.  err.text has its own words, without any value of a
@@ -147,6 +148,8 @@ struct mark {
 };
 
 /* ---- the driver ---- */
+
+enum { DATABASE_CONTENDED = -1 /* err.sys: others hold what is needed; less at once may go */ };
 
 enum database_mode {
     DATABASE_READ,     /* each statement sees what is committed by then; changes nothing */

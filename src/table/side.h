@@ -235,8 +235,9 @@ enum side_outcome {
     SIDE_ELSEWHERE, /* the mark is another one, `mark`: go on from there */
     SIDE_STALE,     /* somebody else has this table by now */
     SIDE_DELETES,   /* too many rows would be removed: nothing was done */
-    SIDE_BAD,      /* the database refuses some rows: nothing was done.  Keep them, and ask again */
-    SIDE_CONFLICTS /* some lose, or those that are there: nothing was done.  Likewise */
+    SIDE_BAD, /* the database refuses some rows: nothing was done.  Keep them, and ask again */
+    SIDE_CONFLICTS, /* some lose, or those that are there: nothing was done.  Likewise */
+    SIDE_BUSY       /* others write the same rows: nothing was done.  Fewer at once may go */
 };
 
 struct side_applied {

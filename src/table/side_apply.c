@@ -368,6 +368,8 @@ static bool applying_run(struct applying *a, struct err *err)
 bool side_apply(struct side *s, const struct side_batch *b, struct arena *a,
                 struct side_applied *ret, struct err *err)
 {
+    struct err why = { 0 };
+
     if (s->away != NULL)
         return s->away->ask(s, SIDE_APPLY, b, a, ret, err);
     for (int i = 0; i < RACES_MOST; i++) {
@@ -377,12 +379,18 @@ bool side_apply(struct side *s, const struct side_batch *b, struct arena *a,
                                .ret = ret,
                                .cells = ARENA_INIT((size_t)2 * SIDE_SCRATCH) };
 
-        if (!applying_run(&ap, err))
-            return false;
+        if (!applying_run(&ap, &why)) {
+            if (why.kind != ERR_TRANSIENT || why.sys != DATABASE_CONTENDED) {
+                *err = why;
+                return false;
+            }
+            break;
+        }
         if (!ap.raced)
             return true;
     }
-    return err_set(err, ERR_TRANSIENT, 0, "other programs write the same rows all the time");
+    *ret = (struct side_applied){ .outcome = SIDE_BUSY };
+    return true;
 }
 
 bool side_mark(struct side *s, struct arena *a, bool *ret_has, struct mark *ret, struct err *err)

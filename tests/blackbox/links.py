@@ -1,10 +1,7 @@
 """A node with one link between two databases, and what its people see of it."""
-import http.client
-import http.server
 import json
 import os
 import random
-import threading
 import time
 
 import mariadb
@@ -146,57 +143,3 @@ class PeerLink(Link):
         self.node = make_node(config=self.config, environment=environment,
                               options=options + (f"\nfolders: {json.dumps(folders)}" if folders else ""))
         self.node.start()
-
-
-class Recorder:
-    """Stands before a node, and notes how large the messages of its peers are.
-
-        recorder.sizes      bytes of every body, there and back
-        recorder.lose       asked for each answer to a question: true ends the connection instead
-        recorder.waits      how long an answer is kept back
-    """
-
-    def __init__(self, url):
-        recorder, self.sizes, self.lose, self.waits, self.target = self, [], lambda: False, 0, url
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *args):  # pylint: disable=arguments-differ
-                pass
-
-            def do_POST(self):  # pylint: disable=invalid-name
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                to = http.client.HTTPConnection(recorder.target.split("//")[1], timeout=SECONDS)
-                try:
-                    to.request("POST", self.path, body, dict(self.headers))
-                    answer = to.getresponse()
-                    text = answer.read()
-                except OSError:
-                    self.close_connection = True
-                    return
-                finally:
-                    to.close()
-                recorder.sizes += [len(body), len(text)]
-                time.sleep(recorder.waits)
-                if recorder.lose():
-                    self.close_connection = True
-                    return
-                self.send_response(answer.status)
-                for name, value in answer.getheaders():
-                    if name.lower() not in ("date", "connection", "content-length"):
-                        self.send_header(name, value)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
-        self.thread.start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from both_ways import Both, Knowing, lost
-from links import LINK, SECONDS, TABLE, Databases, PeerLink, Recorder, location, pair, peer_key
+from links import LINK, SECONDS, TABLE, Databases, PeerLink, location, pair, peer_key
+from recorder import Recorder
 from tables import Writers, row
 
 ROWS = 2000

@@ -8,6 +8,8 @@ the destination has counted each batch once; and verification finds nothing.
 In the control a source is read by a plain cursor: changes that are committed late are passed by.  At least three of five
 runs must miss rows, and the verification of the same run has to find each of them.
 
+Where one of the databases is that of another location, a proxy has seen how large each message was.
+
 One pair goes both ways, with writers on both sides of the same keys: in the end both have to be the same.
 
 proves: RP1 RP2 RP3 RP4 RP5 RP6 RP7 SC10
@@ -25,6 +27,7 @@ import time
 from crash.jobs_field import DECLARED_DEAD, READY_SECONDS, UNAVAILABLE
 from harness.mariadb import Server
 from harness.postgres import Cluster
+from harness.recorder import Recorder
 from harness.tables import Maria, Postgres, Sqlite, Writers, casts, row
 from rig.node import Node
 from rig.process import RigError, stop_whole, wait_for
@@ -33,12 +36,14 @@ from rig.process import RigError, stop_whole, wait_for
 PAIRS = [("postgres", "postgres", None), ("postgres", "sqlite", None), ("sqlite", "postgres", None), ("postgres", "mariadb", None),
          ("mariadb", "postgres", None), ("postgres", "postgres", "dest"), ("mariadb", "sqlite", "source")]
 DIFFERENCES = ("missing", "extra", "different")
-COUNTS = (*DIFFERENCES, "applied_twice", "false_alarms")
+COUNTS = (*DIFFERENCES, "applied_twice", "false_alarms", "over_limit")
+MESSAGE_LIMIT = 20000   # of the other location; a batch of the link would have 80000
 POINTS = ("link.read", "link.written", "link.committed", "job.run", "job.ran", "commit.sent")
 # What is done in a round: a node killed at any moment or at a named point, a database killed, a node frozen.
 ROUNDS = ("kill", "point", "point", "base", "point", "freeze")
 PASSES_MOST = 10
-POINT_SECONDS = 90      # until a node has passed a point so often, with another one that takes runs away from it
+SHARED_SECONDS = 20     # until a node has passed a point so often, with another one that may take all runs
+POINT_SECONDS = 90      # the same, after the other one was killed
 SETTLE_SECONDS = 180
 RUN_MOST = datetime.timedelta(seconds=5)    # a run of replication is shorter
 FROZEN_S = (16, 21)     # a lease is 10 s, and a node is declared dead 5 s after it
@@ -115,7 +120,7 @@ class Pair:
         self.source.fill(TABLE, [row(random.Random(n), n) for n in range(ROWS)])
         store = f"store{self.folder.name[:3]}"
         rig.cluster().create_database(store)
-        self.codes, self.other, peer = {}, None, ""
+        self.codes, self.other, self.recorder, peer = {}, None, None, ""
         if self.away:
             self.other, peer = self._location(self.away)
         here = {name: one.settings() for name, one in (("source", self.source), ("dest", self.dest)) if name != self.away}
@@ -130,13 +135,14 @@ class Pair:
     def _location(self, away):
         """Another node that answers for a database, and how the link names it."""
         database = self.source if away == "source" else self.dest
-        other = Node(self.rig.release, self.folder / "other",
+        other = Node(self.rig.release, self.folder / "other", limits={"message_limit": MESSAGE_LIMIT},
                      more=f"databases:\n  {away}: {database.settings()}\n"
                           f"peers:\n  here: {{ may: {{ {away}: [read, apply, install] }} }}\n")
         other.start(seconds=READY_SECONDS)
         key = json.loads(other.cli("key", "add", "--admin", "--title", "here", "--role", "peer", "--json"))["key"]
         self.codes[other] = {-signal.SIGKILL}
-        return other, f"peers:\n  berlin: {{ url: \"{other.url}\", key: {key} }}\n"
+        self.recorder = Recorder(other.url)
+        return other, f"peers:\n  berlin: {{ url: \"{self.recorder.url}\", key: {key} }}\n"
 
     def _all(self):
         return [*self.nodes, *([self.other] if self.other else [])]
@@ -148,6 +154,8 @@ class Pair:
         self.writers.stopping.set()
         for node in self._all():
             node.kill()
+        if self.recorder:
+            self.recorder.close()
         if isinstance(problem, (RigError, AssertionError)):
             self.failures.append(f"{self.scene}: {problem}")
         self.rig.failures += self.failures
@@ -233,7 +241,13 @@ class Pair:
         node.kill()
         binary, node.binary = node.binary, self.rig.debug
         node.begin({"WAYBILL_FAULT": f"{point}:kill:{self.chance.randint(1, PASSES_MOST)}"})
-        wait_for(f"a kill at {point}", lambda: not node.alive(), POINT_SECONDS, 0.05)
+        try:
+            wait_for(f"a kill at {point}", lambda: not node.alive(), SHARED_SECONDS, 0.05)
+        except RigError:
+            for other in self.nodes:
+                if node in self.nodes and other is not node:
+                    other.kill()
+            wait_for(f"a kill at {point}", lambda: not node.alive(), POINT_SECONDS, 0.05)
         node.binary = binary
 
     def _revive(self):
@@ -251,6 +265,7 @@ class Pair:
     def finish(self, settle=True):
         """Everything is up, and writers end; then both sides are compared, by us and by the program."""
         if settle:
+            wait_for("a link that has loaded", lambda: self._state()["stands"] in ("current", "behind"), SETTLE_SECONDS, 0.2)
             self._verify_quietly("ok", "partial")   # while they write
         self.writers.stop()
         if settle:
@@ -328,7 +343,14 @@ class Pair:
         if not seen or len(set(seen)) != max(seen) - min(seen) + 1:
             self.failures.append(f"{self.scene}: of {len(seen)} batches the numbers are not one after the other")
 
+    def _count_messages(self):
+        if self.recorder:
+            self.counts["over_limit"] += sum(size > MESSAGE_LIMIT for size in self.recorder.sizes)
+            if max(self.recorder.sizes, default=0) < MESSAGE_LIMIT * 0.9:
+                self.failures.append(f"{self.scene}: no message was near the limit: it proves nothing")
+
     def tell(self, total):
+        self._count_messages()
         total.update({"changes": self.writers.changes, "kills": self.kills, **self.counts})
         bad = sum(self.counts[name] for name in COUNTS)
         print(f"crash {self.scene}: {self.writers.changes} changes, {self.kills} kills, {dict(self.counts)}", flush=True)

@@ -431,7 +431,7 @@ static void message_conflicts(struct wire *w, struct side_conflict **list, size_
 
 static void message_applied(struct wire *w, struct side_applied *r)
 {
-    WIRE_ENUM(w, &r->outcome, SIDE_CONFLICTS + 1);
+    WIRE_ENUM(w, &r->outcome, SIDE_BUSY + 1);
     wire_bool(w, &r->has_mark);
     if (r->has_mark)
         message_mark(w, &r->mark);

@@ -36,10 +36,11 @@ static const struct mariadb_meaning {
     enum err_kind kind;
     bool named;       /* the name at the end of its text is shown */
     const char *text; /* ours */
+    bool contended;
 } meanings[] = {
-    { ER_LOCK_WAIT_TIMEOUT, ERR_TRANSIENT, false, "a lock was not free in time" },
-    { ER_LOCK_DEADLOCK, ERR_TRANSIENT, false, "a deadlock" },
-    { ER_CHECKREAD, ERR_TRANSIENT, false, "a row was changed meanwhile" },
+    { ER_LOCK_WAIT_TIMEOUT, ERR_TRANSIENT, false, "a lock was not free in time", true },
+    { ER_LOCK_DEADLOCK, ERR_TRANSIENT, false, "a deadlock", true },
+    { ER_CHECKREAD, ERR_TRANSIENT, false, "a row was changed meanwhile", true },
     { CR_NET_PACKET_TOO_LARGE, ERR_LIMIT, false, "a row is larger than we take" },
     { CR_SERVER_GONE_ERROR, ERR_TRANSIENT, false, "the server is gone" },
     { CR_SERVER_LOST, ERR_TRANSIENT, false, "the server does not answer any more" },
@@ -132,7 +133,8 @@ bool mariadb_fail(struct database *d, unsigned number, const char *state, const 
     struct str name = m->named ? error_name(text) : STR("");
 
     if (name.len == 0)
-        return err_set(err, m->kind, (int)number, "%s (%u)", m->text, number);
+        return err_set(err, m->kind, m->contended ? DATABASE_CONTENDED : (int)number, "%s (%u)",
+                       m->text, number);
     return err_set(err, m->kind, (int)number, "%.*s: %s (%u)", STR_ARG(name), m->text, number);
 }
 

@@ -86,5 +86,8 @@ bool postgres_failed(struct postgres *p, const PGresult *result, bool kept_used,
         p->broken = true;
         return err_set(err, ERR_TRANSIENT, 0, "%s (%s)", words, state);
     }
-    return err_set(err, postgres_kind(state), 0, "%s (%s)", words, state);
+    bool contended = strcmp(state, "40P01") == 0 || strcmp(state, "55P03") == 0;
+
+    return err_set(err, postgres_kind(state), contended ? DATABASE_CONTENDED : 0, "%s (%s)", words,
+                   state);
 }
