@@ -20,13 +20,14 @@ enum link_metric {
     LINK_METRIC_ASIDE,
     LINK_METRIC_CONFLICTS,
     LINK_METRIC_DIFFERENCES, /* from here on: of verification */
+    LINK_METRIC_VERIFIED,
     LINK_METRICS
 };
 
 struct link_count {
     struct link_count *next;
     unsigned refs;
-    _Atomic int64_t current_us; /* 0: never */
+    _Atomic int64_t current_us, same_us; /* 0: never */
     struct metric metrics[LINK_METRICS];
     char labels[LABELS_MOST];
 };
@@ -56,23 +57,40 @@ static const struct {
                             METRIC_COUNTER },
     [LINK_METRIC_ASIDE] = { "waybill_repl_set_aside", "Rows of a link that could not be written.",
                             METRIC_GAUGE },
-    [LINK_METRIC_CONFLICTS] = { "waybill_link_conflicts_total",
+    [LINK_METRIC_CONFLICTS] = { "waybill_repl_conflicts_total",
                                 "Rows of a link that goes both ways that have lost against others.",
                                 METRIC_COUNTER },
     [LINK_METRIC_DIFFERENCES] = { "waybill_repl_differences",
                                   "Rows of a table of a link that differ, as its last pass of "
                                   "verification has left them.",
                                   METRIC_GAUGE },
+    [LINK_METRIC_VERIFIED] = { "waybill_repl_verified_seconds",
+                               "How long ago verification has found both sides of a table of a "
+                               "link the same; -1: not yet.",
+                               METRIC_GAUGE },
 };
+
+static int64_t link_counts_age(int64_t then_us)
+{
+    int64_t now_us = clock_wall_us();
+
+    if (then_us == 0)
+        return -1;
+    return now_us > then_us ? (now_us - then_us) / CLOCK_S : 0;
+}
 
 static int64_t link_counts_lag(void *arg)
 {
     struct link_count *c = arg;
-    int64_t current_us = atomic_load(&c->current_us), now_us = clock_wall_us();
 
-    if (current_us == 0)
-        return -1;
-    return now_us > current_us ? (now_us - current_us) / CLOCK_S : 0;
+    return link_counts_age(atomic_load(&c->current_us));
+}
+
+static int64_t link_counts_verified(void *arg)
+{
+    struct link_count *c = arg;
+
+    return link_counts_age(atomic_load(&c->same_us));
 }
 
 /* A text of the configuration as the value of a label. */
@@ -100,7 +118,9 @@ static struct link_count *link_counts_new(const char *labels)
                                          .help = link_metrics[i].help,
                                          .type = link_metrics[i].type,
                                          .labels = c->labels,
-                                         .read = i == LINK_METRIC_LAG ? link_counts_lag : NULL,
+                                         .read = i == LINK_METRIC_LAG        ? link_counts_lag
+                                                 : i == LINK_METRIC_VERIFIED ? link_counts_verified
+                                                                             : NULL,
                                          .arg = c };
     link_counts = c;
     link_counts_count++;
@@ -163,10 +183,13 @@ void link_counts_set(struct link_count *c, const struct link_state *s)
         metrics_register(&c->metrics[i]);
 }
 
-void link_counts_differ(struct link_count *c, int64_t rows)
+void link_counts_differ(struct link_count *c, int64_t rows, int64_t now_us)
 {
     if (c == NULL)
         return;
+    if (rows == 0)
+        atomic_store(&c->same_us, now_us);
     metric_set(&c->metrics[LINK_METRIC_DIFFERENCES], rows);
-    metrics_register(&c->metrics[LINK_METRIC_DIFFERENCES]);
+    for (int i = LINK_METRIC_DIFFERENCES; i < LINK_METRICS; i++)
+        metrics_register(&c->metrics[i]);
 }

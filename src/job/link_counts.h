@@ -18,4 +18,4 @@ void link_counts_put(struct link_count *c); /* NULL is fine */
 /* From now on it is shown.  NULL is fine. */
 void link_counts_set(struct link_count *c, const struct link_state *s);
 /* The same for what a pass of verification has found. */
-void link_counts_differ(struct link_count *c, int64_t rows);
+void link_counts_differ(struct link_count *c, int64_t rows, int64_t now_us);

@@ -93,10 +93,10 @@ static void verify_job_say(const struct verify_job *j, const struct job_io *io,
     if (!done->ended)
         return;
     if (p->result == PASS_OK || p->result == PASS_REPAIRED)
-        link_counts_differ(j->count, 0);
+        link_counts_differ(j->count, 0, p->ended_us);
     if (p->result != PASS_DIVERGED)
         return;
-    link_counts_differ(j->count, p->missing + p->extra + p->different - p->repaired);
+    link_counts_differ(j->count, p->missing + p->extra + p->different - p->repaired, p->ended_us);
     mishaps_note(engine_mishaps(io->ports->engine), "rows_differ", "job", io->job, done->message);
 }
 

@@ -165,9 +165,10 @@ def test_how_tables_stand_is_at_metrics(databases, make_node):
     link.cli("quarantine", "retry", link.node.graphql("{ linkQuarantine { items { id } } }")["linkQuarantine"]["items"][0]["id"])
     wait_until(lambda: of("set_aside") == 0, SECONDS)
     link.cli("verify", ITEM, "--wait", code=1)
-    wait_until(lambda: of("differences") == 3, SECONDS)
+    wait_until(lambda: of("differences") == 3 and of("verified_seconds") == -1, SECONDS)
     link.cli("verify", ITEM, "--wait", "--repair")
-    wait_until(lambda: of("differences") == 0, SECONDS)
+    wait_until(lambda: of("differences") == 0 and of("verified_seconds") >= 0, SECONDS)
+    assert of("conflicts_total") == 0
     link.source.run(f"truncate {TABLE}")
     wait_until(lambda: of("state") == 4, SECONDS, "it is stopped")
     before = of("lag_seconds")
