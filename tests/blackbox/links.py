@@ -152,12 +152,14 @@ class Recorder:
     """Stands before a node, and notes how large the messages of its peers are.
 
         recorder.sizes      bytes of every body, there and back
+        recorder.cut        true: nothing comes through
         recorder.lose       asked for each answer to a question: true ends the connection instead
         recorder.waits      how long an answer is kept back
     """
 
     def __init__(self, url):
         recorder, self.sizes, self.lose, self.waits, self.target = self, [], lambda: False, 0, url
+        self.cut = False
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -167,6 +169,9 @@ class Recorder:
 
             def do_POST(self):  # pylint: disable=invalid-name
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                if recorder.cut:
+                    self.close_connection = True
+                    return
                 to = http.client.HTTPConnection(recorder.target.split("//")[1], timeout=SECONDS)
                 try:
                     to.request("POST", self.path, body, dict(self.headers))
