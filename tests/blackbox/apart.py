@@ -65,6 +65,9 @@ class Apart(Both):
     def node_of(self, link):
         return self.nodes[0 if self.link(0) == link else 1]
 
+    def tail(self):
+        return "\n".join(node.tail(10) for node in self.nodes)
+
     def cut(self, on=True):
         for wire in self.wires:
             wire.cut = on

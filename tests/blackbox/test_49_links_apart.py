@@ -1,9 +1,10 @@
 """A table goes both ways with one link at each of two locations: both decide alike and list the same rows as lost."""
+import random
 import time
 
 import pytest
 
-from apart import Apart
+from apart import NAMES, Apart
 from both_ways import LINKS, TABLE, Knowing, lost
 from links import SECONDS, Databases
 from tables import row
@@ -27,7 +28,7 @@ def begin(databases, make_node):
         both = [databases.of(kind) for kind in kinds]
         for one in both:
             one.make(TABLE)
-            one.fill(TABLE, [row(__import__("random").Random(5), key) for key in range(rows)])
+            one.fill(TABLE, [row(random.Random(key), key) for key in range(rows)])
         apart = Apart(make_node, *both, **more)
         made.append(apart)
         if install:
@@ -120,14 +121,12 @@ def test_what_has_lost_is_chosen_where_it_was_decided(begin, rules):
     torn(apart, *[(side, NAME % (f"{side}{n}", n, n)) for n in range(3) for side in "ab"])
     listed = await_alike(apart)
     assert {r[2] for r in listed} == {"0", "1", "2"}
-    there = next(r for r in apart.listed(0) if r["peer"] == "berlin" or r["link"] == "a-b")
-    which = 1 if there["link"] == "b-a" else 0       # where it was decided
-    own = next(r for r in apart.listed(which) if r["key"] == there["key"] and r["link"] == there["link"])
-    copy = next(r for r in apart.listed(1 - which) if r["key"] == there["key"] and r["link"] == there["link"])
-    assert own["peer"] is None and copy["peer"] == ("berlin", "hamburg")[1 - which] or copy["peer"] == ("hamburg", "berlin")[which]
+    which = LINKS.index(listed[0][0])       # where it was decided
+    own, copy = (next(r for r in apart.listed(at) if (r["link"], r["key"]) == (listed[0][0], listed[0][2])) for at in (which, 1 - which))
+    assert own["peer"] is None and copy["peer"] == NAMES[which]
     for word in ("retry", "discard"):
-        said = apart.at(1 - which, "quarantine", word, copy["id"], code=69)
-        assert there["link"] in said and copy["peer"] in said and "there" in said
+        said = apart.at(1 - which, "quarantine", word, copy["id"], code=1)
+        assert own["link"] in said and copy["peer"] in said and "there" in said
     apart.at(which, "quarantine", "discard", own["id"], "--reason", "looked at")
     wait_for(lambda: next(r for r in apart.listed(1 - which) if r["id"] == copy["id"])["discarded"])
     await_alike(apart)
