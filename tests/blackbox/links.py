@@ -10,7 +10,7 @@ import time
 import mariadb
 from tables import Maria, Postgres, Sqlite, casts, row
 
-SECONDS, VERIFY_SECONDS = 45, 600
+SECONDS, VERIFY_SECONDS = 120, 600
 LINK = "mirror"
 TABLE = "item"
 
