@@ -72,10 +72,9 @@ static bool pair_find(const struct yaml_node *root, const struct yaml_node *link
         for (const struct yaml_node *t = tables->first; t != NULL; t = t->next)
             if (str_eq(t->key->text, pair_target(table)) &&
                 str_eq(pair_target(t), table->key->text)) {
-                *ret = (struct link_way_back){ .link = l->key->text,
-                                               .table = t->key->text,
-                                               .peer = STR(""),
-                                               .of = l };
+                *ret = (struct link_way_back){
+                    .link = l->key->text, .table = t->key->text, .peer = STR(""), .of = l
+                };
                 return true;
             }
     }
@@ -247,7 +246,8 @@ const char *link_pair_differs(const struct link_pair *p)
     if (why != NULL)
         return why;
     tables = yaml_get(link, "tables");
-    table = tables != NULL && tables->kind == YAML_MAP ? yaml_get(tables, p->back_table_text) : NULL;
+    table =
+        tables != NULL && tables->kind == YAML_MAP ? yaml_get(tables, p->back_table_text) : NULL;
     if (table == NULL || !str_eq(pair_target(table), p->table))
         return "it does not have this table, or calls it otherwise";
     if (!pair_rules_fit(pair_rule(link), p->rule))

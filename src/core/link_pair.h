@@ -1,5 +1,5 @@
-/* link_pair.h - a table that goes both ways with one link at each of two locations: whether what both
- * say of it fits together.
+/* link_pair.h - a table that goes both ways with one link at each of two locations: whether what
+ * both say of it fits together.
  *
  * Each configuration has one of the links, and names the other one with `back`.  So the location of
  * a link asks the other one, and this is how that one answers.
@@ -13,11 +13,11 @@
 
 /* What another location says of its link; all texts come from it. */
 struct link_pair {
-    const struct yaml_node *root; /* of our configuration */
-    struct str peer;              /* who asks */
-    struct str database;          /* which of ours its link is about ... */
-    bool database_is_source;      /* ... and it is the source of that link */
-    struct str link, table;       /* its link, and the table in it */
+    const struct yaml_node *root;            /* of our configuration */
+    struct str peer;                         /* who asks */
+    struct str database;                     /* which of ours its link is about ... */
+    bool database_is_source;                 /* ... and it is the source of that link */
+    struct str link, table;                  /* its link, and the table in it */
     const char *back_text, *back_table_text; /* ours, as it calls it */
     struct str rule;                         /* `conflict` of its link */
 };

@@ -63,9 +63,9 @@ static bool both_pair(struct replication *p, struct err *err)
         return err_context(err, "the link of the other direction");
     if (paired.why[0] == '\0')
         return true;
-    (void)snprintf(why, sizeof why, "the table goes both ways, and link %.*s of %.*s does not fit: %s",
-                   STR_ARG(str_first(back->link, 100)), STR_ARG(str_first(back->peer, 60)),
-                   paired.why);
+    (void)snprintf(
+        why, sizeof why, "the table goes both ways, and link %.*s of %.*s does not fit: %s",
+        STR_ARG(str_first(back->link, 100)), STR_ARG(str_first(back->peer, 60)), paired.why);
     both_stop(p, LINK_SCHEMA_DRIFT, why);
     return true;
 }

@@ -33,7 +33,7 @@ struct desk_visit {
     struct str peer;                 /* who asks: a name, not necessarily one of `peers` */
     struct call *call;
     struct store *store; /* where rows are kept that links of others have decided */
-    size_t most; /* bytes of a message that we take and send */
+    size_t most;         /* bytes of a message that we take and send */
     /* Of the answer. */
     struct buf frame;
     /* What was asked, for the audit log: empty, or "orders/customer: install" */

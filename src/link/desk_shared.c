@@ -29,9 +29,11 @@ static bool desk_keep(const struct desk_visit *v, const struct message *m,
                       const struct side_keeping *k, struct arena *a, struct err *err)
 {
     struct set_aside *rows = ARENA_ARRAY(a, struct set_aside, k->count + 1);
-    const struct conflict_copies copies = {
-        .peer = v->peer, .rows = rows, .count = k->count, .gone = k->gone, .gone_count = k->gone_count
-    };
+    const struct conflict_copies copies = { .peer = v->peer,
+                                            .rows = rows,
+                                            .count = k->count,
+                                            .gone = k->gone,
+                                            .gone_count = k->gone_count };
     int64_t now_us = clock_wall_us();
 
     for (size_t i = 0; i < k->count; i++) {

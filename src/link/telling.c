@@ -36,8 +36,7 @@ static bool tell_some(struct replication *p, const struct set_aside *rows, size_
                                                   .waits = conflict_waits(row),
                                                   .discarded = row->discarded };
     }
-    return side_keep(replication_away(p), &k, err) &&
-           conflict_told(p->r->store, rows, count, err);
+    return side_keep(replication_away(p), &k, err) && conflict_told(p->r->store, rows, count, err);
 }
 
 static bool tell_rows(struct replication *p, const struct set_aside *rows, size_t count,

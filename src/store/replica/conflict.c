@@ -194,8 +194,7 @@ bool conflict_settle(struct store *s, int64_t id, bool written, bool untold, str
     if (written)
         return store_change(
             s,
-            &(struct store_change){
-                .sql = SQL_CONFLICT_DROP, .args = DB_ARGS(of), .silent = true },
+            &(struct store_change){ .sql = SQL_CONFLICT_DROP, .args = DB_ARGS(of), .silent = true },
             NULL, err);
     return store_change(
         s,

@@ -245,7 +245,7 @@ bool set_aside_list(struct store *s, struct str link, struct str table, int64_t 
 }
 
 bool set_aside_find(struct store *s, int64_t id, struct arena *a, bool *ret_has,
-                   struct set_aside *ret, struct err *err)
+                    struct set_aside *ret, struct err *err)
 {
     return store_one(s, SQL_SET_ASIDE_FIND, DB_ARGS(db_int(id)), set_aside_read, a, ret, ret_has,
                      err);

@@ -163,7 +163,8 @@ bool answering_put(struct side *s, enum side_what what, const void *question, st
 
     if (batch != NULL)
         *batch = (struct buf)BUF_INIT(AWAY_WHOLE_MOST / 2);
-    bool ok = side_answer(s, what, question, a, room, err) && answering_put_answer(what, room, to, err);
+    bool ok =
+        side_answer(s, what, question, a, room, err) && answering_put_answer(what, room, to, err);
 
     if (batch != NULL)
         buf_done(batch);

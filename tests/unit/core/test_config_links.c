@@ -284,11 +284,11 @@ static const char *pairs(const char *text, const struct link_pair *pair)
 
 TEST(config_links_apart_say_whether_they_fit)
 {
-    static const char here[] =
-        BASES PEER "links:\n"
-                   "  push: { from: erp, to: berlin/orders, back: theirs, conflict: dest, tables: "
-                   "{ t: { to: u } } }\n"
-                   "  pull: { from: berlin/more, to: crm, back: other, tables: { v: { to: w } } }\n";
+    static const char here[] = BASES PEER
+        "links:\n"
+        "  push: { from: erp, to: berlin/orders, back: theirs, conflict: dest, tables: "
+        "{ t: { to: u } } }\n"
+        "  pull: { from: berlin/more, to: crm, back: other, tables: { v: { to: w } } }\n";
     const struct link_pair good = { .peer = STR("berlin"),
                                     .database = STR("erp"),
                                     .link = STR("theirs"),
