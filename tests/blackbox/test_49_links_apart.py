@@ -1,4 +1,6 @@
 """A table goes both ways with one link at each of two locations: both decide alike and list the same rows as lost."""
+import hashlib
+import json
 import random
 import time
 
@@ -6,7 +8,7 @@ import pytest
 
 from apart import NAMES, Apart
 from both_ways import LINKS, TABLE, Knowing, lost
-from links import SECONDS, Databases
+from links import SECONDS, Databases, location, peer_key
 from tables import row
 
 NAME = f"update {TABLE} set name = '%s', price = %d where id = %d"
@@ -172,3 +174,43 @@ def test_one_that_cannot_be_kept_there_is_not_overwritten(begin):
     apart.await_equal()
     apart.await_current()
     assert len(await_alike(apart)) >= 1
+
+
+def test_what_a_peer_says_has_lost_is_checked(databases, make_node):
+    """Names, sizes and rights; what is no row is shown as such."""
+    database = databases.of("postgres")
+    database.make(TABLE)
+    node = location(make_node, database, may="[apply]")
+    keys = {"here": peer_key(node), "stranger": peer_key(node, title="stranger")}
+
+    def number(n):
+        return bytes([n & 127 | 128]) + number(n >> 7) if n > 127 else bytes([n])
+
+    def text(value):
+        return number(len(value)) + value
+
+    def keep(link=b"their link", table=b"t", key=b"\1k", data=b"no row", why=b"it \xff has\nlost", who="here", count=1):
+        head = b"\x11" + text(b"base") + text(TABLE.encode()) + text(link) + text(table) + b"\0" + b"\0\0\0" + b"\0" + b"\x80\x80\1" + b"\0"
+        row_of = text(key) + text(data) + text(why) + b"\x0e" + b"\0\0"
+        frame = b"WBP\1\0" + head + number(count) + row_of * min(count, 2) + b"\0"
+        return node.request("POST", "/peer/ask", frame + hashlib.sha256(frame).digest(), {"Authorization": f"Bearer {keys[who]}"})
+
+    def listed():
+        return [json.loads(line) for line in node.cli("repl", "quarantine", "--json").stdout.splitlines()]
+
+    assert keep(who="stranger").status == 200 and b"it has no database" in keep(who="stranger").body and not listed()
+    for bad in ({"link": b""}, {"link": b"a\nb"}, {"link": b"\xff"}, {"link": b"x" * 129}, {"table": b"\0"}, {"key": b""},
+                {"key": b"k" * 40000}):
+        refused = keep(**bad)
+        assert refused.status == 200 and (b"cannot be" in refused.body), (bad, refused.body)
+    assert keep(count=1001).status == 400 and not listed()
+    assert keep().status == 200 and keep().status == 200
+    (one,) = listed()
+    assert (one["link"], one["table"], one["peer"], one["why"], one["values"]) == ("their link", "t", "here", "it ? has lost", None)
+    assert "here" in node.cli("repl", "quarantine").stdout
+    refused = node.cli("repl", "quarantine", "retry", one["id"])
+    assert refused.returncode == 1 and "link their link of here" in refused.stderr, refused
+    node.config_file.write_text(node.config_file.read_text().split("peers:")[0])
+    assert node.cli("apply", str(node.config_file)).returncode == 0
+    assert node.cli("repl", "quarantine", "retry", one["id"]).returncode == 1
+    assert node.cli("repl", "quarantine", "discard", one["id"]).returncode == 0 and listed()[0]["discarded"]
