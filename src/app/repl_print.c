@@ -110,11 +110,20 @@ static const char *repl_row_due_cell(const json_t *row, struct buf *room)
     return room->ptr;
 }
 
+static const char *repl_row_peer_cell(const json_t *row, struct buf *room)
+{
+    const char *peer = member_text(row, "peer");
+
+    (void)room;
+    return peer != NULL ? peer : "here";
+}
+
 const struct list_column repl_row_columns[] = {
     { "ID", "id" },
     { "TABLE", .cell = repl_row_name_cell },
     { "KEY", "key" },
     { "KIND", "kind" },
+    { "BY", .cell = repl_row_peer_cell },
     { "FIRST", "first", LIST_TIME },
     { "TRIES", "tries", LIST_NUMBER },
     { "NEXT TRY", .cell = repl_row_due_cell },

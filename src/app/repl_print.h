@@ -20,7 +20,7 @@
 #define LINK_PLAN_FIELDS                                                \
     "link fits digest tables { table fits installed problems columns }" \
     " statements { database text purpose }"
-#define LINK_ROW_FIELDS "id link table key values kind why first last due tries discarded"
+#define LINK_ROW_FIELDS "id link table key values kind why first last due tries discarded peer"
 
 extern const struct list_column repl_table_columns[], repl_row_columns[];
 

@@ -121,7 +121,9 @@ const char *check_hint_text(struct check_hint *hint, const char *lead, char text
 
 /* The table of another link that goes the other way (config_link_pairs.c); false: there is none. */
 struct link_way_back {
-    const struct yaml_node *link, *table;
+    struct str link, table;     /* names */
+    struct str peer;            /* where the link is; empty: here */
+    const struct yaml_node *of; /* a link that is here, or NULL */
 };
 
 bool config_link_back(const struct yaml_node *root, const struct yaml_node *link,

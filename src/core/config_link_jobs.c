@@ -12,6 +12,7 @@
  *     deletes: {...}, message_limit: ...       as of the link
  *     of_table: {...}, of_rule: {...}          the maps of both
  *     back_link: back, back_table: customer    where the table goes both ways, and `conflict`
+ *     back_peer: berlin                        where that link is at another location
  *     of_every: 1s, of_idle: 5s                of verify: how often replication runs
  */
 #include "core/config_check.h"
@@ -161,8 +162,10 @@ static void link_jobs_put_back(struct config *c, struct yaml_node *job,
 
     if (!config_link_back(c->root, link, table, &back))
         return;
-    link_jobs_put_text(&c->arena, job, "back_link", back.link->key->text);
-    link_jobs_put_text(&c->arena, job, "back_table", back.table->key->text);
+    link_jobs_put_text(&c->arena, job, "back_link", back.link);
+    link_jobs_put_text(&c->arena, job, "back_table", back.table);
+    if (back.peer.len > 0)
+        link_jobs_put_text(&c->arena, job, "back_peer", back.peer);
     link_jobs_put_text(&c->arena, job, "conflict", link_jobs_text(link, grammar_link, "conflict"));
 }
 

@@ -176,6 +176,9 @@ const struct option grammar_link[] = {
            "`source` or `dest`, that side; `version:COLUMN`, the larger value of a column; "
            "`manual`, any of them until a person has chosen; `last` is planned",
            .fallback = "source"),
+    OPTION("back", OPT_TEXT,
+           "the link of the other direction, where the location of the other end has it: the "
+           "tables go both ways; one that is here is found without it"),
     OPTION("deletes", OPT_MAP,
            "how many rows may be removed at the destination; with more the table stops",
            .keys = link_deletes),

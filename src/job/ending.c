@@ -235,22 +235,23 @@ static void ending_done(struct store_op *op)
 
 /* ---- plan and submit ---- */
 
-/* Settings that fit the record: those that ran, or those of the version in force. */
-static bool ending_find_settings(struct ending *e)
+/* Settings that fit the record: those that ran, or those of the version in force.  Where neither
+ * does, the record may be older than these: the store is asked all the same, and says what it is
+ * now. */
+static void ending_find_settings(struct ending *e)
 {
     if (e->record.gone_us != 0 || digest_same(&e->job->digest, &e->record.digest))
-        return true;
+        return;
     struct book *b = jobs_book(e->jobs);
     const struct book_job *job = book_find(b, e->job->name);
 
-    if (job == NULL || !digest_same(&job->digest, &e->record.digest)) {
+    if (job == NULL) {
         book_unref(b);
-        return false;
+        return;
     }
     book_unref(e->book);
     e->book = b;
     e->job = job;
-    return true;
 }
 
 /* Where somebody has asked for the whole, when the next one begins: at once while there is more; a
@@ -312,10 +313,7 @@ static void ending_submit_beside(struct ending *e)
 /* Ends of runs that hold the token go to the writer, which answers later. */
 static void ending_submit(struct ending *e)
 {
-    if (!ending_find_settings(e)) {
-        ending_again(e, JOBS_AGAIN_US);
-        return;
-    }
+    ending_find_settings(e);
     ending_plan(e);
     if (fault_error(JOB_END)) {
         ending_failed(e, &(struct err){ .kind = ERR_PERMANENT, .text = "a test says so" });

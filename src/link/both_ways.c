@@ -8,8 +8,8 @@
  * For that it is told how far the source had taken its changes, which is the mark of the other link
  * at the source, as of the moment at which the rows were read.
  *
- * The row that loses is in the store before the one that wins is written.  A run that dies in
- * between stores it once more, which changes nothing.
+ * The row that loses is in the store before the one that wins is written, and in that of the other
+ * location (telling.c).  A run that dies in between stores it once more, which changes nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,9 +40,34 @@ static bool both_is_version_there(const struct replication *p)
 
 static void both_stop(struct replication *p, enum link_reason reason, const char *why)
 {
+    const struct link_back *back = &p->r->spec->back;
+
     p->unready = true;
-    link_state_stop(p->s, reason, p->r->now_us, "%s. The other direction is link %.*s", why,
-                    STR_ARG(str_first(p->r->spec->back.link, 100)));
+    link_state_stop(p->s, reason, p->r->now_us, "%s. The other direction is link %.*s%s%.*s", why,
+                    STR_ARG(str_first(back->link, 100)), back->peer.len > 0 ? " of " : "",
+                    STR_ARG(str_first(back->peer, 60)));
+}
+
+/* The other location has the other link: whether it says alike. */
+static bool both_pair(struct replication *p, struct err *err)
+{
+    const struct link_back *back = &p->r->spec->back;
+    const struct side_pairing pairing = { back->link, back->table, back->rule };
+    struct side *there = replication_away(p);
+    struct side_paired paired = { .why = "" };
+    char why[LINK_MESSAGE_MOST];
+
+    if (back->peer.len == 0 || there == NULL)
+        return true;
+    if (!side_pair(there, &pairing, &paired, err))
+        return err_context(err, "the link of the other direction");
+    if (paired.why[0] == '\0')
+        return true;
+    (void)snprintf(
+        why, sizeof why, "the table goes both ways, and link %.*s of %.*s does not fit: %s",
+        STR_ARG(str_first(back->link, 100)), STR_ARG(str_first(back->peer, 60)), paired.why);
+    both_stop(p, LINK_SCHEMA_DRIFT, why);
+    return true;
 }
 
 bool replication_look_there(struct replication *p, struct err *err)
@@ -54,11 +79,15 @@ bool replication_look_there(struct replication *p, struct err *err)
         return true;
     if (!side_look(p->dest, p->r->arena, &p->there, err))
         return err_context(err, "destination");
+    if (!both_pair(p, err) || p->unready)
+        return p->unready;
     if (p->there.state != CAPTURE_IS_FINE) {
         (void)snprintf(why, sizeof why,
                        "the table goes both ways, and changes of its destination are not captured "
-                       "(%s). Look at waybill repl plan %.*s, then install it",
-                       p->there.why, STR_ARG(str_first(spec->back.link, 100)));
+                       "(%s). Look at waybill repl plan %.*s%s%.*s, then install it",
+                       p->there.why, STR_ARG(str_first(spec->back.link, 100)),
+                       spec->back.peer.len > 0 ? " at " : "",
+                       STR_ARG(str_first(spec->back.peer, 60)));
         both_stop(p, LINK_TRIGGER, why);
     } else if (p->look.identity.len == 0 || p->there.identity.len == 0) {
         both_stop(p, LINK_TRIGGER,
@@ -170,13 +199,13 @@ static struct set_aside loser_of(struct replication *p, const struct side_confli
                                .key = c->of.key,
                                .row = c->source_wins ? c->there : c->came,
                                .why = str_of(why),
-                               .x = c->of.x };
+                               .x = c->of.x,
+                               .due_us = conflict_due(p->r->now_us, spec->back.waits) };
 }
 
 bool replication_keep_losers(struct replication *p, const struct side_applied *a, struct err *err)
 {
     struct set_aside *rows = ARENA_ARRAY(&p->turn, struct set_aside, a->conflict_count + 1);
-    const struct link_spec *spec = p->r->spec;
     size_t bytes = 0, from = 0;
 
     for (size_t i = 0; i < a->conflict_count; i++) {
@@ -193,9 +222,8 @@ bool replication_keep_losers(struct replication *p, const struct side_applied *a
         bytes += rows[i].row.len;
         if (bytes < LOSERS_BYTES && i + 1 < a->conflict_count)
             continue;
-        if (!conflict_put(p->r->store, &rows[from], i + 1 - from, p->r->now_us, spec->back.waits,
-                          err))
-            return err_context(err, "rows that have lost");
+        if (!replication_keep(p, &rows[from], i + 1 - from, err))
+            return false;
         from = i + 1;
         bytes = 0;
     }

@@ -1,4 +1,4 @@
-#include "link/desk.h"
+#include "link/desk_inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "core/yaml.h"
 #include "link/link_settings.h"
 #include "link/shelf.h"
-#include "table/away/answering.h"
 #include "table/away/away.h"
 #include "table/away/parts.h"
 
@@ -153,8 +152,13 @@ static bool desk_ask(struct desk *d, struct desk_visit *v, const struct message 
     struct link_end end;
     struct err why = { 0 };
 
-    if (!desk_admits(v, m, a, err) ||
-        !link_settings_database(v->settings, arena_copy(a, m->database), &end, err) ||
+    if (!desk_admits(v, m, a, err)) {
+        answering_put_error(to, err);
+        return false;
+    }
+    if (m->what == SIDE_KEEP || m->what == SIDE_PAIR)
+        return desk_share(v, m, question, a, to, err);
+    if (!link_settings_database(v->settings, arena_copy(a, m->database), &end, err) ||
         !shelf_take(d->shelf, &end, NULL, v->call, &db, err)) {
         answering_put_error(to, err);
         return false;

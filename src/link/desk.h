@@ -4,6 +4,9 @@
  * what it may do there (`peers: { NAME: { may: ... } }`).  Of what it may not ask for it is told
  * nothing, not even whether it is there.
  *
+ * Some questions are not for a database: rows that have lost there and are listed here, too, and
+ * whether a link of ours fits to one of the peer's (desk_shared.c).
+ *
  * Threads: any that may block; several at once.
  */
 #pragma once
@@ -19,6 +22,7 @@
 
 struct call;
 struct desk;
+struct store;
 
 struct desk *desk_new(void);
 void desk_free(struct desk *d);
@@ -28,7 +32,8 @@ struct desk_visit {
     const struct settings *settings; /* of the configuration in force; its node is the root */
     struct str peer;                 /* who asks: a name, not necessarily one of `peers` */
     struct call *call;
-    size_t most; /* bytes of a message that we take and send */
+    struct store *store; /* where rows are kept that links of others have decided */
+    size_t most;         /* bytes of a message that we take and send */
     /* Of the answer. */
     struct buf frame;
     /* What was asked, for the audit log: empty, or "orders/customer: install" */

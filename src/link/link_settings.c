@@ -200,6 +200,8 @@ static bool settings_back(const struct settings *s, struct link_back *ret, struc
 
     ret->link = yaml_text(yaml_get(s->node, "back_link"));
     ret->table = yaml_text(yaml_get(s->node, "back_table"));
+    ret->peer = yaml_text(yaml_get(s->node, "back_peer"));
+    ret->rule = rule;
     ret->winner = str_is(rule, "dest")                ? SIDE_DEST_WINS
                   : str_starts(rule, STR("version:")) ? SIDE_VERSION_WINS
                   : str_is(rule, "manual")            ? SIDE_ORDER_WINS

@@ -27,6 +27,8 @@ bool link_end_open(const struct link_end *end, struct call *call, struct side *s
 /* The link of the other direction, of a table that goes both ways. */
 struct link_back {
     struct str link, table; /* link empty: it goes one way */
+    struct str peer;        /* the location that has it; empty: this one */
+    struct str rule;        /* `conflict`, of this link */
     enum side_winner winner;
     struct str version;
     bool waits; /* what has lost stays until a person has looked at it */

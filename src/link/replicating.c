@@ -408,7 +408,8 @@ static bool replication_with(struct replication *p, struct err *err)
         replication_reach(p, s->reached);
     else
         replication_reach(p, p->mark.place);
-    return replication_retry(p, err) && (replication_stopped(p) || replication_go(p, err));
+    return replication_retry(p, err) && replication_tell(p, err) &&
+           (replication_stopped(p) || replication_go(p, err));
 }
 
 static void replication_leave(struct replication *p)

@@ -51,6 +51,12 @@ bool replication_goes_back(const struct replication *p); /* the table goes both 
 bool replication_look_there(struct replication *p, struct err *err);
 /* Stores the rows that lose, and adds to the rule that they were decided. */
 bool replication_keep_losers(struct replication *p, const struct side_applied *a, struct err *err);
+/* Rows that have lost: in the store, and at the other location where there is one. */
+bool replication_keep(struct replication *p, const struct set_aside *rows, size_t count,
+                      struct err *err);
+/* What the other location does not know yet of those that were kept before. */
+bool replication_tell(struct replication *p, struct err *err);
+struct side *replication_away(const struct replication *p); /* the side that is away, or NULL */
 /* What has become of a batch that was sent, but for rows that are refused, or lose. */
 bool replication_took(struct replication *p, const struct side_applied *a, struct mark *to,
                       struct str batch, bool *ret_put, struct err *err);

@@ -138,7 +138,7 @@ static bool choose_one(struct replication *p, int64_t id, struct err *err)
     buf_done(&batch);
     if (!ok || !done)
         return ok; /* if the mark is another one: in the next run */
-    return conflict_settle(p->r->store, id, why.len == 0, why, err) &&
+    return conflict_settle(p->r->store, id, why.len == 0, replication_away(p) != NULL, why, err) &&
            set_aside_open(p->r->store, p->r->spec->link, p->r->spec->table, &p->s->set_aside, err);
 }
 
@@ -193,8 +193,9 @@ static bool retry_is_over(struct retrying *r, const struct set_aside *row, bool 
         return true;
     lost.why = STR("it could not be written, and was replaced at the source by what came from the "
                    "destination");
+    lost.due_us = conflict_due(p->r->now_us, spec->back.waits);
     p->s->conflicts++;
-    return conflict_put(p->r->store, &lost, 1, p->r->now_us, spec->back.waits, err) &&
+    return replication_keep(p, &lost, 1, err) &&
            set_aside_drop(p->r->store, spec->link, spec->table, &row->key, 1, &p->s->set_aside,
                           err);
 }

@@ -2,6 +2,7 @@
  */
 #include "table/side.h"
 
+#include "base/require.h"
 #include "table/side_question.h"
 
 void side_close(struct side *s)
@@ -126,4 +127,19 @@ bool side_run(struct side *s, enum side_planning what, const struct sha256 *seen
         if (!s->type->run_ddl(s->db, ddl.statements[i].text, err))
             return err_context(err, "%s", ddl.statements[i].purpose);
     return true;
+}
+
+/* ---- a side that is away ---- */
+
+bool side_keep(struct side *s, const struct side_keeping *k, struct err *err)
+{
+    require(s->away != NULL);
+    return s->away->ask(s, SIDE_KEEP, k, NULL, NULL, err);
+}
+
+bool side_pair(struct side *s, const struct side_pairing *p, struct side_paired *ret,
+               struct err *err)
+{
+    require(s->away != NULL);
+    return s->away->ask(s, SIDE_PAIR, p, NULL, ret, err);
 }

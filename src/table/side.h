@@ -308,3 +308,35 @@ bool side_hashes_of(struct side *s, const struct str *keys, size_t count, struct
  * come. */
 bool side_fetch(struct side *s, const struct str *keys, size_t count, struct arena *a,
                 struct buf *batch, struct err *err);
+
+/* ---- a side that is away: what its location knows beside the database ---- */
+
+/* A row of a link that goes both ways which has lost: its location lists it, too. */
+struct side_lost {
+    struct str key, row, why;
+    int64_t x;
+    bool waits, discarded; /* until a person has chosen; a person does not want it */
+};
+
+struct side_keeping {
+    const struct side_lost *rows; /* at most SIDE_BAD_MOST */
+    size_t count;
+    const struct sha256 *gone; /* rows that are not listed any more, by their digests; likewise */
+    size_t gone_count;
+};
+
+bool side_keep(struct side *s, const struct side_keeping *k, struct err *err);
+
+/* The table goes both ways, and that location has the link of the other direction: whether what it
+ * says there fits to what is said here. */
+struct side_pairing {
+    struct str link, table; /* the other link, and the table in it */
+    struct str rule;        /* `conflict` of this one */
+};
+
+struct side_paired {
+    char why[300]; /* what does not fit; empty: it does */
+};
+
+bool side_pair(struct side *s, const struct side_pairing *p, struct side_paired *ret,
+               struct err *err);

@@ -68,6 +68,8 @@ bool side_answer(struct side *s, enum side_what what, const void *question, stru
 
         return side_run(s, q->what, q->seen, q->count, a, err);
     }
+    case SIDE_KEEP:
+    case SIDE_PAIR:
     case SIDE_WHATS:
         break;
     }

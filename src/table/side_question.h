@@ -28,6 +28,8 @@ enum side_what {
     SIDE_FETCH,
     SIDE_PLAN,
     SIDE_RUN,
+    SIDE_KEEP, /* this and the next are for the location, not for its database */
+    SIDE_PAIR,
     SIDE_WHATS
 };
 
@@ -98,6 +100,8 @@ struct side_running { /* SIDE_RUN */
  *     SIDE_FETCH      struct side_keys      struct buf
  *     SIDE_PLAN       enum side_planning    struct ddl
  *     SIDE_RUN        struct side_running   -
+ *     SIDE_KEEP       struct side_keeping   -
+ *     SIDE_PAIR       struct side_pairing   struct side_paired
  */
 
 /* Answers from the database of a side that is here. */

@@ -39,6 +39,9 @@ class Both:
         assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
         return done.stdout + done.stderr
 
+    def tail(self):
+        return self.node.tail(10)
+
     def install(self):
         for link in LINKS:
             self.cli("install", link, "--yes")
@@ -54,7 +57,7 @@ class Both:
             seen = self.state(link)
             if seen["stands"] == stands and (reason is None or seen["reason"] == reason):
                 return seen
-            assert time.monotonic() < until, f"{link} does not become {stands}: {seen}\n{self.node.tail(10)}"
+            assert time.monotonic() < until, f"{link} does not become {stands}: {seen}\n{self.tail()}"
             time.sleep(0.1)
 
     def await_equal(self, seconds=SECONDS):
@@ -67,7 +70,7 @@ class Both:
             assert time.monotonic() < until, (
                 f"only one {sorted(one.keys() - two.keys())[:5]} only two {sorted(two.keys() - one.keys())[:5]} different "
                 f"{[(one[k], two[k]) for k in one if k in two and one[k] != two[k]][:3]} "
-                f"{[self.state(link) for link in LINKS]}\n{self.node.tail(10)}")
+                f"{[self.state(link) for link in LINKS]}\n{self.tail()}")
             time.sleep(0.1)
 
     def await_current(self):

@@ -111,6 +111,11 @@ LINES = [
      ("shop", "there is no database `shop`", "defined"),
      ("{ orphans", "a check for `orphans` needs `in`", "such as in: orders"),
      ("than", "`than` is not used by a check for `orphans`", "leave it out")),
+    ("peers: { berlin: { url: \"https://berlin.example\", key: berlin-key } }",),
+    ("databases: { erp: { kind: sqlite, path: /srv/erp.db } }",),
+    ("links:",),
+    ("  apart: { from: erp, to: berlin/orders, back: apart, tables: { t: {} } }",
+     ("apart, tables", "`back: apart` names the link itself", "which the other location has")),
     ("gatways: {}",
      ("gatways", "unknown key `gatways`", "did you mean `gateways`?")),
 ]

@@ -51,6 +51,7 @@ union answer {
     struct ceiling ceiling;
     struct side_mark_answer mark;
     struct side_sum sum;
+    struct side_paired paired;
 };
 
 static void try_answer(struct str in, struct arena *a)

@@ -20,12 +20,14 @@ class Server(http.server.ThreadingHTTPServer):
 class Recorder:
     """
         recorder.sizes      bytes of every body, there and back
+        recorder.cut        true: nothing comes through
         recorder.lose       asked for each answer to a question: true ends the connection instead
         recorder.waits      how long an answer is kept back
     """
 
     def __init__(self, url):
         recorder, self.sizes, self.lose, self.waits, self.target = self, [], lambda: False, 0, url
+        self.cut = False
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -36,7 +38,7 @@ class Recorder:
             def do_POST(self):  # pylint: disable=invalid-name
                 length = int(self.headers["Content-Length"])
                 body = self.rfile.read(length)
-                if len(body) < length:      # whoever asks was killed
+                if recorder.cut or len(body) < length:      # whoever asks was killed
                     self.close_connection = True
                     return
                 to = http.client.HTTPConnection(recorder.target.split("//")[1], timeout=ANSWER_SECONDS)

@@ -178,6 +178,7 @@ static void peer_run_in_background(struct background_job *job)
     settings.node = plan->config->root;
     v->desk.settings = &settings;
     v->desk.call = &call;
+    v->desk.store = engine_store(engine);
     v->ok = desk_answer(v->self->desk, &v->desk, v->method, buf_view(&v->body), &v->err);
     v->desk.settings = NULL;
     v->desk.call = NULL;

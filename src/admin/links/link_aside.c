@@ -5,6 +5,7 @@
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
 #include "admin/links/link_hex.h"
+#include "admin/links/link_reach.h"
 #include "base/auto.h"
 #include "base/log.h"
 #include "store/replica/set_aside.h"
@@ -42,6 +43,7 @@ static void link_aside_show(struct arena *a, struct arena *scratch, const struct
     ret->row.table = arena_copy(a, row->table);
     ret->row.kind = arena_copy(a, row->kind);
     ret->row.why = arena_copy(a, row->why);
+    ret->row.peer = arena_copy(a, row->peer);
     (void)snprintf(ret->id, sizeof ret->id, "%lld", (long long)row->id);
     ret->id_text = ret->id;
     if (row->row.len == 0 || !link_row_read(row->row, scratch, &cells, &n)) {
@@ -99,6 +101,26 @@ static bool link_quarantine(struct graphql_call *call, struct err *err)
     return link_aside_fill(call, (size_t)first, after, page, err) && graphql_set_object(call, page);
 }
 
+/* What a link of a peer has decided is chosen there; here it goes only when nobody is there any
+ * more. */
+static bool link_aside_is_ours(struct graphql_call *call, int64_t id, bool discard, struct err *err)
+{
+    AUTO(arena_done) struct arena scratch = ARENA_INIT(ASIDE_ARENA);
+    struct set_aside row;
+    bool has;
+
+    if (!set_aside_find(api_store(call), id, &scratch, &has, &row, err))
+        return false;
+    if (!has || row.peer.len == 0 ||
+        (discard && !link_reach_has_peer(call, arena_text(&scratch, row.peer))))
+        return true;
+    return err_set(err, ERR_PERMANENT, 0,
+                   "row %lld is of link %.*s of %.*s: it is chosen or discarded there, where it is "
+                   "listed, too",
+                   (long long)id, STR_ARG(str_first(row.link, 60)),
+                   STR_ARG(str_first(row.peer, 60)));
+}
+
 static bool link_aside_judge(struct graphql_call *call, bool discard, struct err *err)
 {
     struct str id = graphql_arg_text(call, "id"), why = graphql_arg_text(call, "reason");
@@ -111,6 +133,8 @@ static bool link_aside_judge(struct graphql_call *call, bool discard, struct err
         return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes", API_REASON_MOST);
     if (!str_to_i64(id, &number))
         return graphql_set_bool(call, false);
+    if (!link_aside_is_ours(call, number, discard, err))
+        return false;
     if (!set_aside_judge(api_store(call), number, discard, api_name(call), why, &has, err))
         return false;
     if (has)
@@ -144,6 +168,7 @@ const struct graphql_resolver api_link_aside[] = {
     { .field = "Mutation.linkQuarantineRetry", .fn = link_quarantine_retry },
     { .field = "Mutation.linkQuarantineDiscard", .fn = link_quarantine_discard },
     GRAPHQL_LIST_OF("LinkSetAsidePage.items", struct shown_asides, list, count),
+    API_TEXT_AT("LinkSetAside.peer", struct shown_aside, row.peer),
     API_TEXT_AT("LinkSetAsidePage.next", struct shown_asides, next),
     GRAPHQL_MEMBER("LinkSetAside.id", struct shown_aside, id_text),
     GRAPHQL_MEMBER("LinkSetAside.link", struct shown_aside, row.link),

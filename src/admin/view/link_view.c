@@ -51,7 +51,8 @@ static const char *const link_view_remedies[LINK_REASONS] = {
     [LINK_SCHEMA_DRIFT] =
         "Change one of the two tables, or `cast` and `ignore` of the table in the link, until they "
         "fit; `waybill repl plan` says whether they do, and `waybill repl install` renews what "
-        "captures changes. It goes on by itself. What a new column has in older rows, which do not "
+        "captures changes. Where the table goes both ways, make both links say alike. It goes on "
+        "by itself. What a new column has in older rows, which do not "
         "change, comes with `waybill repl verify --repair` or `waybill repl resync`.",
     [LINK_SRC_REWOUND] =
         "Find out which side is right. `waybill repl resync` makes the destination what the source "

@@ -9,6 +9,7 @@
 #include "store/kernel/change.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
+#include "store/replica/aside_row.h"
 #include "store/replica/replica_text.h"
 
 enum {
@@ -187,8 +188,10 @@ bool set_aside_drop_all(struct store *s, struct str link, struct str table, stru
 
 /* ---- looking ---- */
 
-static void aside_read(struct db_rows *row, struct arena *a, void *to)
+void set_aside_read(struct db_rows *row, struct arena *a, void *to)
 {
+    int64_t discarded = db_get_int(row, REPLICA_ASIDE_DISCARDED);
+
     *(struct set_aside *)to =
         (struct set_aside){ .id = db_get_int(row, REPLICA_ASIDE_ID),
                             .link = row_text(row, REPLICA_ASIDE_LINK, a),
@@ -202,9 +205,11 @@ static void aside_read(struct db_rows *row, struct arena *a, void *to)
                             .last_us = db_get_int(row, REPLICA_ASIDE_LAST_US),
                             .due_us = db_get_int(row, REPLICA_ASIDE_DUE_US),
                             .tries = db_get_int(row, REPLICA_ASIDE_TRIES),
-                            .discarded = db_get_int(row, REPLICA_ASIDE_DISCARDED) == 1,
+                            .discarded = discarded == ASIDE_DISCARDED,
+                            .gone = discarded == ASIDE_GONE,
                             .judged_by = row_text(row, REPLICA_ASIDE_JUDGED_BY, a),
-                            .judged_why = row_text(row, REPLICA_ASIDE_JUDGED_WHY, a) };
+                            .judged_why = row_text(row, REPLICA_ASIDE_JUDGED_WHY, a),
+                            .peer = row_text(row, REPLICA_ASIDE_PEER, a) };
 }
 
 bool set_aside_open(struct store *s, struct str link, struct str table, int64_t *ret_open,
@@ -220,13 +225,13 @@ bool set_aside_due(struct store *s, struct str link, struct str table, int64_t n
     return store_collect(
         s, SQL_SET_ASIDE_DUE,
         DB_ARGS(db_text(link), db_text(table), db_int(now_us), db_int((int64_t)most)),
-        ROWS_INTO(ret, most, a, aside_read), ret_count, err);
+        ROWS_INTO(ret, most, a, set_aside_read), ret_count, err);
 }
 
 bool set_aside_list(struct store *s, struct str link, struct str table, int64_t after, size_t most,
                     struct arena *a, struct set_aside *ret, size_t *ret_count, struct err *err)
 {
-    struct rows_into *into = ROWS_INTO(ret, most, a, aside_read);
+    struct rows_into *into = ROWS_INTO(ret, most, a, set_aside_read);
     struct db_value from = db_int(after), limit = db_int((int64_t)most);
 
     if (link.len == 0)
@@ -240,9 +245,9 @@ bool set_aside_list(struct store *s, struct str link, struct str table, int64_t 
 }
 
 bool set_aside_find(struct store *s, int64_t id, struct arena *a, bool *ret_has,
-                   struct set_aside *ret, struct err *err)
+                    struct set_aside *ret, struct err *err)
 {
-    return store_one(s, SQL_SET_ASIDE_FIND, DB_ARGS(db_int(id)), aside_read, a, ret, ret_has,
+    return store_one(s, SQL_SET_ASIDE_FIND, DB_ARGS(db_int(id)), set_aside_read, a, ret, ret_has,
                      err);
 }
 

@@ -33,7 +33,9 @@ struct set_aside {
                                 * after each further one, up to 1 h */
     int64_t tries;
     bool discarded; /* a person does not want it; it stays in the list until a newer image comes */
+    bool gone;      /* of conflict_untold(): it was written, and is in no list any more */
     struct str judged_by, judged_why; /* of whom said last what becomes of it (set_aside_judge) */
+    struct str peer; /* "conflict": the location whose link has decided it; empty: this one */
 };
 
 /* Adds or replaces; *ret_open: how many of this table are set aside and not discarded then. */
@@ -57,6 +59,6 @@ bool set_aside_find(struct store *s, int64_t id, struct arena *a, bool *ret_has,
 bool set_aside_list(struct store *s, struct str link, struct str table, int64_t after, size_t most,
                     struct arena *a, struct set_aside *ret, size_t *ret_count, struct err *err);
 /* What a person says, with a line of the audit log: it is due now, or is discarded.  *ret_has
- * false: there is none with this id. */
+ * false: there is none with this id.  One that a peer has decided is never due. */
 bool set_aside_judge(struct store *s, int64_t id, bool discard, struct str by, struct str why,
                      bool *ret_has, struct err *err);

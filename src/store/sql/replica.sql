@@ -1,7 +1,7 @@
 -- Links of tables (store/replica): rows that are set aside, orders, passes of verification and what they have found.
 
 -- columns replica_aside: id, link, table_name, row_key, row_bytes, kind, why, x, first_us, last_us, due_us, tries, discarded,
---      judged_by, judged_why
+--      judged_by, judged_why, peer
 
 -- name: set_aside_put
 -- in:  $1 id int, $2 digest bytes, $3 link text, $4 table text, $5 key bytes, $6 row bytes, $7 kind text, $8 why text, $9 x int,
@@ -53,57 +53,102 @@ SELECT count(*) FROM replica_set_aside WHERE link = $1 AND table_name = $2 AND d
 -- out: @replica_aside@
 -- Without the bytes of the rows, which may be many: they are read at the source again.
 SELECT id, link, table_name, row_key, CAST(NULL AS @BYTES@) AS row_bytes, kind, why, x, first_us, last_us, due_us, tries,
-    discarded, judged_by, judged_why
+    discarded, judged_by, judged_why, peer
 FROM replica_set_aside WHERE link = $1 AND table_name = $2 AND discarded = 0 AND due_us <= $3
 ORDER BY due_us, id LIMIT $4;
 
 -- name: set_aside_find
 -- in:  $1 id int
 -- out: @replica_aside@
-SELECT @replica_aside@ FROM replica_set_aside WHERE id = $1;
+SELECT @replica_aside@ FROM replica_set_aside WHERE id = $1 AND discarded <> 3;
 
 -- name: set_aside_page
 -- in:  $1 table text, $2 after int, $3 limit int
 -- out: @replica_aside@
-SELECT @replica_aside@ FROM replica_set_aside WHERE id > $2 AND ($1 = '' OR table_name = $1) ORDER BY id LIMIT $3;
+SELECT @replica_aside@ FROM replica_set_aside WHERE id > $2 AND ($1 = '' OR table_name = $1) AND discarded <> 3
+ORDER BY id LIMIT $3;
 
 -- name: set_aside_page_link
 -- in:  $1 link text, $2 after int, $3 limit int
 -- out: @replica_aside@
-SELECT @replica_aside@ FROM replica_set_aside WHERE link = $1 AND id > 0 AND id > $2 ORDER BY id LIMIT $3;
+SELECT @replica_aside@ FROM replica_set_aside WHERE link = $1 AND id > 0 AND id > $2 AND discarded <> 3 ORDER BY id LIMIT $3;
 
 -- name: set_aside_page_table
 -- in:  $1 link text, $2 table text, $3 after int, $4 limit int
 -- out: @replica_aside@
-SELECT @replica_aside@ FROM replica_set_aside WHERE link = $1 AND table_name = $2 AND id > 0 AND id > $3
+SELECT @replica_aside@ FROM replica_set_aside WHERE link = $1 AND table_name = $2 AND id > 0 AND id > $3 AND discarded <> 3
 ORDER BY id LIMIT $4;
 
 -- name: set_aside_judge
 -- in:  $1 id int, $2 discarded int, $3 by text, $4 why text
--- A conflict that a person has looked at goes like the others.
+-- A conflict that a person has looked at goes like the others; the other location is to know that.
 UPDATE replica_set_aside SET discarded = $2, judged_by = $3, judged_why = $4,
     due_us = CASE WHEN CAST($2 AS bigint) = 0 THEN @NOW_US@
-        WHEN kind = 'conflict' AND due_us > @NOW_US@ + 2592000000000 THEN @NOW_US@ + 2592000000000 ELSE due_us END
-WHERE id = $1;
+        WHEN kind = 'conflict' AND due_us > @NOW_US@ + 2592000000000 THEN @NOW_US@ + 2592000000000 ELSE due_us END,
+    told = CASE WHEN kind = 'conflict' THEN 0 ELSE told END
+WHERE id = $1 AND discarded <> 3;
 
 -- name: conflict_put
 -- in:  $1 id int, $2 digest bytes, $3 link text, $4 table text, $5 key bytes, $6 row bytes, $7 why text, $8 x int, $9 now int,
---      $10 due int
+--      $10 due int, $11 peer text, $12 discarded int, $13 told int
 -- batch
--- discarded 2: it is kept, and waits for nothing.
+-- discarded 1: a person does not want it; 2: it is kept, and waits for nothing; 3: it was written, and goes when the other
+-- location knows that.
 INSERT INTO replica_set_aside(id, digest, link, table_name, row_key, row_bytes, kind, why, x, first_us, last_us, due_us, tries,
-    discarded)
-VALUES ($1, $2, $3, $4, $5, $6, 'conflict', $7, $8, $9, $9, $10, 1, 2)
+    peer, discarded, told)
+VALUES ($1, $2, $3, $4, $5, $6, 'conflict', $7, $8, $9, $9, $10, 1, $11, $12, $13)
 ON CONFLICT (digest) DO UPDATE SET why = excluded.why, x = excluded.x, last_us = excluded.last_us, due_us = excluded.due_us,
-    tries = replica_set_aside.tries + 1, discarded = 2;
+    tries = replica_set_aside.tries + 1, discarded = excluded.discarded, told = excluded.told;
 
 -- name: conflict_drop
 -- in:  $1 id int
 DELETE FROM replica_set_aside WHERE id = $1 AND kind = 'conflict';
 
+-- name: conflict_leave
+-- in:  $1 id int, $2 kept int
+-- Of one that is at the other location, too: it goes when that knows.
+UPDATE replica_set_aside SET discarded = 3, told = 0, due_us = @NOW_US@ + $2 WHERE id = $1 AND kind = 'conflict';
+
 -- name: conflict_stays
 -- in:  $1 id int, $2 why text, $3 kept int
-UPDATE replica_set_aside SET discarded = 2, why = $2, due_us = @NOW_US@ + $3 WHERE id = $1 AND kind = 'conflict';
+UPDATE replica_set_aside SET discarded = 2, why = $2, told = 0, due_us = @NOW_US@ + $3 WHERE id = $1 AND kind = 'conflict';
+
+-- name: conflict_untold
+-- in:  $1 link text, $2 table text, $3 limit int
+-- out: @replica_aside@
+SELECT @replica_aside@ FROM replica_set_aside
+WHERE link = $1 AND table_name = $2 AND kind = 'conflict' AND told = 0 AND peer = '' AND discarded <> 0 ORDER BY id LIMIT $3;
+
+-- name: conflict_told
+-- in:  $1 digest bytes, $2 discarded int
+-- batch
+-- Nothing when a person has said something else since.
+UPDATE replica_set_aside SET told = 1 WHERE digest = $1 AND discarded = $2;
+
+-- name: conflict_told
+-- for: postgresql
+-- in:  $1 digest bytes, $2 discarded int
+-- batch
+UPDATE replica_set_aside s SET told = 1 FROM @ROWS@ WHERE s.digest = @KEY(u.c1)@ AND s.discarded = u.c2;
+
+-- name: conflict_gone
+-- in:  $1 digest bytes, $2 discarded int
+-- batch
+DELETE FROM replica_set_aside WHERE digest = $1 AND kind = 'conflict' AND discarded = $2;
+
+-- name: conflict_gone
+-- for: postgresql
+-- in:  $1 digest bytes, $2 discarded int
+-- batch
+DELETE FROM replica_set_aside s USING @ROWS@ WHERE s.digest = @KEY(u.c1)@ AND s.kind = 'conflict' AND s.discarded = u.c2;
+
+-- name: conflict_held
+-- in:  $1 peer text
+SELECT count(*) FROM replica_set_aside WHERE peer = $1 AND peer <> '';
+
+-- name: conflict_held_bytes
+-- in:  $1 peer text
+SELECT COALESCE(SUM(length(row_bytes)), 0) FROM replica_set_aside WHERE peer = $1 AND peer <> '';
 
 -- name: conflict_old
 -- in:  $1 limit int
@@ -265,8 +310,10 @@ WHERE p.id > 0 AND NOT EXISTS (SELECT 1 FROM job j WHERE j.name = p.link || '/' 
 
 -- name: replica_left_aside
 -- in:  $1 limit int
+-- What links of other locations have decided has a time of its own.
 DELETE FROM replica_set_aside WHERE id IN (SELECT a.id FROM replica_set_aside a
-    WHERE a.id > 0 AND NOT EXISTS (SELECT 1 FROM job j WHERE j.name = a.link || '/' || a.table_name) ORDER BY a.id LIMIT $1);
+    WHERE a.id > 0 AND a.peer = '' AND NOT EXISTS (SELECT 1 FROM job j WHERE j.name = a.link || '/' || a.table_name)
+    ORDER BY a.id LIMIT $1);
 
 -- name: replica_left_orders
 -- in:  $1 limit int

@@ -29,10 +29,12 @@ unsigned answering_needs(enum side_what what)
     case SIDE_LOOK:
     case SIDE_COUNT:
     case SIDE_PLAN:
+    case SIDE_PAIR:
         return ANSWERING_READ | ANSWERING_APPLY | ANSWERING_INSTALL;
     case SIDE_MARK:
         return ANSWERING_READ | ANSWERING_APPLY;
     case SIDE_APPLY:
+    case SIDE_KEEP:
         return ANSWERING_APPLY;
     case SIDE_RUN:
         return ANSWERING_INSTALL;
@@ -143,7 +145,7 @@ static struct buf *answering_batch(union answering_room *room, enum side_what wh
                                 : NULL;
 }
 
-static bool answering_write(enum side_what what, void *answer, struct buf *to, struct err *err)
+bool answering_put_answer(enum side_what what, void *answer, struct buf *to, struct err *err)
 {
     if (!envelope_begin(to, ENVELOPE_WHOLE, err))
         return false;
@@ -161,7 +163,8 @@ bool answering_put(struct side *s, enum side_what what, const void *question, st
 
     if (batch != NULL)
         *batch = (struct buf)BUF_INIT(AWAY_WHOLE_MOST / 2);
-    bool ok = side_answer(s, what, question, a, room, err) && answering_write(what, room, to, err);
+    bool ok =
+        side_answer(s, what, question, a, room, err) && answering_put_answer(what, room, to, err);
 
     if (batch != NULL)
         buf_done(batch);

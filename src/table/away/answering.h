@@ -26,4 +26,6 @@ bool answering_fit(const struct message *m, const struct shape *shape, struct ar
  * or the side cannot be used any more; *err is that of the side then, and is in `to` as well. */
 bool answering_put(struct side *s, enum side_what what, const void *question, struct arena *a,
                    struct buf *to, struct err *err);
+/* Of a question that the location answers, not its database. */
+bool answering_put_answer(enum side_what what, void *answer, struct buf *to, struct err *err);
 void answering_put_error(struct buf *to, const struct err *why);

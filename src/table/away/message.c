@@ -250,6 +250,34 @@ static void message_running(struct wire *w, struct side_running *r)
     r->seen = seen;
 }
 
+static void message_keeping(struct wire *w, struct side_keeping *k)
+{
+    struct side_lost *rows = (struct side_lost *)(uintptr_t)k->rows;
+    struct sha256 *gone = (struct sha256 *)(uintptr_t)k->gone;
+
+    WIRE_LIST(w, &rows, &k->count, SIDE_BAD_MOST);
+    for (size_t i = 0; i < k->count; i++) {
+        wire_text(w, &rows[i].key);
+        wire_text(w, &rows[i].row);
+        wire_text(w, &rows[i].why);
+        wire_int(w, &rows[i].x);
+        wire_bool(w, &rows[i].waits);
+        wire_bool(w, &rows[i].discarded);
+    }
+    WIRE_LIST(w, &gone, &k->gone_count, SIDE_BAD_MOST);
+    for (size_t i = 0; i < k->gone_count; i++)
+        wire_digest(w, &gone[i]);
+    k->rows = rows;
+    k->gone = gone;
+}
+
+static void message_pairing(struct wire *w, struct side_pairing *p)
+{
+    wire_text(w, &p->link);
+    wire_text(w, &p->table);
+    wire_text(w, &p->rule);
+}
+
 /* A copy is written, because what puts could take, too. */
 #define QUESTION(type, of)                          \
     do {                                            \
@@ -311,6 +339,12 @@ void message_question(struct wire *w, enum side_what what, void **question)
         break;
     case SIDE_RUN:
         QUESTION(struct side_running, message_running);
+        break;
+    case SIDE_KEEP:
+        QUESTION(struct side_keeping, message_keeping);
+        break;
+    case SIDE_PAIR:
+        QUESTION(struct side_pairing, message_pairing);
         break;
     }
 }
@@ -523,7 +557,14 @@ void message_answer(struct wire *w, enum side_what what, void *answer)
     case SIDE_PLAN:
         message_ddl(w, answer);
         break;
+    case SIDE_PAIR: {
+        struct side_paired *p = answer;
+
+        wire_chars(w, p->why, sizeof p->why);
+        break;
+    }
     case SIDE_RUN:
+    case SIDE_KEEP:
     case SIDE_WHATS:
         break;
     }

@@ -4,6 +4,7 @@
 #include "base/auto.h"
 #include "core/config.h"
 #include "core/grammar.h"
+#include "core/link_pair.h"
 #include "folder.h"
 #include "test.h"
 
@@ -17,6 +18,9 @@ static const struct config_options options = { .connectors = &registry,
     "  crm: { kind: mariadb, dsn: secret:crm }\n"                               \
     "  mirror: { kind: sqlite, path: /srv/mirror.db, title: M, timeout: 5s }\n" \
     "  again: { kind: postgres, dsn: secret:erp }\n"
+#define APART(more)                                                                           \
+    BASES PEER "links:\n  a: { from: erp, to: berlin/orders, tables: { t: {} }, " more " }\n" \
+               "  other: { from: crm, to: mirror, tables: { t: {} } }\n"
 #define PEER        "peers: { berlin: { url: \"https://b\", key: \"secret:k\" } }\n"
 #define LINK(keys)  BASES "links:\n  l: { from: erp, to: mirror, " keys " }\n"
 #define TABLE(keys) LINK("verify: [ { every: 1d } ], tables: { t: { " keys " } }")
@@ -221,6 +225,17 @@ TEST(config_links_both_ways_have_to_fit)
           "does not know where a change came from", "capture: journal" },
         { BOTH("conflict: dest, verify: [ { every: 1h, repair: on } ]", "title: T", "{}"),
           "would overwrite rows of a table that goes both ways", "resync" },
+        { LINK("tables: { t: {} }, back: b"), "both ends of the link are here", "leave it out" },
+        { BOTH("conflict: dest, back: b", "title: T", "{}"), "both ends of the link are here",
+          "found without it" },
+        { APART("back: a"), "`back: a` names the link itself", "which the other location" },
+        { APART("back: other"), "link `other` is here", "different names" },
+        { APART("conflict: dest"), "only used where rows go both ways", "" },
+        { APART("back: b, verify: [ { every: 1h, repair: on } ]"),
+          "would overwrite rows of a table that goes both ways", "resync" },
+        { BASES PEER "links:\n  a: { from: erp, to: berlin/o, back: x, tables: { t: {} } }\n"
+                     "  b: { from: berlin/o, to: erp, conflict: dest, tables: { t: {} } }\n",
+          "link `b` is here", "found without it" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -251,6 +266,70 @@ static const struct config_entry *job(const struct config *c, const char *name)
 static bool has(const struct config_entry *e, const char *key, const char *value)
 {
     return str_is(yaml_text(yaml_get(e->node, key)), value);
+}
+
+/* What another location answers to a link of ours. */
+static const char *pairs(const char *text, const struct link_pair *pair)
+{
+    struct config *c;
+    AUTO(config_report_done) struct config_report r = load_with(&options, text, &c);
+    struct link_pair p = *pair;
+
+    p.root = c->root;
+    const char *why = link_pair_differs(&p);
+
+    config_unref(c);
+    return why;
+}
+
+TEST(config_links_apart_say_whether_they_fit)
+{
+    static const char here[] = BASES PEER
+        "links:\n"
+        "  push: { from: erp, to: berlin/orders, back: theirs, conflict: dest, tables: "
+        "{ t: { to: u } } }\n"
+        "  pull: { from: berlin/more, to: crm, back: other, tables: { v: { to: w } } }\n";
+    const struct link_pair good = { .peer = STR("berlin"),
+                                    .database = STR("erp"),
+                                    .link = STR("theirs"),
+                                    .table = STR("u"),
+                                    .back_text = "push",
+                                    .back_table_text = "t",
+                                    .rule = STR("source") };
+    struct link_pair p = good;
+
+    CHECK(pairs(here, &p) == NULL);
+    p.rule = STR("dest");
+    CHECK(strstr(pairs(here, &p), "which row wins") != NULL);
+    p = good;
+    p.link = STR("others");
+    CHECK(strstr(pairs(here, &p), "`back`") != NULL);
+    p = good;
+    p.peer = STR("bonn");
+    CHECK(strstr(pairs(here, &p), "no such link") != NULL);
+    p = good;
+    p.database = STR("crm");
+    CHECK(strstr(pairs(here, &p), "no such link") != NULL);
+    p = good;
+    p.database_is_source = true;
+    CHECK(strstr(pairs(here, &p), "no such link") != NULL);
+    p = good;
+    p.back_text = "none";
+    CHECK(strstr(pairs(here, &p), "no such link") != NULL);
+    p = good;
+    p.table = STR("t");
+    CHECK(strstr(pairs(here, &p), "this table") != NULL);
+    p.back_table_text = "none";
+    CHECK(strstr(pairs(here, &p), "this table") != NULL);
+    p = (struct link_pair){ .peer = STR("berlin"),
+                            .database = STR("crm"),
+                            .database_is_source = true,
+                            .link = STR("other"),
+                            .table = STR("w"),
+                            .back_text = "pull",
+                            .back_table_text = "v",
+                            .rule = STR("dest") };
+    CHECK(pairs(here, &p) == NULL);
 }
 
 TEST(config_links_become_jobs)

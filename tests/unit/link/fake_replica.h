@@ -122,11 +122,11 @@ static size_t fake_conflicts; /* rows that have lost */
 static void (*fake_loses)(struct str row);
 
 bool conflict_put(struct store *s, const struct set_aside *rows, size_t count, int64_t at_us,
-                  bool waits, struct err *err)
+                  bool untold, struct err *err)
 {
     (void)s;
     (void)at_us;
-    (void)waits;
+    (void)untold;
     (void)err;
     fake_conflicts += count;
     for (size_t i = 0; fake_loses != NULL && i < count; i++)
@@ -134,11 +134,51 @@ bool conflict_put(struct store *s, const struct set_aside *rows, size_t count, i
     return true;
 }
 
-bool conflict_settle(struct store *s, int64_t id, bool written, struct str why, struct err *err)
+int64_t conflict_due(int64_t now_us, bool waits)
+{
+    return waits ? CONFLICT_FOREVER_US : now_us;
+}
+
+bool conflict_waits(const struct set_aside *row)
+{
+    return row->due_us == CONFLICT_FOREVER_US;
+}
+
+struct sha256 conflict_digest(const struct set_aside *row)
+{
+    return digest_of(row->row);
+}
+
+bool conflict_untold(struct store *s, struct str link, struct str table, size_t most,
+                     struct arena *a, struct set_aside *ret, size_t *ret_count, struct err *err)
+{
+    (void)s;
+    (void)link;
+    (void)table;
+    (void)most;
+    (void)a;
+    (void)ret;
+    (void)err;
+    *ret_count = 0;
+    return true;
+}
+
+bool conflict_told(struct store *s, const struct set_aside *rows, size_t count, struct err *err)
+{
+    (void)s;
+    (void)rows;
+    (void)count;
+    (void)err;
+    return true;
+}
+
+bool conflict_settle(struct store *s, int64_t id, bool written, bool untold, struct str why,
+                     struct err *err)
 {
     (void)s;
     (void)id;
     (void)written;
+    (void)untold;
     (void)why;
     (void)err;
     return true;

@@ -188,6 +188,30 @@ TEST(settings_of_a_table_that_goes_both_ways)
     CHECK(spec.back.winner == SIDE_DEST_WINS);
 }
 
+TEST(settings_of_a_table_whose_other_link_is_at_another_location)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    AUTO(config_done)
+    struct config *c =
+        load("databases: { one: { kind: sqlite, path: /srv/1.db } }\n"
+             "peers: { berlin: { url: \"https://b\", key: k } }\n"
+             "links:\n"
+             "  a: { from: one, to: berlin/two, back: b, conflict: dest, tables: { t: { to: u } } "
+             "}\n"
+             "  c: { from: one, to: berlin/three, tables: { t: {} } }\n");
+    struct link_spec spec;
+    struct err err = { 0 };
+
+    CHECK(c != NULL);
+    const struct settings s = base(c, &a);
+
+    CHECK(link_settings_table(c, &s, STR("a"), STR("t"), &spec, &err));
+    CHECK(str_is(spec.back.link, "b") && str_is(spec.back.table, "u"));
+    CHECK(str_is(spec.back.peer, "berlin") && str_is(spec.back.rule, "dest"));
+    CHECK(spec.back.winner == SIDE_DEST_WINS);
+    CHECK(link_settings_table(c, &s, STR("c"), STR("t"), &spec, &err) && spec.back.link.len == 0);
+}
+
 TEST(settings_name_the_database_that_cannot_be_used)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);

@@ -125,6 +125,64 @@ TEST(an_answer_comes_as_it_was_given)
     CHECK(got.bad_count == 1 && got.bad[0].x == 9 && strcmp(got.bad[0].why, "too long") == 0);
 }
 
+TEST(rows_that_have_lost_come_as_they_were)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(MOST);
+    AUTO(buf_done) struct buf bytes = BUF_INIT(MOST);
+    struct side_lost rows[] = {
+        { STR("k1"), STR("row"), STR("has lost"), 7, .waits = true },
+        { STR("k2"), STR(""), STR(""), INT64_MIN, .discarded = true },
+    };
+    const struct sha256 gone[] = { digest_of(STR("a")), digest_of(STR("b")) };
+    struct side_keeping keeping = { .rows = rows, .count = 2, .gone = gone, .gone_count = 2 };
+    struct message m;
+    void *question;
+
+    CHECK(put(SIDE_KEEP, &keeping, &bytes));
+    CHECK(message_take(buf_view(&bytes), &a, &m, &question, &err) && m.what == SIDE_KEEP);
+    const struct side_keeping *got = question;
+
+    CHECK(got->count == 2 && str_is(got->rows[0].key, "k1") && str_is(got->rows[0].row, "row"));
+    CHECK(str_is(got->rows[0].why, "has lost") && got->rows[0].x == 7 && got->rows[0].waits);
+    CHECK(!got->rows[0].discarded && got->rows[1].discarded && got->rows[1].row.len == 0);
+    CHECK(got->gone_count == 2 && digest_same(&got->gone[1], &gone[1]));
+    CHECK(answering_needs(SIDE_KEEP) == ANSWERING_APPLY);
+
+    struct side_lost *many = ARENA_ARRAY(&a, struct side_lost, SIDE_BAD_MOST + 1);
+
+    for (size_t i = 0; i <= SIDE_BAD_MOST; i++)
+        many[i] = rows[1];
+    keeping = (struct side_keeping){ .rows = many, .count = SIDE_BAD_MOST + 1 };
+    buf_clear(&bytes);
+    CHECK(put(SIDE_KEEP, &keeping, &bytes));
+    CHECK(!message_take(buf_view(&bytes), &a, &m, &question, &err) && err.kind == ERR_PERMANENT);
+}
+
+TEST(a_link_of_the_other_direction_is_asked_for)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(MOST);
+    AUTO(buf_done) struct buf bytes = BUF_INIT(MOST);
+    struct side_pairing pairing = { STR("back"), STR("t"), STR("version:at") };
+    struct side_paired given = { .why = "it is another one" }, got = { .why = "" };
+    struct message m;
+    void *question;
+
+    CHECK(put(SIDE_PAIR, &pairing, &bytes));
+    CHECK(message_take(buf_view(&bytes), &a, &m, &question, &err) && m.what == SIDE_PAIR);
+    const struct side_pairing *asked = question;
+
+    CHECK(str_is(asked->link, "back") && str_is(asked->table, "t"));
+    CHECK(str_is(asked->rule, "version:at"));
+    buf_clear(&bytes);
+    struct wire w = wire_put(&bytes);
+
+    message_answer(&w, SIDE_PAIR, &given);
+    CHECK(wire_end(&w, &err));
+    w = wire_take(buf_view(&bytes), &a);
+    message_answer(&w, SIDE_PAIR, &got);
+    CHECK(wire_end(&w, &err) && strcmp(got.why, "it is another one") == 0);
+}
+
 static struct shape_column shape_columns[] = {
     { .name = { "id", 2 }, .natural = CELL_INT, .key_place = 1 },
     { .name = { "name", 4 }, .natural = CELL_TEXT },

@@ -25,7 +25,7 @@ export const linkPasses = query<{ linkPasses: G.Page<T.Pass> }, { link: string; 
 }`);
 
 export const linkQuarantine = query<{ linkQuarantine: G.Page<T.SetAside> }, { link: string; table: string; after: string | null }>(`query ($link: String!, $table: String!, $after: String) {
-  linkQuarantine(link: $link, table: $table, first: 50, after: $after) { items { id key values kind why first due tries discarded } next }
+  linkQuarantine(link: $link, table: $table, first: 50, after: $after) { items { id key values kind why first due tries discarded peer } next }
 }`);
 
 export const linkDiff = query<{ linkDiff: T.Diff }, { link: string; table: string; pass: string | null; key: string[] | null; after: string | null }>(`query ($link: String!, $table: String!, $pass: ID, $key: [String!], $after: String) {

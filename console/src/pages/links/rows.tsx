@@ -87,7 +87,8 @@ function AsideRow({ row: r, onChanged }: { row: SetAside; onChanged: () => void 
       <td class="num">{r.tries}</td>
       <td class="time">{r.discarded ? <span class="quiet">discarded</span> : lost ? <span class="quiet">not tried</span> : <Ago at={r.due} />}</td>
       <td class="actions">
-        {mayOperate && (
+        {r.peer && <span class="quiet">decided and chosen at {r.peer}</span>}
+        {mayOperate && !r.peer && (
           <>
             <button class="small" onClick={retry}>
               {lost ? "Choose" : "Retry"}

@@ -74,6 +74,7 @@ export interface SetAside {
   due: string;
   tries: number;
   discarded: boolean;
+  peer: string | null;
 }
 
 export interface DiffRow {
