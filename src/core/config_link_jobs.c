@@ -75,8 +75,7 @@ static bool link_jobs_is(const struct yaml_node *map, const struct option *keys,
 /* What this build does not run is kept, and makes no job. */
 static bool link_jobs_runs(const struct yaml_node *link)
 {
-    return !link_jobs_is(link, grammar_link, "conflict", "last") &&
-           link_jobs_is(link, grammar_link, "atomic", "batch");
+    return link_jobs_is(link, grammar_link, "atomic", "batch");
 }
 
 static bool link_jobs_table_runs(const struct yaml_node *table)

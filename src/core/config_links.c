@@ -205,27 +205,12 @@ static void config_links_check_rules(struct check *c, const struct yaml_node *ve
 
 /* ---- one link ---- */
 
-/* As config_walk.c says it of a planned key. */
-static void config_links_say_planned(struct check *c, const struct yaml_node *node,
-                                     const char *what)
-{
-    if (c->options->refuse)
-        problem_add(c->problems, node->place,
-                    "remove it, or keep it for a newer build with --force", "%s not in this build",
-                    what);
-    else
-        problem_add(c->warnings, node->place, NULL, "%s not run by this build; checked and kept",
-                    what);
-}
-
 static void config_links_check_link(struct check *c, const struct yaml_node *link)
 {
     const struct yaml_node *tables = yaml_get(link, "tables");
 
     config_links_check_ends(c, link);
     check_link_rule(c, link);
-    if (str_is(yaml_text(yaml_get(link, "conflict")), "last"))
-        config_links_say_planned(c, yaml_get(link, "conflict"), "`conflict: last` of a link is");
     check_schedule(c, link);
     config_links_check_rules(c, yaml_get(link, "verify"));
     if (tables == NULL || (tables->kind != YAML_MAP && !yaml_is_null(tables)))

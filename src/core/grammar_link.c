@@ -173,8 +173,9 @@ const struct option grammar_link[] = {
     OPTION("area", OPT_WORD, "only nodes of this area run it", .words = grammar_areas),
     OPTION("conflict", OPT_TEXT,
            "which row wins where both sides have changed one, of two links that go both ways: "
-           "`source` or `dest`, that side; `version:COLUMN`, the larger value of a column; "
-           "`manual`, any of them until a person has chosen; `last` is planned",
+           "`source` or `dest`, that side; `last`, the later change, a deletion included; "
+           "`version:COLUMN`, the larger value of a column; `manual`, any of them until a person "
+           "has chosen",
            .fallback = "source"),
     OPTION("deletes", OPT_MAP,
            "how many rows may be removed at the destination; with more the table stops",

@@ -194,7 +194,7 @@ static void settings_messages(struct link_spec *s)
 }
 
 /* Of a table that goes both ways. */
-static bool settings_back(const struct settings *s, struct link_back *ret, struct err *err)
+static void settings_back(const struct settings *s, struct link_back *ret)
 {
     struct str rule = yaml_text(yaml_get(s->node, "conflict"));
 
@@ -202,13 +202,12 @@ static bool settings_back(const struct settings *s, struct link_back *ret, struc
     ret->table = yaml_text(yaml_get(s->node, "back_table"));
     ret->winner = str_is(rule, "dest")                ? SIDE_DEST_WINS
                   : str_starts(rule, STR("version:")) ? SIDE_VERSION_WINS
+                  : str_is(rule, "last")              ? SIDE_LAST_WINS
                   : str_is(rule, "manual")            ? SIDE_ORDER_WINS
                                                       : SIDE_SOURCE_WINS;
     if (ret->winner == SIDE_VERSION_WINS)
         ret->version = str_from(rule, strlen("version:"));
     ret->waits = str_is(rule, "manual");
-    return !str_is(rule, "last") ||
-           err_set(err, ERR_CONFIG, 0, "this build does not run `conflict: last`");
 }
 
 bool link_settings_read(const struct settings *s, struct link_spec *ret, struct err *err)
@@ -226,9 +225,9 @@ bool link_settings_read(const struct settings *s, struct link_spec *ret, struct 
     if (!settings_end(s, "from", ret->table, &ret->source, err) ||
         !settings_end(s, "to", other.len > 0 ? other : ret->table, &ret->dest, err) ||
         !settings_columns(&table, &ret->wish, err) ||
-        !settings_capture(&table, &ret->capture, err) || !settings_limits(&link, ret, err) ||
-        !settings_back(s, &ret->back, err))
+        !settings_capture(&table, &ret->capture, err) || !settings_limits(&link, ret, err))
         return false;
+    settings_back(s, &ret->back);
     settings_messages(ret);
     return true;
 }

@@ -22,6 +22,7 @@ const char *const link_reasons[LINK_REASONS] = {
     [LINK_TRIGGER] = "TRIGGER",
     [LINK_CREDENTIAL] = "CREDENTIAL",
     [LINK_QUARANTINE] = "QUARANTINE",
+    [LINK_CLOCK] = "CLOCK",
 };
 
 static const struct {
@@ -43,6 +44,10 @@ static const struct {
     { "fence", offsetof(struct link_state, fence) },
     { "deletes_allowed", offsetof(struct link_state, deletes_allowed) },
     { "conflicts", offsetof(struct link_state, conflicts) },
+    { "clock_allowed", offsetof(struct link_state, clock_allowed) },
+    { "known_x", offsetof(struct link_state, known_x) },
+    { "pruned_us", offsetof(struct link_state, pruned_us) },
+    { "prune_denied", offsetof(struct link_state, prune_denied) },
 };
 
 enum {

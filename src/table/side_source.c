@@ -61,11 +61,14 @@ static void filling_note_bad(struct filling *f, int64_t x, const struct err *why
 
 /* Takes a row, or says that it is full.  What cannot travel is noted; false with *err set: another
  * failure. */
-static bool filling_take(struct filling *f, const struct cell *cells, bool gone, int64_t x,
-                         struct str origin, struct err *err)
+static bool filling_take(struct filling *f, const struct change *change, struct err *err)
 {
+    const struct cell *cells = change->cells;
+    bool gone = change->gone;
     struct err why = { 0 };
-    struct batch_entry e = { .gone = gone, .x = x, .origin = origin };
+    struct batch_entry e = {
+        .gone = gone, .x = change->x, .at_us = change->at_us, .origin = change->origin
+    };
 
     if (f->bad_count == SIDE_BAD_MOST) {
         f->full = true;
@@ -79,7 +82,7 @@ static bool filling_take(struct filling *f, const struct cell *cells, bool gone,
             *err = why;
             return false;
         }
-        filling_note_bad(f, x, &why);
+        filling_note_bad(f, change->x, &why);
         return true;
     }
     if (!gone)
@@ -111,9 +114,11 @@ static bool changes_take(void *arg, const struct change *change, struct err *err
     if (back) {
         if (!side_coder_key(&f->coder, change->cells, err))
             return err_context(err, "a key");
-    } else if (!filling_take(f, change->cells, change->gone, change->x, change->origin, err)) {
+    } else if (!filling_take(f, change, err)) {
         return false;
     }
+    if (!back && change->at_us > ret->newest_us)
+        ret->newest_us = change->at_us;
     ret->left_out += back;
     ret->gone += !back && change->gone;
     ret->last.x = change->x;
@@ -154,6 +159,9 @@ static bool changes_read(struct filling *f, struct err *err)
         s->type->changes(s->db, s->fit, &s->capture, &f->window->after, f->changes->ceiling.below,
                          f->window->rows_most, changes_take, f, err);
 
+    /* Behind the reading: what was pruned before it is in it. */
+    if (s->capture.kind == CAPTURE_JOURNAL)
+        ok = ok && s->type->pruned(s->db, s->fit, &f->changes->pruned, err);
     if (ok && !s->type->commit(s->db, err))
         ok = false;
     if (!ok)
@@ -168,7 +176,7 @@ bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
 
     if (s->away != NULL)
         return s->away->ask(s, SIDE_CHANGES, w, a, ret, err);
-    ret->rows = ret->gone = ret->left_out = 0;
+    ret->rows = ret->gone = ret->left_out = ret->newest_us = ret->pruned = 0;
     ret->has_seen = false;
     ret->upto = w->after;
     ret->last = (struct change_place){ .key = STR("") };
@@ -227,9 +235,11 @@ static bool finding_take(void *arg, const struct change *change, struct err *err
         bsearch(&wanted, f->by_key, f->count, sizeof *f->by_key, finding_by_key);
 
     if (found != NULL)
-        f->ret[*found - f->keys] = (struct side_change){
-            .has = true, .x = change->x, .origin = arena_copy(f->arena, change->origin)
-        };
+        f->ret[*found - f->keys] =
+            (struct side_change){ .has = true,
+                                  .x = change->x,
+                                  .at_us = change->at_us,
+                                  .origin = arena_copy(f->arena, change->origin) };
     return true;
 }
 
@@ -278,8 +288,9 @@ bool side_changes_of(struct side *s, const struct str *keys, size_t count, struc
 static bool side_rows_take(void *arg, const struct cell *cells, struct err *err)
 {
     struct filling *f = arg;
+    const struct change row = { .origin = STR(""), .cells = cells };
 
-    if (!filling_take(f, cells, false, 0, STR(""), err))
+    if (!filling_take(f, &row, err))
         return false;
     buf_clear(&f->last);
     f->seen++;

@@ -210,7 +210,7 @@ static bool note_from(struct scene *s, const struct fit *fit, const char *origin
     struct cell row[2] = { cell_int(id), cell_of(CELL_TEXT, "w") };
 
     return WORKS(s, s->type->begin(s->one, DATABASE_WRITE, &err)) &&
-           WORKS(s, s->type->origin(s->one, str_of(origin), &err)) &&
+           WORKS(s, s->type->origin(s->one, str_of(origin), 0, &err)) &&
            scene_write_open(s, s->one, fit, row, 1) && WORKS(s, s->type->commit(s->one, &err));
 }
 
@@ -224,7 +224,7 @@ static void check_origin(struct scene *s)
     if (fit == NULL || !scene_now(s, fit, &from) || !note_from(s, fit, "ber'lin", 140) ||
         !note_from(s, fit, "", 141) || !scene_note(s, s->two, fit, 142, "mine") ||
         !WORKS(s, s->type->begin(s->one, DATABASE_WRITE, &err)) ||
-        !WORKS(s, s->type->origin(s->one, STR("gone"), &err)))
+        !WORKS(s, s->type->origin(s->one, STR("gone"), 0, &err)))
         return;
     s->type->rollback(s->one);
     if (!scene_write(s, s->one, fit, row, 1) || !scene_changes(s, fit, &from, SIZE_MAX, &c) ||

@@ -363,6 +363,9 @@ static void message_look(struct wire *w, struct capture_look *l)
     wire_text(w, &l->epoch);
     wire_text(w, &l->life);
     wire_text(w, &l->identity);
+    wire_int(w, &l->pruned);
+    wire_int(w, &l->now_us);
+    wire_bool(w, &l->groups);
 }
 
 static void message_changes_of(struct wire *w, struct side_change_list *l)
@@ -371,6 +374,7 @@ static void message_changes_of(struct wire *w, struct side_change_list *l)
     for (size_t i = 0; i < l->count; i++) {
         wire_bool(w, &l->items[i].has);
         wire_int(w, &l->items[i].x);
+        wire_int(w, &l->items[i].at_us);
         wire_text(w, &l->items[i].origin);
     }
 }
@@ -392,6 +396,8 @@ static void message_changes(struct wire *w, struct side_changes *c)
     wire_int(w, &c->left_out);
     message_seen(w, &c->has_seen, &c->seen);
     wire_bool(w, &c->more);
+    wire_int(w, &c->newest_us);
+    wire_int(w, &c->pruned);
     wire_int(w, &c->below);
     message_ceiling(w, &c->ceiling);
     message_bad_rows(w, &c->bad, &c->bad_count);

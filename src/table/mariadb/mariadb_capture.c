@@ -2,7 +2,8 @@
  *
  * In the schema of the table: `waybill_sequence`, which numbers the changes of all its tables;
  * `waybill_capture`, one row per table; per table a journal with one row per key (k1, k2, ... its
- * columns; x, gone, origin) and three triggers of rows.  Triggers see neither what TRUNCATE does
+ * columns; x, gone, origin, at_us, gone_at) and three triggers of rows.  Triggers see neither what
+ * TRUNCATE does
  * (`life` tells that) nor what foreign keys do by themselves: a table that has a CASCADE or SET
  * NULL is refused.
  *
@@ -40,7 +41,7 @@ static void capture_put_note(struct buf *sql, const struct fit *fit, const char 
     buf_puts(sql, " (");
     for (size_t i = 0; i < fit->key_count; i++)
         buf_printf(sql, "k%zu, ", i + 1);
-    buf_puts(sql, "x, gone, origin) VALUES (");
+    buf_puts(sql, "x, gone, origin, at_us, gone_at) VALUES (");
     for (size_t i = 0; i < fit->key_count; i++) {
         buf_puts(sql, row);
         mariadb_put_name(sql, capture_column(fit, i));
@@ -49,9 +50,10 @@ static void capture_put_note(struct buf *sql, const struct fit *fit, const char 
     buf_puts(sql, "NEXTVAL(");
     mariadb_put_ours(sql, fit->shape->schema, "waybill_sequence");
     buf_printf(sql,
-               "), %d, COALESCE(@waybill_origin, ''))"
-               " ON DUPLICATE KEY UPDATE x = VALUES(x), gone = %d, origin = VALUES(origin)",
-               gone, gone);
+               "), %d, COALESCE(@waybill_origin, ''), COALESCE(@waybill_at, " MARIADB_NOW
+               "), %s) ON DUPLICATE KEY UPDATE x = VALUES(x), gone = %d, origin = VALUES(origin),"
+               " at_us = VALUES(at_us), gone_at = VALUES(gone_at)",
+               gone, gone ? MARIADB_NOW : "NULL", gone);
 }
 
 void mariadb_put_trigger_body(struct buf *sql, const struct fit *fit, size_t i)
@@ -200,12 +202,18 @@ static void capture_plan_shared(const struct fit *fit, struct arena *a, struct d
                   "  name VARBINARY(256) NOT NULL PRIMARY KEY,\n"
                   "  key_columns BLOB NOT NULL,\n"
                   "  epoch VARBINARY(64) NOT NULL,\n"
-                  "  identity VARBINARY(64) NOT NULL\n"
+                  "  identity VARBINARY(64) NOT NULL,\n"
+                  "  pruned BIGINT NOT NULL DEFAULT 0\n"
                   ") ENGINE=InnoDB");
     capture_add(ret, a, sql, "the tables that are captured", NULL);
+    buf_puts(sql, "ALTER TABLE "); /* of an earlier build */
+    mariadb_put_ours(sql, fit->shape->schema, "waybill_capture");
+    buf_puts(sql, " ADD COLUMN IF NOT EXISTS pruned BIGINT NOT NULL DEFAULT 0");
+    capture_add(ret, a, sql, "of which changes are forgotten", NULL);
 }
 
-/* Its rows are few and small: it has no index but what is needed to read it by number. */
+/* It has no index but what is needed to read it by number, and to find what was removed long ago;
+ * that one does not change while a row is only changed. */
 static void capture_plan_journal(const struct fit *fit, const struct capture_facts *f,
                                  struct arena *a, struct ddl *ret, struct buf *sql)
 {
@@ -216,10 +224,12 @@ static void capture_plan_journal(const struct fit *fit, const struct capture_fac
     buf_puts(sql, "  x BIGINT NOT NULL,\n"
                   "  gone TINYINT NOT NULL,\n"
                   "  origin VARBINARY(200) NOT NULL,\n"
+                  "  at_us BIGINT NOT NULL,\n"
+                  "  gone_at BIGINT NULL,\n"
                   "  PRIMARY KEY (");
     for (size_t i = 0; i < fit->key_count; i++)
         buf_printf(sql, "%sk%zu", i > 0 ? ", " : "", i + 1);
-    buf_puts(sql, "),\n  KEY x (x)\n) ENGINE=InnoDB");
+    buf_puts(sql, "),\n  KEY x (x),\n  KEY gone (gone_at)\n) ENGINE=InnoDB");
     capture_add(ret, a, sql, "the journal", fit);
 }
 

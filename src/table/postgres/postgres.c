@@ -139,6 +139,7 @@ const struct database_type database_postgres = {
     .changes = postgres_changes,
     .changes_of = postgres_changes_of,
     .backlog = postgres_backlog,
+    .pruned = postgres_pruned,
     .prune = postgres_prune,
     .rows = postgres_rows,
     .rows_of = postgres_rows_of,

@@ -58,6 +58,8 @@ struct look_found {
     struct str off; /* a trigger that is not as it was installed */
     bool row;       /* of waybill_capture */
     struct str id, life, keys, server, identity;
+    bool earlier; /* the journal was made by an earlier build */
+    int64_t pruned, now_us;
 };
 
 static bool look_take(void *arg, const PGresult *row, struct err *err)
@@ -74,6 +76,8 @@ static bool look_take(void *arg, const PGresult *row, struct err *err)
     f->off = arena_copy(f->arena, postgres_text(row, 5));
     f->family = postgres_bool(row, 6);
     f->server = arena_copy(f->arena, postgres_text(row, 7));
+    f->earlier = f->journal && f->shared && postgres_int(row, 8) < 3;
+    f->now_us = postgres_int(row, 9);
     return true;
 }
 
@@ -87,6 +91,7 @@ static bool look_take_row(void *arg, const PGresult *row, struct err *err)
     f->life = arena_copy(f->arena, postgres_text(row, 1));
     f->keys = arena_copy(f->arena, postgres_text(row, 2));
     f->identity = arena_copy(f->arena, postgres_text(row, 3));
+    f->pruned = postgres_int(row, 4);
     return true;
 }
 
@@ -111,7 +116,11 @@ static bool look_catalog(struct postgres *p, const struct fit *fit, struct look_
                       "g.there, g.enabled, g.off, EXISTS (SELECT FROM pg_catalog.pg_inherits i "
                       "WHERE t.oid IN (i.inhrelid, i.inhparent)), ");
     buf_puts(&p->sql, p->epoch_sql);
-    buf_puts(&p->sql, " FROM (SELECT pg_catalog.to_regclass($1)::oid AS oid) t "
+    buf_puts(&p->sql, ", (SELECT count(*) FROM pg_catalog.pg_attribute WHERE NOT attisdropped AND "
+                      "(attrelid = pg_catalog.to_regclass($3) AND attname IN ('at_us', 'gone_at') "
+                      "OR attrelid = pg_catalog.to_regclass($2) AND attname = 'pruned')), "
+                      "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint "
+                      "FROM (SELECT pg_catalog.to_regclass($1)::oid AS oid) t "
                       "CROSS JOIN LATERAL (SELECT count(*) AS there, "
                       "count(*) FILTER (WHERE tgenabled = 'A') AS enabled, "
                       "min(tgname::text) FILTER (WHERE tgenabled <> 'A') AS off "
@@ -139,7 +148,8 @@ static bool look_row(struct postgres *p, const struct fit *fit, struct look_foun
 
     (void)postgres_arg_text(args, fit->shape->name);
     buf_clear(&p->sql);
-    buf_puts(&p->sql, "SELECT id::text, life::text, key_columns, identity::text FROM ");
+    buf_puts(&p->sql, "SELECT id::text, life::text, key_columns, identity::text, ");
+    buf_puts(&p->sql, f->earlier ? "0::bigint FROM " : "pruned FROM ");
     postgres_capture_table(&p->sql, fit->shape);
     buf_puts(&p->sql, " WHERE table_name = $1");
     bool ok = postgres_ask(p, args, look_take_row, f, err);
@@ -185,6 +195,13 @@ static bool look_journal(struct postgres *p, const struct fit *fit, struct arena
     if (!look_catalog(p, fit, &f, err) || (f.shared && !look_row(p, fit, &f, err)))
         return false;
     look_tell(fit, &f, ret);
+    if (ret->state == CAPTURE_IS_FINE && f.earlier) {
+        ret->state = CAPTURE_IS_OTHER;
+        (void)snprintf(ret->why, sizeof ret->why,
+                       "the journal of %.*s was installed by an earlier build, without the time "
+                       "of changes",
+                       STR_ARG(str_first(fit->shape->name, 60)));
+    }
     if (ret->state == CAPTURE_IS_FINE && !str_eq(f.keys, postgres_key_columns(fit, a))) {
         ret->state = CAPTURE_IS_OTHER;
         (void)snprintf(ret->why, sizeof ret->why,
@@ -195,6 +212,9 @@ static bool look_journal(struct postgres *p, const struct fit *fit, struct arena
         arena_printf(a, "%.*s/%.*s", STR_ARG(str_first(f.server, EPOCH_MOST - 40)), STR_ARG(f.id)));
     ret->life = str_of(arena_printf(a, "%lld.%.*s", (long long)f.oid, STR_ARG(f.life)));
     ret->identity = f.identity;
+    ret->pruned = f.pruned;
+    ret->now_us = f.now_us;
+    ret->groups = true;
     return true;
 }
 
