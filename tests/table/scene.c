@@ -212,6 +212,7 @@ static bool scene_take_change(void *arg, const struct change *change, struct err
     struct scene_change *to = &c->all[c->count++];
 
     *to = (struct scene_change){ .x = change->x,
+                                 .at_us = change->at_us,
                                  .gone = change->gone,
                                  .origin = arena_copy(&c->s->a, change->origin),
                                  .cells = ARENA_ARRAY(&c->s->a, struct cell, c->fit->count) };
