@@ -78,11 +78,6 @@ static bool link_jobs_runs(const struct yaml_node *link)
     return link_jobs_is(link, grammar_link, "atomic", "batch");
 }
 
-static bool link_jobs_table_runs(const struct yaml_node *table)
-{
-    return !link_jobs_is(table, grammar_link_table, "capture", "append");
-}
-
 /* ---- one job ---- */
 
 static void link_jobs_put_retry(struct arena *a, struct yaml_node *job,
@@ -255,8 +250,6 @@ static void link_jobs_of(struct config *c, const struct yaml_node *link, struct 
     size_t rules;
 
     for (const struct yaml_node *t = tables->first; t != NULL; t = t->next) {
-        if (!link_jobs_table_runs(t))
-            continue;
         list[(*io_count)++] = link_jobs_replicate(c, link, common, t);
         rule = link_jobs_rules(link, &rules);
         for (size_t i = 0; i < rules; i++, rule = rule->next)

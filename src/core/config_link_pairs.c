@@ -93,6 +93,10 @@ static void pair_check_table(struct check *c, const struct yaml_node *link,
 {
     const struct yaml_node *capture = yaml_get(table, "capture"), *rules = yaml_get(link, "verify");
 
+    if (str_is(yaml_text(capture), "append"))
+        problem_add(
+            c->problems, yaml_position(capture), "leave it out: `capture: journal`",
+            "`capture: append` only sees rows that are added, and the table goes both ways");
     if (str_is(yaml_text(capture), "column"))
         problem_add(c->problems, yaml_position(capture), "leave it out: `capture: journal`",
                     "`capture: column` does not know where a change came from, and the table goes "

@@ -75,12 +75,13 @@ const struct option grammar_link_table[] = {
            .flags = OPT_FREE, .each = &round_each, .noun = "column"),
     OPTION("ignore", OPT_LIST, "columns that are neither copied nor compared",
            .each = &ignore_each),
-    OPTION("capture", OPT_WORD,
-           "how changes are found: by a journal, which triggers keep (`waybill repl plan` shows "
-           "them), or by a column that grows with each change, which may miss rows and never sees "
-           "that one was removed",
-           .words = OPTION_WORDS("journal", "column", "append"), .planned = OPTION_WORDS("append"),
-           .fallback = "journal"),
+    OPTION(
+        "capture", OPT_WORD,
+        "how changes are found: by a journal, which triggers keep (`waybill repl plan` shows "
+        "them); `append`, by one of rows that are added only, for tables that only grow; or by a "
+        "column that grows with each change, which may miss rows and never sees that one was "
+        "removed",
+        .words = OPTION_WORDS("journal", "column", "append"), .fallback = "journal"),
     OPTION("column", OPT_TEXT, "the column of `capture: column`: a number or a time"),
     OPTION("safety", OPT_DURATION,
            "with `capture: column`: how much later than its value of `column` a row may be seen",

@@ -147,7 +147,8 @@ static bool settings_capture(const struct settings *table, struct capture *ret, 
 
     if (!settings_text(table, "capture", &kind, err))
         return false;
-    *ret = (struct capture){ .kind = str_is(kind, "column") ? CAPTURE_COLUMN : CAPTURE_JOURNAL };
+    *ret = (struct capture){ .kind = str_is(kind, "column") ? CAPTURE_COLUMN : CAPTURE_JOURNAL,
+                             .append = str_is(kind, "append") };
     return ret->kind != CAPTURE_COLUMN ||
            (settings_word(table, "column", &ret->column, err) &&
             settings_duration(table, "safety", &ret->safety_us, err));

@@ -42,7 +42,7 @@ bool replication_load_begin(struct replication *p, bool *ret_begun, struct err *
 
     to.epoch = p->look.epoch;
     to.life = p->look.life;
-    to.phase = empty ? MARK_LOAD : MARK_LOAD_OVER;
+    to.phase = empty || p->source->capture.append ? MARK_LOAD : MARK_LOAD_OVER;
     to.place =
         (struct change_place){ .x = replication_goes_back(p) ? 0 : ceiling.below, .key = STR("") };
     to.load_key = STR("");

@@ -230,6 +230,9 @@ static bool retry_take(struct retrying *r, const struct set_aside *row, struct b
         return true;
     }
     rest = buf_view(one);
+    if (rest.len == 0 && p->source->capture.append) /* it stays, if it is there */
+        return set_aside_drop(p->r->store, p->r->spec->link, p->r->spec->table, &row->key, 1,
+                              &p->s->set_aside, err);
     if (rest.len > 0 && !batch_take(&rest, &e, err))
         return false;
     e.key = row->key;

@@ -10,10 +10,11 @@
  *
  * Capture  The changes of a table are in its *journal*: a table of ours beside it, with one row per
  *          key that says when it was changed last (the number x, and the time at_us), whether that
- * was a deletion (gone_at: when), and where the change came from (origin: empty for the database's
- * own programs).  Triggers of ours keep it.  Two more tables of ours: `waybill_capture`, one row
- * per captured table of a source, and `waybill_applied`, one row per table of a link at its
- * destination.  DDL runs only by run_ddl(), statement by statement as it was shown to a person.
+ * was a deletion (gone_at: since when it is of no use but to who is late), and where the change
+ * came from (origin: empty for the database's own programs).  Triggers of ours keep it.  Two more
+ * tables of ours: `waybill_capture`, one row per captured table of a source, and `waybill_applied`,
+ * one row per table of a link at its destination.  DDL runs only by run_ddl(), statement by
+ * statement as it was shown to a person.
  *
  * Transactions  One at a time.  begin() to commit() or rollback(); describe(), look(), ceiling()
  * and run_ddl() are called outside of one.  After an error inside of one only rollback() or, if
@@ -63,6 +64,7 @@ enum capture_kind { CAPTURE_JOURNAL, CAPTURE_COLUMN };
 
 struct capture {
     enum capture_kind kind;
+    bool append;       /* CAPTURE_JOURNAL: of rows that are added only */
     struct str column; /* CAPTURE_COLUMN: of type INT, INSTANT or LOCAL, which grows with changes */
     int64_t safety_us; /* CAPTURE_COLUMN: how much later a row may appear, where nothing better is
                         * known; in the unit of the column if it is an INT */
@@ -188,8 +190,8 @@ struct database_type {
     /* The statements that install and remove the journal of a table.  The first ones are not needed
      * if the shared table is there already: all are written to be repeatable or `if not exists`;
      * the removal drops waybill_capture with its last row. */
-    bool (*plan_capture)(struct database *d, const struct fit *fit, struct arena *a,
-                         struct ddl *ret, struct err *err);
+    bool (*plan_capture)(struct database *d, const struct fit *fit, const struct capture *capture,
+                         struct arena *a, struct ddl *ret, struct err *err);
     bool (*plan_capture_removal)(struct database *d, const struct fit *fit, struct arena *a,
                                  struct ddl *ret, struct err *err);
     /* epoch and life are in the arena.  CAPTURE_COLUMN: always fine, epoch as far as it is known.
@@ -213,8 +215,9 @@ struct database_type {
                     int64_t most, int64_t *ret, struct err *err);
     /* As capture_look has it, by now. */
     bool (*pruned)(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
-    /* Removes journal rows of rows that were removed longer ago than this, at most `most`, but for
-     * those that somebody else holds, and notes that; in DATABASE_WRITE.  NULL: the triggers do. */
+    /* Removes journal rows of rows that were removed longer ago than this (`append`: added), at
+     * most `most`, but for those that somebody else holds, and notes that; in DATABASE_WRITE. NULL:
+     * the triggers do. */
     bool (*prune)(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
                   int64_t *ret_removed, struct err *err);
 

@@ -109,7 +109,10 @@ static bool changes_take(void *arg, const struct change *change, struct err *err
     struct filling *f = arg;
     struct side_changes *ret = f->changes;
     const struct side_back *to = &f->window->back;
-    bool back = to->link.len > 0 && str_eq(change->origin, to->origin);
+    /* What goes nowhere: what came from there, and of rows that are only added those that are gone.
+     */
+    bool back = (to->link.len > 0 && str_eq(change->origin, to->origin)) ||
+                (f->side->capture.append && change->gone);
 
     if (back) {
         if (!side_coder_key(&f->coder, change->cells, err))

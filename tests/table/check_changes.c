@@ -28,8 +28,8 @@ static void check_install(struct scene *s)
     struct ddl ddl, more;
 
     if (fit == NULL || !look_is(s, fit, CAPTURE_IS_MISSING, NULL) ||
-        !WORKS(s, s->type->plan_capture(s->one, fit, &s->a, &ddl, &err)) ||
-        !WORKS(s, s->type->plan_capture(s->two, fit, &s->a, &more, &err)) ||
+        !WORKS(s, s->type->plan_capture(s->one, fit, &journal, &s->a, &ddl, &err)) ||
+        !WORKS(s, s->type->plan_capture(s->two, fit, &journal, &s->a, &more, &err)) ||
         !EXPECT(s, ddl.count > 0 && ddl.count == more.count))
         return;
     for (size_t i = 0; i < ddl.count; i++)

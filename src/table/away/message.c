@@ -14,6 +14,7 @@ enum {
 static void message_capture(struct wire *w, struct capture *c)
 {
     WIRE_ENUM(w, &c->kind, CAPTURE_COLUMN + 1);
+    wire_bool(w, &c->append);
     wire_text(w, &c->column);
     wire_int(w, &c->safety_us);
 }

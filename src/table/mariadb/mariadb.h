@@ -205,8 +205,8 @@ bool mariadb_find(struct database *d, const struct sought *s, struct arena *a, s
 
 /* ---- mariadb_capture.c, mariadb_look.c ---- */
 
-bool mariadb_plan_capture(struct database *d, const struct fit *fit, struct arena *a,
-                          struct ddl *ret, struct err *err);
+bool mariadb_plan_capture(struct database *d, const struct fit *fit, const struct capture *capture,
+                          struct arena *a, struct ddl *ret, struct err *err);
 bool mariadb_plan_capture_removal(struct database *d, const struct fit *fit, struct arena *a,
                                   struct ddl *ret, struct err *err);
 /* Microseconds since 1970, whatever the zone of the session is. */
@@ -215,7 +215,7 @@ bool mariadb_plan_capture_removal(struct database *d, const struct fit *fit, str
 enum { MARIADB_TRIGGERS = 3 };
 extern const char *const mariadb_events[MARIADB_TRIGGERS];
 struct str mariadb_trigger_name(const struct fit *fit, size_t i, struct arena *a);
-void mariadb_put_trigger_body(struct buf *sql, const struct fit *fit, size_t i);
+void mariadb_put_trigger_body(struct buf *sql, const struct fit *fit, size_t i, bool append);
 /* The key columns of a fit with their types, as waybill_capture has them. */
 void mariadb_put_key_text(struct buf *text, const struct fit *fit);
 bool mariadb_look(struct database *d, const struct fit *fit, const struct capture *capture,

@@ -11,6 +11,9 @@
  * must log rows or a mixture (binlog_format), not statements.  Of a Galera cluster only one node
  * may be written to: the sequence of each has numbers of its own.
  *
+ * Of a table that only grows (`append`) only the trigger after INSERT is there; that it was emptied
+ * does not matter then, and journal rows age from the beginning.
+ *
  * A trigger is AFTER its row, which is what makes the ceiling right (mariadb_ceiling.c).
  */
 #include <stdio.h>
@@ -34,7 +37,8 @@ struct str mariadb_trigger_name(const struct fit *fit, size_t i, struct arena *a
     return mariadb_own_name(prefixes[i], fit->shape->name, a);
 }
 
-static void capture_put_note(struct buf *sql, const struct fit *fit, const char *row, int gone)
+static void capture_put_note(struct buf *sql, const struct fit *fit, const char *row, int gone,
+                             bool ages)
 {
     buf_puts(sql, "INSERT INTO ");
     mariadb_put_journal(sql, fit->shape);
@@ -53,13 +57,13 @@ static void capture_put_note(struct buf *sql, const struct fit *fit, const char 
                "), %d, COALESCE(@waybill_origin, ''), COALESCE(@waybill_at, " MARIADB_NOW
                "), %s) ON DUPLICATE KEY UPDATE x = VALUES(x), gone = %d, origin = VALUES(origin),"
                " at_us = VALUES(at_us), gone_at = VALUES(gone_at)",
-               gone, gone ? MARIADB_NOW : "NULL", gone);
+               gone, ages ? MARIADB_NOW : "NULL", gone);
 }
 
-void mariadb_put_trigger_body(struct buf *sql, const struct fit *fit, size_t i)
+void mariadb_put_trigger_body(struct buf *sql, const struct fit *fit, size_t i, bool append)
 {
     if (i != 1) {
-        capture_put_note(sql, fit, i == 0 ? "NEW." : "OLD.", i == 2);
+        capture_put_note(sql, fit, i == 0 ? "NEW." : "OLD.", i == 2, i == 2 || append);
         return;
     }
     buf_puts(sql, "BEGIN\n  IF NOT (");
@@ -70,9 +74,9 @@ void mariadb_put_trigger_body(struct buf *sql, const struct fit *fit, size_t i)
         mariadb_put_name(sql, capture_column(fit, k));
     }
     buf_puts(sql, ") THEN\n    ");
-    capture_put_note(sql, fit, "OLD.", 1);
+    capture_put_note(sql, fit, "OLD.", 1, true);
     buf_puts(sql, ";\n  END IF;\n  ");
-    capture_put_note(sql, fit, "NEW.", 0);
+    capture_put_note(sql, fit, "NEW.", 0, false);
     buf_puts(sql, ";\nEND");
 }
 
@@ -233,8 +237,18 @@ static void capture_plan_journal(const struct fit *fit, const struct capture_fac
     capture_add(ret, a, sql, "the journal", fit);
 }
 
-bool mariadb_plan_capture(struct database *d, const struct fit *fit, struct arena *a,
-                          struct ddl *ret, struct err *err)
+static void capture_plan_no_trigger(const struct fit *fit, size_t i, struct arena *a,
+                                    struct ddl *ret, struct buf *sql)
+{
+    buf_puts(sql, "DROP TRIGGER IF EXISTS ");
+    mariadb_put_name(sql, fit->shape->schema);
+    buf_putc(sql, '.');
+    mariadb_put_name(sql, mariadb_trigger_name(fit, i, a));
+    capture_add(ret, a, sql, "a trigger", fit);
+}
+
+bool mariadb_plan_capture(struct database *d, const struct fit *fit, const struct capture *capture,
+                          struct arena *a, struct ddl *ret, struct err *err)
 {
     static const char *const purposes[MARIADB_TRIGGERS] = { "the trigger after INSERT",
                                                             "the trigger after UPDATE",
@@ -249,6 +263,10 @@ bool mariadb_plan_capture(struct database *d, const struct fit *fit, struct aren
         capture_plan_journal(fit, &f, a, ret, &sql);
     }
     for (size_t i = 0; ok && i < MARIADB_TRIGGERS; i++) {
+        if (capture->append && i > 0) {
+            capture_plan_no_trigger(fit, i, a, ret, &sql);
+            continue;
+        }
         buf_puts(&sql, "CREATE OR REPLACE TRIGGER ");
         mariadb_put_name(&sql, fit->shape->schema);
         buf_putc(&sql, '.');
@@ -256,7 +274,7 @@ bool mariadb_plan_capture(struct database *d, const struct fit *fit, struct aren
         buf_printf(&sql, " AFTER %s ON ", mariadb_events[i]);
         buf_put(&sql, fit->shape->quoted);
         buf_puts(&sql, " FOR EACH ROW\n");
-        mariadb_put_trigger_body(&sql, fit, i);
+        mariadb_put_trigger_body(&sql, fit, i, capture->append);
         capture_add(ret, a, &sql, purposes[i], fit);
     }
     if (ok) { /* last: only then is it installed, and a new history begins */
@@ -286,13 +304,8 @@ bool mariadb_plan_capture_removal(struct database *d, const struct fit *fit, str
     (void)d;
     (void)err;
     *ret = (struct ddl){ .statements = ARENA_ARRAY(a, struct ddl_statement, CAPTURE_STATEMENTS) };
-    for (size_t i = 0; i < MARIADB_TRIGGERS; i++) {
-        buf_puts(&sql, "DROP TRIGGER IF EXISTS ");
-        mariadb_put_name(&sql, fit->shape->schema);
-        buf_putc(&sql, '.');
-        mariadb_put_name(&sql, mariadb_trigger_name(fit, i, a));
-        capture_add(ret, a, &sql, "a trigger", fit);
-    }
+    for (size_t i = 0; i < MARIADB_TRIGGERS; i++)
+        capture_plan_no_trigger(fit, i, a, ret, &sql);
     buf_puts(&sql, "DROP TABLE IF EXISTS ");
     mariadb_put_journal(&sql, fit->shape);
     capture_add(ret, a, &sql, "the journal", fit);

@@ -14,7 +14,7 @@ struct looking {
     struct arena *arena;
     struct capture_look *look;
     bool has_row, is_same, earlier; /* it was installed by an earlier build */
-    bool cascades;
+    bool cascades, append;
     struct str names[MARIADB_TRIGGERS];
     bool there[MARIADB_TRIGGERS], whole[MARIADB_TRIGGERS];
 };
@@ -130,7 +130,7 @@ static bool look_trigger_take(void *arg, const struct cell *cells, struct err *e
 
         if (!str_eq(cells[0].s, l->names[i]))
             continue;
-        mariadb_put_trigger_body(&body, l->fit, i);
+        mariadb_put_trigger_body(&body, l->fit, i, l->append);
         l->there[i] = true;
         l->whole[i] = str_is(cells[1].s, mariadb_events[i]) && str_is(cells[2].s, "AFTER") &&
                       str_eq(str_trim(cells[3].s), buf_view(&body));
@@ -193,7 +193,13 @@ static void look_judge(struct looking *l, bool journal)
                        "triggers");
         return;
     }
-    for (size_t i = 0; i < MARIADB_TRIGGERS; i++)
+    if (l->there[0] && (l->append ? l->there[1] || l->there[2] : !l->there[1] && !l->there[2])) {
+        (void)snprintf(why, sizeof why, "the journal was installed for `capture: %s`",
+                       l->append ? "journal" : "append");
+        (void)look_say(l, CAPTURE_IS_OTHER, why);
+        return;
+    }
+    for (size_t i = 0; i < (l->append ? 1 : MARIADB_TRIGGERS); i++)
         if (!l->there[i] || !l->whole[i]) {
             (void)snprintf(why, sizeof why, "the trigger %.*s %s",
                            STR_ARG(str_first(l->names[i], 100)),
@@ -272,7 +278,7 @@ static bool look_at_column(struct database *d, struct looking *l, struct err *er
 bool mariadb_look(struct database *d, const struct fit *fit, const struct capture *capture,
                   struct arena *a, struct capture_look *ret, struct err *err)
 {
-    struct looking l = { .fit = fit, .arena = a, .look = ret };
+    struct looking l = { .fit = fit, .arena = a, .append = capture->append, .look = ret };
     bool journal;
 
     *ret = (struct capture_look){
@@ -284,5 +290,7 @@ bool mariadb_look(struct database *d, const struct fit *fit, const struct captur
         !look_at_journal(d, &l, &journal, err) || !look_at_triggers(d, &l, err))
         return false;
     look_judge(&l, journal);
+    if (l.append) /* what was emptied stays as it is */
+        ret->life = STR("");
     return true;
 }

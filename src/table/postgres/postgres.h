@@ -216,8 +216,8 @@ bool postgres_put_key(struct buf *to, struct postgres_args *args, const struct f
 
 /* ---- the slots of database_type ---- */
 
-bool postgres_plan_capture(struct database *d, const struct fit *fit, struct arena *a,
-                           struct ddl *ret, struct err *err);
+bool postgres_plan_capture(struct database *d, const struct fit *fit, const struct capture *capture,
+                           struct arena *a, struct ddl *ret, struct err *err);
 bool postgres_plan_removal(struct database *d, const struct fit *fit, struct arena *a,
                            struct ddl *ret, struct err *err);
 /* What the key of a journal must be, as waybill_capture says it. */

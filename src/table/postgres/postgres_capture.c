@@ -9,6 +9,9 @@
  *
  * Variables of the function have its label in front: the table may have columns of their names.
  *
+ * Of a table that only grows (`append`) only the trigger after INSERT is there; that the table was
+ * emptied does not matter then, and journal rows age from the beginning.
+ *
  * Each installation begins a new history (`id`), because what changed before it, or while a part
  * was missing, is not known.  `identity` stays: it says where the changes of the table come from.
  */
@@ -27,6 +30,7 @@ const char *const postgres_triggers[EVENTS] = { [EVENT_INSERT] = "waybill_insert
 struct capturing {
     struct arena *arena;
     const struct fit *fit;
+    bool append; /* only rows that are added are captured */
     struct ddl *ddl;
     struct buf text;
 };
@@ -167,14 +171,15 @@ static void capture_key(struct buf *to, const struct fit *fit, const char *prefi
     }
 }
 
-static void capture_simple(struct buf *to, const struct fit *fit, const char *table, bool gone)
+static void capture_simple(struct buf *to, const struct fit *fit, const char *table, bool gone,
+                           bool ages)
 {
     capture_insert(to, fit);
     buf_puts(to, "        SELECT ");
     capture_key(to, fit, "r.");
     buf_printf(to,
                ", pg_current_xact_id(), %s, waybill.came, waybill.at_us, %s\n        FROM %s r\n",
-               gone ? "true" : "false", gone ? "waybill.now_us" : "NULL", table);
+               gone ? "true" : "false", ages ? "waybill.now_us" : "NULL", table);
     capture_conflict(to, fit);
 }
 
@@ -212,9 +217,9 @@ static void capture_function(struct capturing *c)
                     "    at_us CONSTANT bigint := coalesce("
                     "nullif(current_setting('waybill.at', true), '')::bigint, now_us);\n"
                     "BEGIN\n    IF TG_OP = 'INSERT' THEN\n");
-    capture_simple(&body, fit, "waybill_new", false);
+    capture_simple(&body, fit, "waybill_new", false, c->append);
     buf_puts(&body, "    ELSIF TG_OP = 'DELETE' THEN\n");
-    capture_simple(&body, fit, "waybill_old", true);
+    capture_simple(&body, fit, "waybill_old", true, true);
     buf_puts(&body, "    ELSIF TG_OP = 'UPDATE' THEN\n");
     capture_update(&body, fit);
     buf_puts(&body, "    ELSE\n        UPDATE ");
@@ -262,6 +267,10 @@ static void capture_trigger(struct capturing *c, enum postgres_event event)
     struct str table = c->fit->shape->quoted;
 
     capture_drop_trigger(c, event);
+    if (c->append && event != EVENT_INSERT) {
+        capture_statement(c, "no trigger of");
+        return;
+    }
     buf_printf(&c->text, ";\nCREATE TRIGGER %s ", postgres_triggers[event]);
     buf_puts(&c->text, events[event].when);
     buf_put(&c->text, table);
@@ -356,12 +365,13 @@ static bool capture_may(const struct fit *fit, const struct capture_found *f, st
                    STR_ARG(name));
 }
 
-bool postgres_plan_capture(struct database *d, const struct fit *fit, struct arena *a,
-                           struct ddl *ret, struct err *err)
+bool postgres_plan_capture(struct database *d, const struct fit *fit, const struct capture *capture,
+                           struct arena *a, struct ddl *ret, struct err *err)
 {
     struct capture_found found = { 0 };
     struct capturing c = capture_start(fit, a, ret);
 
+    c.append = capture->append;
     if (!capture_ask(postgres_of(d), fit, &found, err) || !capture_may(fit, &found, err))
         return false;
     capture_shared(&c);

@@ -101,9 +101,11 @@ static bool capture_find_row(struct capture_parts *p, struct err *err)
 }
 
 static bool capture_make(struct capture_parts *p, struct sqlite_database *d, const struct fit *fit,
-                         struct arena *a, struct err *err)
+                         bool append, struct arena *a, struct err *err)
 {
-    *p = (struct capture_parts){ .d = d, .fit = fit, .a = a, .epoch = STR(""), .life = STR("") };
+    *p = (struct capture_parts){
+        .d = d, .fit = fit, .append = append, .a = a, .epoch = STR(""), .life = STR("")
+    };
     return sqlite_here(d, err) && sqlite_parts_add(p, err) && capture_find(p, err) &&
            capture_find_row(p, err);
 }
@@ -116,7 +118,7 @@ bool sqlite_look(struct database *db, const struct fit *fit, const struct captur
     *ret = (struct capture_look){ .epoch = STR(""), .life = STR(""), .identity = STR("") };
     if (capture->kind == CAPTURE_COLUMN)
         return sqlite_here(sqlite_of(db), err);
-    if (!capture_make(&p, sqlite_of(db), fit, a, err))
+    if (!capture_make(&p, sqlite_of(db), fit, capture->append, a, err))
         return false;
     ret->epoch = p.epoch;
     ret->life = p.life;
@@ -137,7 +139,9 @@ bool sqlite_look(struct database *db, const struct fit *fit, const struct captur
         ret->state = part->has ? CAPTURE_IS_OTHER : CAPTURE_IS_MISSING;
         (void)snprintf(ret->why, sizeof ret->why, "%s %.*s %s", part->type,
                        STR_ARG(str_first(part->name, 100)),
-                       part->has ? "is for another shape of the table" : "is not there");
+                       part->none  ? "is of another kind of capture"
+                       : part->has ? "is for another shape of the table, or another kind of capture"
+                                   : "is not there");
     }
     if (ret->state == CAPTURE_IS_FINE && !p.has_row) {
         ret->state = CAPTURE_IS_MISSING;
@@ -201,13 +205,13 @@ static void plan_put_row(struct capture_parts *p, struct ddl *ddl)
     buf_done(&text);
 }
 
-bool sqlite_plan_capture(struct database *db, const struct fit *fit, struct arena *a,
-                         struct ddl *ret, struct err *err)
+bool sqlite_plan_capture(struct database *db, const struct fit *fit, const struct capture *capture,
+                         struct arena *a, struct ddl *ret, struct err *err)
 {
     struct capture_parts p;
     bool whole = true;
 
-    if (!capture_make(&p, sqlite_of(db), fit, a, err))
+    if (!capture_make(&p, sqlite_of(db), fit, capture->append, a, err))
         return false;
     *ret = (struct ddl){ .statements = ARENA_ARRAY(a, struct ddl_statement, STATEMENTS) };
     if (!p.has_table)
@@ -238,7 +242,7 @@ bool sqlite_plan_capture_removal(struct database *db, const struct fit *fit, str
     struct buf text = BUF_INIT(8 * SHAPE_NAME_MOST);
     struct capture_parts p;
 
-    if (!capture_make(&p, sqlite_of(db), fit, a, err))
+    if (!capture_make(&p, sqlite_of(db), fit, false, a, err))
         return false;
     *ret = (struct ddl){ .statements = ARENA_ARRAY(a, struct ddl_statement, STATEMENTS) };
     for (size_t i = p.count; i-- > 0;) /* the triggers before the journal */

@@ -125,8 +125,8 @@ bool sqlite_bind_key(struct sqlite_database *d, sqlite3_stmt *stmt, size_t first
 bool sqlite_describe(struct database *d, struct str table, struct arena *a, struct shape **ret,
                      struct err *err);
 
-bool sqlite_plan_capture(struct database *d, const struct fit *fit, struct arena *a,
-                         struct ddl *ret, struct err *err);
+bool sqlite_plan_capture(struct database *d, const struct fit *fit, const struct capture *capture,
+                         struct arena *a, struct ddl *ret, struct err *err);
 bool sqlite_plan_capture_removal(struct database *d, const struct fit *fit, struct arena *a,
                                  struct ddl *ret, struct err *err);
 bool sqlite_look(struct database *d, const struct fit *fit, const struct capture *capture,

@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "table/tombstone.h"
 
@@ -71,7 +72,8 @@ static void put_next(struct buf *to, const struct fit *fit)
 
 /* Marks the key of a row, "NEW." or "OLD.".  That of a row that is gone has no place in the journal
  * if it is NULL in part: nobody can have the row. */
-static void put_mark_of(struct buf *to, const struct fit *fit, const char *row, bool gone)
+static void put_mark_of(struct buf *to, const struct fit *fit, const char *row, bool gone,
+                        bool ages)
 {
     char is[16];
 
@@ -86,7 +88,7 @@ static void put_mark_of(struct buf *to, const struct fit *fit, const char *row, 
     buf_puts(to, " (x, origin, at_us, gone_at");
     put_journal_columns(to, fit);
     buf_printf(to, ") SELECT x, origin, coalesce(nullif(at_us, 0), " SQLITE_NOW "), %s, ",
-               gone ? SQLITE_NOW : "NULL");
+               ages ? SQLITE_NOW : "NULL");
     sqlite_put_keys(to, row, fit);
     buf_puts(to, " FROM waybill_capture WHERE ");
     if (gone)
@@ -94,7 +96,7 @@ static void put_mark_of(struct buf *to, const struct fit *fit, const char *row, 
     buf_puts(to, "tbl = ");
     sqlite_literal(to, fit->shape->name);
     buf_puts(to, ";\n");
-    if (gone)
+    if (ages)
         put_prune(to, fit);
 }
 
@@ -169,6 +171,7 @@ static void parts_add_trigger(struct capture_parts *p, const char *suffix, const
                               const char *purpose, const char *row, bool gone, bool moved)
 {
     struct buf sql = BUF_INIT(SQLITE_TEXT_MOST);
+    bool needed = !p->append || strcmp(suffix, "_insert") == 0;
 
     trigger_begin(&sql, p->fit, suffix, event);
     if (moved) {
@@ -177,9 +180,9 @@ static void parts_add_trigger(struct capture_parts *p, const char *suffix, const
         buf_putc(&sql, ')');
     }
     buf_puts(&sql, " BEGIN\n");
-    put_mark_of(&sql, p->fit, row, gone);
+    put_mark_of(&sql, p->fit, row, gone, gone || p->append);
     buf_puts(&sql, "END");
-    part_add(p, "trigger", suffix, purpose, buf_view(&sql), false);
+    part_add(p, "trigger", suffix, purpose, needed ? buf_view(&sql) : STR(""), false);
     buf_done(&sql);
 }
 
@@ -303,7 +306,7 @@ static bool parts_add_unique(struct capture_parts *p, struct err *err)
             put_mark_rivals(&sql, p->fit, &all[n]);
         buf_puts(&sql, "END");
         part_add(p, "trigger", suffix[i], "rows that give way to others by REPLACE",
-                 count > 0 ? buf_view(&sql) : STR(""), true);
+                 count > 0 && !p->append ? buf_view(&sql) : STR(""), true);
         buf_done(&sql);
     }
     return true;

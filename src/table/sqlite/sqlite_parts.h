@@ -23,6 +23,7 @@ struct capture_part {
 struct capture_parts {
     struct sqlite_database *d;
     const struct fit *fit;
+    bool append; /* only rows that are added are captured */
     struct arena *a;
     struct capture_part part[SQLITE_PARTS];
     size_t count;

@@ -57,6 +57,8 @@ TEST(config_links_that_are_right)
         BOTH("conflict: dest", "title: T", "{}"),
         BOTH("conflict: \"version:changed at\"", "conflict: \"version:changed at\"", "{}"),
         BOTH("conflict: manual", "conflict: manual", "{ cast: { a: dec } }"),
+        BOTH("conflict: last", "conflict: last", "{}"),
+        TABLE("capture: append"),
     };
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -125,7 +127,6 @@ TEST(config_links_with_mistakes_are_refused)
         { TABLE("round: { a: 7 }"), "the most is 6", "" },
         { TABLE("round: { a: -1 }"), "whole number", "" },
         { TABLE("capture: trigger"), "not among the allowed words", "journal" },
-        { TABLE("capture: append"), "not in this build", "--force" },
         { TABLE("capture: column"), "`capture: column` needs `column`", "updated_at" },
         { TABLE("column: x"), "`column` is only used with `capture: column`", "add" },
         { TABLE("safety: 1m"), "`safety` is only used with `capture: column`", "add" },
@@ -139,8 +140,6 @@ TEST(config_links_with_mistakes_are_refused)
         { LINK("tables: { t: {} }, deletes: { share: 101% }"), "the most is 100%", "5%" },
         { LINK("tables: { t: {} }, deletes: { share: 0.25% }"), "one digit behind the point",
           "5%" },
-        { LINK("tables: { t: {} }, conflict: last"), "`conflict: last` of a link is not in",
-          "--force" },
         { LINK("tables: { t: {} }, atomic: group"), "`atomic: group` of a link is not in",
           "--force" },
         { LINK("tables: { t: {} }, message_limit: 10"), "too small", "" },
@@ -207,6 +206,11 @@ TEST(config_links_both_ways_have_to_fit)
     } cases[] = {
         { LINK("tables: { t: {} }, conflict: dest"),
           "`conflict: dest` is only used where rows go both ways", "other direction" },
+        { LINK("tables: { t: {} }, conflict: last"),
+          "`conflict: last` is only used where rows go both ways", "other direction" },
+        { BOTH("conflict: last", "conflict: manual", "{}"), "do not say alike", "`last`" },
+        { BOTH("conflict: last", "conflict: last", "{ capture: append }"), "rows that are added",
+          "capture: journal" },
         { LINK("tables: { t: {} }, conflict: newest"), "`conflict: newest` is no rule",
           "version:COLUMN" },
         { LINK("tables: { t: {} }, conflict: \"version:\""), "is no rule", "version:COLUMN" },
@@ -301,9 +305,7 @@ TEST(what_is_planned_of_a_link_makes_no_job)
         const char *text;
         size_t jobs;
     } cases[] = {
-        { LINK("conflict: last, tables: { t: {} }"), 0 },
         { LINK("atomic: group, tables: { t: {} }"), 0 },
-        { LINK("tables: { t: { capture: append }, u: {} }"), 1 },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
