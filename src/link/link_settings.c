@@ -167,6 +167,7 @@ static bool settings_limits(const struct settings *link, struct link_spec *ret, 
     const struct settings deletes = settings_below(link, "deletes");
     const struct settings quarantine = settings_below(link, "quarantine");
     int64_t bytes = 0;
+    struct str atomic;
 
     if (!settings_int(&deletes, "most", &ret->deletes_most, err) ||
         !settings_share(&deletes, &ret->deletes_share, err))
@@ -176,6 +177,10 @@ static bool settings_limits(const struct settings *link, struct link_spec *ret, 
     if (!settings_int(link, "message_limit", &bytes, err))
         return false;
     ret->batch_bytes = (size_t)bytes;
+    if (!settings_text(link, "atomic", &atomic, err) ||
+        !settings_int(link, "group_most", &bytes, err))
+        return false;
+    ret->group_most = str_is(atomic, "group") ? (size_t)bytes : 0;
     return true;
 }
 

@@ -23,6 +23,7 @@ const char *const link_reasons[LINK_REASONS] = {
     [LINK_CREDENTIAL] = "CREDENTIAL",
     [LINK_QUARANTINE] = "QUARANTINE",
     [LINK_CLOCK] = "CLOCK",
+    [LINK_GROUP] = "GROUP",
 };
 
 static const struct {

@@ -30,6 +30,7 @@ enum link_reason {
     LINK_CREDENTIAL,   /* a database does not let us in */
     LINK_QUARANTINE,   /* too many rows are set aside */
     LINK_CLOCK,        /* the clocks of both sides do not agree */
+    LINK_GROUP,        /* a transaction of the source cannot be written as a whole */
     LINK_REASONS
 };
 

@@ -217,6 +217,15 @@ static void replication_check_pruned(struct replication *p, int64_t pruned)
                     (long long)(tombstone_age_us() / TOMBSTONE_DAY_US));
 }
 
+static void replication_stop_group(struct replication *p)
+{
+    link_state_stop(p->s, LINK_GROUP, p->r->now_us,
+                    "a transaction of the source has more rows than are written at once: more than "
+                    "%zu kB, or very many. Nothing of it was written. A larger `group_most` of the "
+                    "link takes it, up to 16 MiB; `atomic: batch` takes it in parts",
+                    p->r->spec->group_most / 1000);
+}
+
 static void replication_say_stall(struct replication *p, const struct ceiling *c)
 {
     if (!replication_stopped(p) && c->held_by[0] != '\0' && c->held_us >= STALL_US)
@@ -239,6 +248,7 @@ static bool replication_follow(struct replication *p, struct side_changes *c, bo
     const struct side_window w = { .after = p->reached,
                                    .bytes_most = p->r->spec->batch_bytes,
                                    .rows_most = replication_rows_most(p),
+                                   .group_most = p->r->spec->group_most,
                                    .back = replication_back(p) };
     bool put = true;
 
@@ -249,6 +259,8 @@ static bool replication_follow(struct replication *p, struct side_changes *c, bo
         replication_check_pruned(p, c->pruned);
     if (!replication_stopped(p))
         replication_check_clock(p, c->newest_us);
+    if (!replication_stopped(p) && c->too_large)
+        replication_stop_group(p);
     if (replication_stopped(p))
         return true;
     if (c->rows > 0)
@@ -319,6 +331,11 @@ static bool replication_look(struct replication *p, struct err *err)
 {
     if (!side_look(p->source, p->r->arena, &p->look, err))
         return err_context(err, "source");
+    if (p->r->spec->group_most > 0 && !p->look.groups) {
+        p->unready = true;
+        link_state_stop(p->s, LINK_GROUP, p->r->now_us, LINK_NO_GROUPS);
+        return true;
+    }
     if (p->look.state == CAPTURE_IS_OTHER)
         link_state_stop(p->s, LINK_SCHEMA_DRIFT, p->r->now_us,
                         "%s. Look at waybill repl plan %.*s, then install it", p->look.why,

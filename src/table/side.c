@@ -49,8 +49,12 @@ bool side_look(struct side *s, struct arena *a, struct capture_look *ret, struct
 {
     if (s->away != NULL)
         return s->away->ask(s, SIDE_LOOK, NULL, a, ret, err);
+    const struct capture *capture = s->is_source ? &s->capture : &journal;
 
-    return s->type->look(s->db, s->fit, s->is_source ? &s->capture : &journal, a, ret, err);
+    if (!s->type->look(s->db, s->fit, capture, a, ret, err))
+        return false;
+    ret->groups = s->type->kind.groups && capture->kind == CAPTURE_JOURNAL;
+    return true;
 }
 
 bool side_ceiling(struct side *s, struct ceiling *ret, struct err *err)

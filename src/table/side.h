@@ -116,6 +116,7 @@ struct side_back {
 struct side_window {
     struct change_place after;
     size_t bytes_most, rows_most;
+    size_t group_most; /* whole transactions, of at most so many bytes; 0: any part of them */
     struct side_back back;
 };
 
@@ -127,6 +128,7 @@ struct side_changes {
     bool has_seen;
     struct mark seen;  /* of the link back; in the arena */
     bool more;         /* the window went on */
+    bool too_large;    /* nothing was read: the next transaction has more than group_most */
     int64_t newest_us; /* the largest time of a change in the batch */
     int64_t pruned;    /* capture_look.pruned, as of the reading or later */
     int64_t below;     /* what the window ended at */

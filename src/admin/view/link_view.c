@@ -76,6 +76,9 @@ static const char *const link_view_remedies[LINK_REASONS] = {
         "Set the clock right that is wrong: of the server of the source, or of the destination. "
         "What was changed by the wrong clock waits until its time has come; `waybill repl go-on` "
         "takes it as it is.",
+    [LINK_GROUP] =
+        "Take a larger `group_most`, if it is below its limit, or `atomic: batch`, by which the "
+        "destination may see a part of a transaction for a moment. It goes on by itself.",
 };
 
 static const char *link_view_stopped_job(const struct link_view *v)

@@ -143,6 +143,7 @@ static void message_window(struct wire *w, struct side_window *v)
     message_place(w, &v->after);
     wire_size(w, &v->bytes_most, AWAY_ROW_MOST);
     wire_size(w, &v->rows_most, BATCH_ROWS);
+    wire_size(w, &v->group_most, AWAY_ROW_MOST);
     message_back(w, &v->back);
 }
 
@@ -397,6 +398,7 @@ static void message_changes(struct wire *w, struct side_changes *c)
     wire_int(w, &c->left_out);
     message_seen(w, &c->has_seen, &c->seen);
     wire_bool(w, &c->more);
+    wire_bool(w, &c->too_large);
     wire_int(w, &c->newest_us);
     wire_int(w, &c->pruned);
     wire_int(w, &c->below);

@@ -226,7 +226,6 @@ static bool look_journal(struct postgres *p, const struct fit *fit, bool append,
     ret->identity = f.identity;
     ret->pruned = f.pruned;
     ret->now_us = f.now_us;
-    ret->groups = true;
     return true;
 }
 
