@@ -9,7 +9,7 @@
  *     link: orders, table: customer, from: erp, to: mirror
  *     databases: { erp: {...}, mirror: {...} }
  *     peers: { berlin: {...} }                 of ends that are away
- *     deletes: {...}, message_limit: ...       as of the link
+ *     deletes: {...}, atomic: ...              as of the link
  *     of_table: {...}, of_rule: {...}          the maps of both
  *     back_link: back, back_table: customer    where the table goes both ways, and `conflict`
  *     back_peer: berlin                        where that link is at another location
@@ -63,26 +63,6 @@ static struct str link_jobs_text(const struct yaml_node *map, const struct optio
     return value != NULL && !yaml_is_null(value) ? yaml_text(value)
            : o->fallback != NULL                 ? str_of(o->fallback)
                                                  : STR("");
-}
-
-/* ---- what is run ---- */
-
-static bool link_jobs_is(const struct yaml_node *map, const struct option *keys, const char *key,
-                         const char *word)
-{
-    return str_is(link_jobs_text(map, keys, key), word);
-}
-
-/* What this build does not run is kept, and makes no job. */
-static bool link_jobs_runs(const struct yaml_node *link)
-{
-    return !link_jobs_is(link, grammar_link, "conflict", "last") &&
-           link_jobs_is(link, grammar_link, "atomic", "batch");
-}
-
-static bool link_jobs_table_runs(const struct yaml_node *table)
-{
-    return !link_jobs_is(table, grammar_link_table, "capture", "append");
 }
 
 /* ---- one job ---- */
@@ -141,8 +121,8 @@ static void link_jobs_put_databases(struct config *c, struct yaml_node *job,
 /* What the jobs of a link have alike: the end of the map of each, shared by all. */
 static struct yaml_node *link_jobs_common(struct config *c, const struct yaml_node *link)
 {
-    static const char *const of_link[] = { "title",         "area",       "deletes",
-                                           "message_limit", "quarantine", NULL };
+    static const char *const of_link[] = { "title",      "area",   "deletes",    "message_limit",
+                                           "quarantine", "atomic", "group_most", NULL };
     struct yaml_node *common = link_jobs_map(&c->arena, link->key->place);
 
     link_jobs_put_text(&c->arena, common, "suspend",
@@ -259,8 +239,6 @@ static void link_jobs_of(struct config *c, const struct yaml_node *link, struct 
     size_t rules;
 
     for (const struct yaml_node *t = tables->first; t != NULL; t = t->next) {
-        if (!link_jobs_table_runs(t))
-            continue;
         list[(*io_count)++] = link_jobs_replicate(c, link, common, t);
         rule = link_jobs_rules(link, &rules);
         for (size_t i = 0; i < rules; i++, rule = rule->next)
@@ -280,7 +258,6 @@ void config_build_link_jobs(struct config *c)
     for (size_t i = 0; i < c->job_count; i++)
         list[i] = c->jobs[i];
     for (const struct yaml_node *l = links->first; l != NULL; l = l->next)
-        if (link_jobs_runs(l))
-            link_jobs_of(c, l, list, &c->job_count);
+        link_jobs_of(c, l, list, &c->job_count);
     c->jobs = list;
 }

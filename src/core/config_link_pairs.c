@@ -119,7 +119,7 @@ static void pair_check_rule(struct check *c, const struct yaml_node *link,
     if (back->at < link->at && !pair_rules_fit(pair_rule(link), pair_rule(back)))
         problem_add(c->problems, conflict != NULL ? yaml_position(conflict) : link->key->place,
                     "say `conflict: source` in one of them and `conflict: dest` in the other, or "
-                    "the same `version:COLUMN` or `manual` in both",
+                    "the same `last`, `version:COLUMN` or `manual` in both",
                     "links `%s` and `%s` go both ways, and do not say alike which row wins where "
                     "both sides have changed one",
                     problem_quote(of, back->key->text), problem_quote(other, link->key->text));
@@ -131,6 +131,10 @@ static void pair_check_table(struct check *c, const struct yaml_node *link,
 {
     const struct yaml_node *capture = yaml_get(table, "capture"), *rules = yaml_get(link, "verify");
 
+    if (str_is(yaml_text(capture), "append"))
+        problem_add(
+            c->problems, yaml_position(capture), "leave it out: `capture: journal`",
+            "`capture: append` only sees rows that are added, and the table goes both ways");
     if (str_is(yaml_text(capture), "column"))
         problem_add(c->problems, yaml_position(capture), "leave it out: `capture: journal`",
                     "`capture: column` does not know where a change came from, and the table goes "
@@ -149,7 +153,7 @@ static void pair_check_alone(struct check *c, const struct yaml_node *link)
     const struct yaml_node *conflict = yaml_get(link, "conflict");
     struct str rule = pair_rule(link);
 
-    if (conflict != NULL && !str_is(rule, "source") && !str_is(rule, "last"))
+    if (conflict != NULL && !str_is(rule, "source"))
         problem_add(c->problems, yaml_position(conflict),
                     "add the link of the other direction, or leave it out",
                     "`conflict: %.*s` is only used where rows go both ways",
@@ -205,7 +209,7 @@ void check_link_pairs(struct check *c, const struct yaml_node *link)
         pair_check_alone(c, link);
 }
 
-/* `conflict` of a link; the words that this build does not run are told elsewhere. */
+/* `conflict` of a link. */
 void check_link_rule(struct check *c, const struct yaml_node *link)
 {
     const struct yaml_node *conflict = yaml_get(link, "conflict");
@@ -217,7 +221,7 @@ void check_link_rule(struct check *c, const struct yaml_node *link)
         (str_starts(rule, STR(PAIR_VERSION)) && rule.len > strlen(PAIR_VERSION)))
         return;
     problem_add(c->problems, yaml_position(conflict),
-                "source, dest, version:COLUMN or manual; such as version:changed_at",
+                "source, dest, last, version:COLUMN or manual; such as version:changed_at",
                 "`conflict: %s` is no rule", problem_quote(quoted, rule));
 }
 

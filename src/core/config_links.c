@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/config_check.h"
+#include "core/connector.h"
 #include "core/grammar.h"
 #include "core/window.h"
 
@@ -205,17 +206,40 @@ static void config_links_check_rules(struct check *c, const struct yaml_node *ve
 
 /* ---- one link ---- */
 
-/* As config_walk.c says it of a planned key. */
-static void config_links_say_planned(struct check *c, const struct yaml_node *node,
-                                     const char *what)
+/* A kind that is not known was told. */
+static bool config_links_groups(const struct check *c, struct str kind)
 {
-    if (c->options->refuse)
-        problem_add(c->problems, node->place,
-                    "remove it, or keep it for a newer build with --force", "%s not in this build",
-                    what);
-    else
-        problem_add(c->warnings, node->place, NULL, "%s not run by this build; checked and kept",
-                    what);
+    const struct option_kind *const *kinds = c->options->connectors->database_kinds;
+
+    for (size_t i = 0; kinds != NULL && kinds[i] != NULL; i++)
+        if (str_is(kind, kinds[i]->name))
+            return kinds[i]->groups;
+    return true;
+}
+
+/* Of a database elsewhere it is seen when it is asked. */
+static void config_links_check_group(struct check *c, const struct yaml_node *link)
+{
+    const struct yaml_node *atomic = yaml_get(link, "atomic"), *from = yaml_get(link, "from");
+    const struct yaml_node *tables = yaml_get(link, "tables"), *database;
+    static const char hint[] = "leave it out: `atomic: batch`";
+    bool group = str_is(yaml_text(atomic), "group");
+
+    config_links_needs(c, link, "group_most", group, "add `atomic: group`, or leave it out",
+                       "is only used with `atomic: group`");
+    if (!group)
+        return;
+    database = yaml_get(yaml_get(c->root, "databases"), arena_text(c->scratch, yaml_text(from)));
+    if (database != NULL && !config_links_groups(c, yaml_text(yaml_get(database, "kind"))))
+        problem_add(c->problems, yaml_position(atomic), hint,
+                    "`atomic: group` needs a source that says which change is of which "
+                    "transaction, such as PostgreSQL");
+    if (tables == NULL || tables->kind != YAML_MAP)
+        return;
+    for (const struct yaml_node *t = tables->first; t != NULL; t = t->next)
+        if (str_is(yaml_text(yaml_get(t, "capture")), "column"))
+            problem_add(c->problems, yaml_position(yaml_get(t, "capture")), hint,
+                        "`atomic: group` needs a journal, and a table has `capture: column`");
 }
 
 static void config_links_check_link(struct check *c, const struct yaml_node *link)
@@ -224,8 +248,7 @@ static void config_links_check_link(struct check *c, const struct yaml_node *lin
 
     config_links_check_ends(c, link);
     check_link_rule(c, link);
-    if (str_is(yaml_text(yaml_get(link, "conflict")), "last"))
-        config_links_say_planned(c, yaml_get(link, "conflict"), "`conflict: last` of a link is");
+    config_links_check_group(c, link);
     check_schedule(c, link);
     config_links_check_rules(c, yaml_get(link, "verify"));
     if (tables == NULL || (tables->kind != YAML_MAP && !yaml_is_null(tables)))

@@ -75,12 +75,13 @@ const struct option grammar_link_table[] = {
            .flags = OPT_FREE, .each = &round_each, .noun = "column"),
     OPTION("ignore", OPT_LIST, "columns that are neither copied nor compared",
            .each = &ignore_each),
-    OPTION("capture", OPT_WORD,
-           "how changes are found: by a journal, which triggers keep (`waybill repl plan` shows "
-           "them), or by a column that grows with each change, which may miss rows and never sees "
-           "that one was removed",
-           .words = OPTION_WORDS("journal", "column", "append"), .planned = OPTION_WORDS("append"),
-           .fallback = "journal"),
+    OPTION(
+        "capture", OPT_WORD,
+        "how changes are found: by a journal, which triggers keep (`waybill repl plan` shows "
+        "them); `append`, by one of rows that are added only, for tables that only grow; or by a "
+        "column that grows with each change, which may miss rows and never sees that one was "
+        "removed",
+        .words = OPTION_WORDS("journal", "column", "append"), .fallback = "journal"),
     OPTION("column", OPT_TEXT, "the column of `capture: column`: a number or a time"),
     OPTION("safety", OPT_DURATION,
            "with `capture: column`: how much later than its value of `column` a row may be seen",
@@ -173,8 +174,9 @@ const struct option grammar_link[] = {
     OPTION("area", OPT_WORD, "only nodes of this area run it", .words = grammar_areas),
     OPTION("conflict", OPT_TEXT,
            "which row wins where both sides have changed one, of two links that go both ways: "
-           "`source` or `dest`, that side; `version:COLUMN`, the larger value of a column; "
-           "`manual`, any of them until a person has chosen; `last` is planned",
+           "`source` or `dest`, that side; `last`, the later change, a deletion included; "
+           "`version:COLUMN`, the larger value of a column; `manual`, any of them until a person "
+           "has chosen",
            .fallback = "source"),
     OPTION("back", OPT_TEXT,
            "the link of the other direction, where the location of the other end has it: the "
@@ -183,9 +185,12 @@ const struct option grammar_link[] = {
            "how many rows may be removed at the destination; with more the table stops",
            .keys = link_deletes),
     OPTION("atomic", OPT_WORD,
-           "what the destination sees at once: a batch, or whole transactions of the source",
-           .words = OPTION_WORDS("batch", "group"), .planned = OPTION_WORDS("group"),
-           .fallback = "batch"),
+           "what the destination sees at once: a batch, or whole transactions of the source, which "
+           "is to be PostgreSQL with a journal",
+           .words = OPTION_WORDS("batch", "group"), .fallback = "batch"),
+    OPTION("group_most", OPT_SIZE,
+           "with `atomic: group`: a transaction with more bytes of rows stops the table",
+           .least = 1000, .most = 16 << 20, .fallback = "16 MiB"),
     OPTION("message_limit", OPT_SIZE, "the size of a batch, in bytes of its rows", .least = 1000,
            .most = 4 << 20, .fallback = "80000"),
     OPTION("quarantine", OPT_MAP,

@@ -119,6 +119,7 @@ struct option_kind {
     bool ends;           /* OPT_STEP: nothing follows it */
     bool planned;        /* checked and kept; this build does not run it */
     bool linked;         /* of jobs that links are made of: nobody writes one */
+    bool groups;         /* of databases: whose change is of which transaction is known */
 };
 
 #define OPTION_WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })

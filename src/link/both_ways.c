@@ -15,8 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "link/replication.h"
 #include "store/replica/conflict.h"
+
+#define CLOCK_MOST_US (300 * CLOCK_S) /* that a change may be ahead */
 
 enum { LOSERS_BYTES = 16 << 20 /* that are stored in one commit, but for one that is larger */ };
 
@@ -79,6 +82,7 @@ bool replication_look_there(struct replication *p, struct err *err)
         return true;
     if (!side_look(p->dest, p->r->arena, &p->there, err))
         return err_context(err, "destination");
+    p->looked_us = clock_mono_us();
     if (!both_pair(p, err) || p->unready)
         return p->unready;
     if (p->there.state != CAPTURE_IS_FINE) {
@@ -105,6 +109,30 @@ bool replication_look_there(struct replication *p, struct err *err)
         both_stop(p, LINK_SCHEMA_DRIFT, why);
     }
     return true;
+}
+
+/* How far the clock of a database is ahead of ours, in seconds. */
+static long long both_ahead(const struct replication *p, const struct capture_look *look)
+{
+    return look->now_us == 0 ? 0 : (long long)((look->now_us - p->r->now_us) / CLOCK_S);
+}
+
+void replication_check_clock(struct replication *p, int64_t newest_us)
+{
+    int64_t there_us = p->there.now_us + clock_mono_us() - p->looked_us;
+
+    if (p->r->spec->back.winner != SIDE_LAST_WINS || p->there.now_us == 0 ||
+        newest_us <= there_us + CLOCK_MOST_US || p->s->clock_allowed != 0)
+        return;
+    link_state_stop(p->s, LINK_CLOCK, p->r->now_us,
+                    "a change of the source is %lld s ahead of the clock of the destination, and "
+                    "`conflict: last` goes by the clocks of both. Beside the clock of this node "
+                    "that of the source is %+lld s, that of the destination %+lld s: set the one "
+                    "that is wrong. It goes on when that time has come, or with waybill repl go-on "
+                    "%.*s/%.*s, which takes these changes as they are",
+                    (long long)((newest_us - there_us) / CLOCK_S), both_ahead(p, &p->look),
+                    both_ahead(p, &p->there), STR_ARG(str_first(p->r->spec->link, 100)),
+                    STR_ARG(str_first(p->r->spec->table, 100)));
 }
 
 struct side_back replication_back(const struct replication *p)

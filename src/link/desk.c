@@ -7,9 +7,11 @@
 #include "base/clock.h"
 #include "core/yaml.h"
 #include "link/link_settings.h"
+#include "link/pruning.h"
 #include "link/shelf.h"
 #include "table/away/away.h"
 #include "table/away/parts.h"
+#include "table/tombstone.h"
 
 enum { DESK_ARENA = 1 << 30, DESK_HASHES_MOST = 100000 };
 
@@ -22,6 +24,7 @@ const char *const desk_methods[DESK_METHODS] = {
 struct desk {
     struct shelf *shelf;
     struct parts *parts;
+    struct prunings *prunings;
 };
 
 struct desk *desk_new(void)
@@ -30,6 +33,7 @@ struct desk *desk_new(void)
 
     d->shelf = shelf_new();
     d->parts = parts_new();
+    d->prunings = prunings_new();
     return d;
 }
 
@@ -39,6 +43,7 @@ void desk_free(struct desk *d)
         return;
     shelf_free(d->shelf);
     parts_free(d->parts);
+    prunings_free(d->prunings);
     free(d);
 }
 
@@ -115,8 +120,18 @@ static struct side desk_side(const struct shelf_side *d, const struct message *m
                           .table = m->table };
 }
 
-static bool desk_ask_table(struct shelf_side *d, const struct message *m, const void *question,
-                           struct arena *a, struct buf *to, struct err *err)
+/* Whoever takes rows from here has a link, and we have none: the journal is ours to look after. */
+static void desk_prune(struct desk *d, struct side *s, const struct message *m)
+{
+    struct err ignored = { 0 }; /* not installed, or we may not: whoever asks sees what is there */
+    bool over;
+
+    if (m->what == SIDE_LOOK && m->is_source && prunings_due(d->prunings, m->database, m->at))
+        (void)side_prune(s, &over, &ignored);
+}
+
+static bool desk_ask_table(struct desk *desk, struct shelf_side *d, const struct message *m,
+                           const void *question, struct arena *a, struct buf *to, struct err *err)
 {
     struct side s = desk_side(d, m);
     struct shape *shape;
@@ -129,6 +144,7 @@ static bool desk_ask_table(struct shelf_side *d, const struct message *m, const 
             return false;
         }
         s.fit = fit;
+        desk_prune(desk, &s, m);
     }
     return answering_put(&s, m->what, question, a, to, err);
 }
@@ -164,7 +180,7 @@ static bool desk_ask(struct desk *d, struct desk_visit *v, const struct message 
         return false;
     }
     desk_limit(m->what, question);
-    bool ok = desk_ask_table(db, m, question, a, to, &why);
+    bool ok = desk_ask_table(d, db, m, question, a, to, &why);
 
     if (ok)
         desk_note(v, m);

@@ -122,6 +122,8 @@ static bool plan_install(struct planning_sides *p, struct link_planned_table *t,
 
     if (!side_look(&p->source, a, &look, err))
         return false;
+    if (p->spec->group_most > 0 && !look.groups)
+        return err_set(err, ERR_PERMANENT, 0, LINK_NO_GROUPS);
     t->installed = look.state == CAPTURE_IS_FINE;
     return (t->installed || plan_add(p, true, SIDE_PLAN_CAPTURE, a, plan, err)) &&
            plan_add(p, false, SIDE_PLAN_MARK, a, plan, err);

@@ -147,7 +147,8 @@ static bool settings_capture(const struct settings *table, struct capture *ret, 
 
     if (!settings_text(table, "capture", &kind, err))
         return false;
-    *ret = (struct capture){ .kind = str_is(kind, "column") ? CAPTURE_COLUMN : CAPTURE_JOURNAL };
+    *ret = (struct capture){ .kind = str_is(kind, "column") ? CAPTURE_COLUMN : CAPTURE_JOURNAL,
+                             .append = str_is(kind, "append") };
     return ret->kind != CAPTURE_COLUMN ||
            (settings_word(table, "column", &ret->column, err) &&
             settings_duration(table, "safety", &ret->safety_us, err));
@@ -166,6 +167,7 @@ static bool settings_limits(const struct settings *link, struct link_spec *ret, 
     const struct settings deletes = settings_below(link, "deletes");
     const struct settings quarantine = settings_below(link, "quarantine");
     int64_t bytes = 0;
+    struct str atomic;
 
     if (!settings_int(&deletes, "most", &ret->deletes_most, err) ||
         !settings_share(&deletes, &ret->deletes_share, err))
@@ -175,6 +177,10 @@ static bool settings_limits(const struct settings *link, struct link_spec *ret, 
     if (!settings_int(link, "message_limit", &bytes, err))
         return false;
     ret->batch_bytes = (size_t)bytes;
+    if (!settings_text(link, "atomic", &atomic, err) ||
+        !settings_int(link, "group_most", &bytes, err))
+        return false;
+    ret->group_most = str_is(atomic, "group") ? (size_t)bytes : 0;
     return true;
 }
 
@@ -194,7 +200,7 @@ static void settings_messages(struct link_spec *s)
 }
 
 /* Of a table that goes both ways. */
-static bool settings_back(const struct settings *s, struct link_back *ret, struct err *err)
+static void settings_back(const struct settings *s, struct link_back *ret)
 {
     struct str rule = yaml_text(yaml_get(s->node, "conflict"));
 
@@ -204,13 +210,12 @@ static bool settings_back(const struct settings *s, struct link_back *ret, struc
     ret->rule = rule;
     ret->winner = str_is(rule, "dest")                ? SIDE_DEST_WINS
                   : str_starts(rule, STR("version:")) ? SIDE_VERSION_WINS
+                  : str_is(rule, "last")              ? SIDE_LAST_WINS
                   : str_is(rule, "manual")            ? SIDE_ORDER_WINS
                                                       : SIDE_SOURCE_WINS;
     if (ret->winner == SIDE_VERSION_WINS)
         ret->version = str_from(rule, strlen("version:"));
     ret->waits = str_is(rule, "manual");
-    return !str_is(rule, "last") ||
-           err_set(err, ERR_CONFIG, 0, "this build does not run `conflict: last`");
 }
 
 bool link_settings_read(const struct settings *s, struct link_spec *ret, struct err *err)
@@ -228,9 +233,9 @@ bool link_settings_read(const struct settings *s, struct link_spec *ret, struct 
     if (!settings_end(s, "from", ret->table, &ret->source, err) ||
         !settings_end(s, "to", other.len > 0 ? other : ret->table, &ret->dest, err) ||
         !settings_columns(&table, &ret->wish, err) ||
-        !settings_capture(&table, &ret->capture, err) || !settings_limits(&link, ret, err) ||
-        !settings_back(s, &ret->back, err))
+        !settings_capture(&table, &ret->capture, err) || !settings_limits(&link, ret, err))
         return false;
+    settings_back(s, &ret->back);
     settings_messages(ret);
     return true;
 }

@@ -34,6 +34,11 @@ struct link_back {
     bool waits; /* what has lost stays until a person has looked at it */
 };
 
+/* `atomic: group` where that cannot be. */
+#define LINK_NO_GROUPS                                                                  \
+    "`atomic: group` needs a source that says which change is of which transaction: a " \
+    "PostgreSQL with a journal. Let it be `atomic: batch`"
+
 struct link_spec {
     struct str link, table; /* the name of the link, and of the table in it */
     struct link_end source, dest;
@@ -41,6 +46,7 @@ struct link_spec {
     struct capture capture;
     int64_t deletes_most, deletes_share; /* in thousandths */
     size_t batch_bytes;
+    size_t group_most; /* whole transactions of the source, up to so many bytes; 0: any part */
     int64_t quarantine_most; /* with more rows set aside it stops */
     struct link_back back;
 };

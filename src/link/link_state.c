@@ -22,6 +22,8 @@ const char *const link_reasons[LINK_REASONS] = {
     [LINK_TRIGGER] = "TRIGGER",
     [LINK_CREDENTIAL] = "CREDENTIAL",
     [LINK_QUARANTINE] = "QUARANTINE",
+    [LINK_CLOCK] = "CLOCK",
+    [LINK_GROUP] = "GROUP",
 };
 
 static const struct {
@@ -44,6 +46,10 @@ static const struct {
     { "deletes_allowed", offsetof(struct link_state, deletes_allowed) },
     { "conflicts", offsetof(struct link_state, conflicts) },
     { "rows_most", offsetof(struct link_state, rows_most) },
+    { "clock_allowed", offsetof(struct link_state, clock_allowed) },
+    { "known_x", offsetof(struct link_state, known_x) },
+    { "pruned_us", offsetof(struct link_state, pruned_us) },
+    { "prune_denied", offsetof(struct link_state, prune_denied) },
 };
 
 enum {

@@ -29,6 +29,8 @@ enum link_reason {
     LINK_TRIGGER,      /* changes are not captured */
     LINK_CREDENTIAL,   /* a database does not let us in */
     LINK_QUARANTINE,   /* too many rows are set aside */
+    LINK_CLOCK,        /* the clocks of both sides do not agree */
+    LINK_GROUP,        /* a transaction of the source cannot be written as a whole */
     LINK_REASONS
 };
 
@@ -57,6 +59,10 @@ struct link_state {
     int64_t fence;                   /* of the last run: the next one has a larger one */
     int64_t deletes_allowed;         /* a person said go on: no limit until it is current */
     int64_t rows_most; /* of a batch, while others write the same rows; 0: as many as fit */
+    int64_t clock_allowed;           /* likewise, of clocks */
+    int64_t known_x;                 /* deletions below are known: loading began there */
+    int64_t pruned_us;               /* when the journal was pruned last */
+    int64_t prune_denied;            /* the user of the source may not do that */
 };
 
 /* What so many of them are called in a message. */

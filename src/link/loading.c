@@ -42,12 +42,13 @@ bool replication_load_begin(struct replication *p, bool *ret_begun, struct err *
 
     to.epoch = p->look.epoch;
     to.life = p->look.life;
-    to.phase = empty ? MARK_LOAD : MARK_LOAD_OVER;
+    to.phase = empty || p->source->capture.append ? MARK_LOAD : MARK_LOAD_OVER;
     to.place =
         (struct change_place){ .x = replication_goes_back(p) ? 0 : ceiling.below, .key = STR("") };
     to.load_key = STR("");
     p->s->load_rows = 0;
     p->s->deletes = 0;
+    p->s->known_x = ceiling.below > p->look.pruned ? ceiling.below : p->look.pruned + 1;
     link_state_stand(p->s, LINK_LOADING, p->r->now_us);
     return replication_put(p, STR(""), &to, NULL, 0, ret_begun, err);
 }

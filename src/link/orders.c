@@ -31,13 +31,13 @@ static bool order_resync(struct replication *p, int64_t id, struct err *err)
 
 /* ---- go on ---- */
 
-/* The limit is off until the table is current.  That stands in the state, which is stored with the
+/* A limit is off until the table is current.  That stands in the state, which is stored with the
  * end of the run: only the next run that reads it takes the order away. */
-static bool order_allow_deletes(struct replication *p, int64_t id, struct err *err)
+static bool order_allow(struct replication *p, int64_t *allowed, int64_t id, struct err *err)
 {
-    if (p->s->deletes_allowed == id)
+    if (*allowed == id)
         return order_drop(p, id, err);
-    p->s->deletes_allowed = id;
+    *allowed = id;
     p->go_on = id;
     return true;
 }
@@ -78,6 +78,7 @@ static bool order_adopt(struct replication *p, int64_t id, struct err *err)
                             err);
     struct mark to = replication_next(p);
 
+    p->s->known_x = c.now_x; /* what was removed long ago was removed there, too */
     to.epoch = p->look.epoch;
     to.place = (struct change_place){ .key = STR("") };
     if (s->capture.kind != CAPTURE_JOURNAL)
@@ -93,7 +94,9 @@ static bool order_go_on(struct replication *p, int64_t id, struct err *err)
         return order_refuse(p, id, "it would keep rows that the source has not; only resync helps",
                             err);
     if (p->s->reason == LINK_DELETES || p->s->deletes_allowed == id)
-        return order_allow_deletes(p, id, err);
+        return order_allow(p, &p->s->deletes_allowed, id, err);
+    if (p->s->reason == LINK_CLOCK || p->s->clock_allowed == id)
+        return order_allow(p, &p->s->clock_allowed, id, err);
     return order_refuse(p, id, "there was nothing to go on from", err);
 }
 
@@ -126,5 +129,6 @@ bool replication_end_orders(struct replication *p, struct err *err)
         (void)snprintf(p->s->message, sizeof p->s->message, "%s", message);
     }
     /* The limit is on again: what was allowed is done. */
-    return p->go_on == 0 || p->s->deletes_allowed != 0 || order_drop(p, p->go_on, err);
+    return p->go_on == 0 || p->s->deletes_allowed == p->go_on || p->s->clock_allowed == p->go_on ||
+           order_drop(p, p->go_on, err);
 }

@@ -8,6 +8,7 @@
 #include "core/call.h"
 #include "link/replication.h"
 #include "table/batch.h"
+#include "table/tombstone.h"
 
 enum {
     TURN_ARENA = 1 << 30,
@@ -215,7 +216,9 @@ static bool replication_check_place(struct replication *p, struct err *err)
         return true;
     if (!side_changes_of(s, &p->mark.place.key, 1, p->r->arena, &last, err))
         return false;
-    if (!last->has || last->x < p->mark.place.x)
+    bool forgotten = !last->has && p->look.pruned >= p->mark.place.x;
+
+    if (!forgotten && (!last->has || last->x < p->mark.place.x))
         link_state_stop(p->s, LINK_SRC_REWOUND, p->r->now_us,
                         "the source does not know the change any more that the destination has "
                         "seen last: it was put back to an older copy. Look at both (waybill repl "
@@ -231,6 +234,29 @@ static void replication_note_ceiling(struct replication *p, const struct ceiling
                         "back to an older copy. Look at both (waybill repl verify), then: waybill "
                         "repl resync",
                         (long long)c->now_x, (long long)p->reached.x);
+}
+
+/* Deletions behind the place are in the journal, or were made before loading began. */
+static void replication_check_pruned(struct replication *p, int64_t pruned)
+{
+    const struct change_place *at = &p->reached;
+
+    if (pruned < p->s->known_x || pruned < at->x ||
+        (pruned == at->x && (pruned == 0 || (at->key.len > 0 && !p->look.groups))))
+        return;
+    link_state_stop(p->s, LINK_SRC_REWOUND, p->r->now_us,
+                    "the destination is more than %lld days behind, and what was removed at the "
+                    "source so long ago is not known any more. Then: waybill repl resync",
+                    (long long)(tombstone_age_us() / TOMBSTONE_DAY_US));
+}
+
+static void replication_stop_group(struct replication *p)
+{
+    link_state_stop(p->s, LINK_GROUP, p->r->now_us,
+                    "a transaction of the source has more rows than are written at once: more than "
+                    "%zu kB, or very many. Nothing of it was written. A larger `group_most` of the "
+                    "link takes it, up to 16 MiB; `atomic: batch` takes it in parts",
+                    p->r->spec->group_most / 1000);
 }
 
 static void replication_say_stall(struct replication *p, const struct ceiling *c)
@@ -257,12 +283,19 @@ static bool replication_follow(struct replication *p, struct side_changes *c, bo
     const struct side_window w = { .after = p->reached,
                                    .bytes_most = p->r->spec->batch_bytes,
                                    .rows_most = replication_rows_most(p),
+                                   .group_most = p->r->spec->group_most,
                                    .back = replication_back(p) };
     bool put = true;
 
     if (!side_changes(p->source, &w, &p->turn, c, err))
         return err_context(err, "source");
     replication_note_ceiling(p, &c->ceiling);
+    if (!replication_stopped(p))
+        replication_check_pruned(p, c->pruned);
+    if (!replication_stopped(p))
+        replication_check_clock(p, c->newest_us);
+    if (!replication_stopped(p) && c->too_large)
+        replication_stop_group(p);
     if (replication_stopped(p))
         return true;
     if (c->rows > 0)
@@ -293,6 +326,7 @@ static void replication_current(struct replication *p)
     p->s->backlog = 0;
     p->s->deletes = 0;
     p->s->deletes_allowed = 0;
+    p->s->clock_allowed = 0;
 }
 
 /* Batch after batch, until it is current, the time of the run is over, or somebody wants it to end.
@@ -332,6 +366,11 @@ static bool replication_look(struct replication *p, struct err *err)
 {
     if (!side_look(p->source, p->r->arena, &p->look, err))
         return err_context(err, "source");
+    if (p->r->spec->group_most > 0 && !p->look.groups) {
+        p->unready = true;
+        link_state_stop(p->s, LINK_GROUP, p->r->now_us, LINK_NO_GROUPS);
+        return true;
+    }
     if (p->look.state == CAPTURE_IS_OTHER)
         link_state_stop(p->s, LINK_SCHEMA_DRIFT, p->r->now_us,
                         "%s. Look at waybill repl plan %.*s, then install it", p->look.why,
@@ -408,8 +447,12 @@ static bool replication_with(struct replication *p, struct err *err)
         replication_reach(p, s->reached);
     else
         replication_reach(p, p->mark.place);
-    return replication_retry(p, err) && replication_tell(p, err) &&
-           (replication_stopped(p) || replication_go(p, err));
+    if (!replication_retry(p, err) || !replication_tell(p, err) ||
+        (!replication_stopped(p) && !replication_go(p, err)))
+        return false;
+    if (!replication_stopped(p))
+        replication_prune(p);
+    return true;
 }
 
 static void replication_leave(struct replication *p)

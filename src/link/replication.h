@@ -19,6 +19,7 @@ struct replication {
 
     /* Of a table that goes both ways. */
     struct capture_look there; /* of the destination */
+    int64_t looked_us;         /* monotonic: when it was asked */
     bool unready;              /* it cannot go both ways yet */
     struct side_rule rule;     /* of the next batch; what the source has seen is in `turn` */
 
@@ -47,6 +48,10 @@ void replication_rule(struct replication *p, bool has_seen, const struct mark *s
 bool replication_see(struct replication *p, struct err *err);
 struct side_back replication_back(const struct replication *p);
 bool replication_goes_back(const struct replication *p); /* the table goes both ways */
+/* Both ways, by time: the clocks agree about the changes of a window, or it is stopped. */
+void replication_check_clock(struct replication *p, int64_t newest_us);
+/* Rows of the source's journal that nobody needs go, now and then. */
+void replication_prune(struct replication *p);
 /* At the start of a run; p->unready: it is stopped. */
 bool replication_look_there(struct replication *p, struct err *err);
 /* Stores the rows that lose, and adds to the rule that they were decided. */

@@ -169,9 +169,9 @@ struct retrying {
 };
 
 /* Both ways: a row that came from the destination since is not tried again.  What was set aside of
- * it has lost. */
-static bool retry_is_over(struct retrying *r, const struct set_aside *row, bool *ret,
-                          struct err *err)
+ * it has lost.  *ret_us: when it was changed last. */
+static bool retry_is_over(struct retrying *r, const struct set_aside *row, int64_t *ret_us,
+                          bool *ret, struct err *err)
 {
     struct replication *p = r->p;
     const struct link_spec *spec = p->r->spec;
@@ -184,6 +184,7 @@ static bool retry_is_over(struct retrying *r, const struct set_aside *row, bool 
         return true;
     if (!side_changes_of(p->source, &row->key, 1, &p->turn, &change, err))
         return err_context(err, "source");
+    *ret_us = change->at_us;
     if (!change->has || !str_eq(change->origin, p->there.identity))
         return true;
     *ret = true;
@@ -209,9 +210,10 @@ static bool retry_take(struct retrying *r, const struct set_aside *row, struct b
     struct batch_entry e = { .gone = true, .origin = STR("") };
     struct err why = { 0 };
     struct str rest;
+    int64_t at_us = 0;
     bool over;
 
-    if (!retry_is_over(r, row, &over, err))
+    if (!retry_is_over(r, row, &at_us, &over, err))
         return false;
     if (over)
         return true;
@@ -229,10 +231,14 @@ static bool retry_take(struct retrying *r, const struct set_aside *row, struct b
         return true;
     }
     rest = buf_view(one);
+    if (rest.len == 0 && p->source->capture.append) /* it stays, if it is there */
+        return set_aside_drop(p->r->store, p->r->spec->link, p->r->spec->table, &row->key, 1,
+                              &p->s->set_aside, err);
     if (rest.len > 0 && !batch_take(&rest, &e, err))
         return false;
     e.key = row->key;
     e.x = row->x;
+    e.at_us = at_us;
     r->rows++;
     return batch_put(&p->batch, &e, err);
 }

@@ -11,7 +11,8 @@ static size_t batch_text_size(struct str s)
 
 size_t batch_size(const struct batch_entry *e)
 {
-    return 1 + varint_size((uint64_t)e->x) + batch_text_size(e->origin) + batch_text_size(e->key) +
+    return 1 + varint_size((uint64_t)e->x) + varint_size((uint64_t)e->at_us) +
+           batch_text_size(e->origin) + batch_text_size(e->key) +
            (e->gone ? 0 : batch_text_size(e->row));
 }
 
@@ -25,6 +26,7 @@ bool batch_put(struct buf *to, const struct batch_entry *e, struct err *err)
 
     *at++ = e->gone ? BATCH_GONE : BATCH_ROW;
     at = varint_put(at, (uint64_t)e->x);
+    at = varint_put(at, (uint64_t)e->at_us);
     at = varint_put_text(at, e->origin);
     at = varint_put_text(at, e->key);
     if (!e->gone)
@@ -48,15 +50,16 @@ bool batch_take(struct str *from, struct batch_entry *ret, struct err *err)
 {
     struct batch_entry e = { .row = STR("") };
     struct str rest = str_from(*from, 1);
-    uint64_t x;
+    uint64_t x, at_us;
     char kind = from->len > 0 ? from->ptr[0] : -1;
 
     e.gone = kind == BATCH_GONE;
     if ((kind != BATCH_ROW && kind != BATCH_GONE) || !varint_take_least(&rest, &x) ||
-        !batch_take_text(&rest, &e.origin) || !batch_take_text(&rest, &e.key) ||
-        (!e.gone && !batch_take_text(&rest, &e.row)))
+        !varint_take_least(&rest, &at_us) || !batch_take_text(&rest, &e.origin) ||
+        !batch_take_text(&rest, &e.key) || (!e.gone && !batch_take_text(&rest, &e.row)))
         return err_set(err, ERR_PERMANENT, 0, "an entry of a batch is damaged or cut off");
     e.x = (int64_t)x;
+    e.at_us = (int64_t)at_us;
     *ret = e;
     *from = rest;
     return true;

@@ -1,8 +1,8 @@
 /* batch.h - rows on their way from a source to a destination: what one iteration moves.
  *
- * Format   one entry after the other: a byte with its kind (0 a row, 1 a row that is gone), a
- * varint x, the origin, the key (key.h) and, of a row, the row (row.h), each with a varint length
- * in front.  Rows have the types that travel.
+ * Format   one entry after the other: a byte with its kind (0 a row, 1 a row that is gone), the
+ * varints x and at_us, the origin, the key (key.h) and, of a row, the row (row.h), each with a
+ * varint length in front.  Rows have the types that travel.
  *
  * A batch is filled up to a limit in bytes, by what was measured and not by what was guessed; it
  * has at least one entry.  No key is in it twice.
@@ -22,6 +22,7 @@ enum { BATCH_BYTES = 80000, BATCH_BYTES_LEAST = 4096, BATCH_ROWS = 10000 };
 struct batch_entry {
     bool gone;
     int64_t x;
+    int64_t at_us;               /* when it was changed; 0: it is not known, or in no journal */
     struct str origin, key, row; /* row: empty if it is gone */
 };
 

@@ -8,23 +8,24 @@
  * itself has read from the database, quoted by one function of the driver; values are parameters,
  * always.
  *
- * Capture  The changes of a table are in its *journal*: a table of ours beside it, with one row per
- *          key that says when it was changed last (x), whether that was a deletion, and where the
- *          change came from (origin: empty for the database's own programs).  Triggers of ours keep
- *          it.  Two more tables of ours: `waybill_capture`, one row per captured table of a source,
- *          and `waybill_applied`, one row per table of a link at its destination.  DDL runs only by
- *          run_ddl(), statement by statement as it was shown to a person.
+ * Capture  The changes of a table are in its *journal*: a table of ours beside it, with one row
+ *          per key that says when it was changed last (the number x, and the time at_us), whether
+ *          that was a deletion (gone_at: since when it is of no use but to who is late), and where
+ *          the change came from (origin: empty for the database's own programs).  Triggers of ours
+ *          keep it.  Two more tables of ours: `waybill_capture`, one row per captured table of a
+ *          source, and `waybill_applied`, one row per table of a link at its destination.  DDL
+ *          runs only by run_ddl(), statement by statement as it was shown to a person.
  *
  * Transactions  One at a time.  begin() to commit() or rollback(); describe(), look(), ceiling()
- * and run_ddl() are called outside of one.  After an error inside of one only rollback() or, if
- *          there is a savepoint, back() may follow.
+ *          and run_ddl() are called outside of one.  After an error inside of one only rollback()
+ *          or, if there is a savepoint, back() may follow.
  *
- * Errors   ERR_TRANSIENT: not now (it does not answer, no space; with err.sys DATABASE_CONTENDED: a
- *          deadlock, or a lock that did not come free); ERR_UNCERTAIN from
- *          commit(): the answer was lost; ERR_CONFIG: it does not let us in, or has not what was
- *          named; ERR_LIMIT: larger than we take; ERR_PERMANENT: it refuses what was asked, such as
- *          a row that breaks a rule of its own.  err.text has its own words, without any value of a
- *          row where that can be told apart, and never the address with its password.
+ * Errors   ERR_TRANSIENT: not now (it does not answer, no space; with err.sys DATABASE_CONTENDED:
+ *          a deadlock, or a lock that did not come free); ERR_UNCERTAIN from commit(): the answer
+ *          was lost; ERR_CONFIG: it does not let us in, or has not what was named; ERR_LIMIT:
+ *          larger than we take; ERR_PERMANENT: it refuses what was asked, such as a row that breaks
+ *          a rule of its own.  err.text has its own words, without any value of a row where that
+ *          can be told apart, and never the address with its password.
  *
  * Bounds   Every call ends after `timeout_us` of silence of the server at the latest.  Nothing is
  * held in memory beyond a row, except what is passed in.
@@ -64,6 +65,7 @@ enum capture_kind { CAPTURE_JOURNAL, CAPTURE_COLUMN };
 
 struct capture {
     enum capture_kind kind;
+    bool append;       /* CAPTURE_JOURNAL: of rows that are added only */
     struct str column; /* CAPTURE_COLUMN: of type INT, INSTANT or LOCAL, which grows with changes */
     int64_t safety_us; /* CAPTURE_COLUMN: how much later a row may appear, where nothing better is
                         * known; in the unit of the column if it is an INT */
@@ -97,6 +99,11 @@ struct capture_look {
     /* Of the table as long as it is captured, whatever happens to its server: the origin of what
      * comes from it.  At most 64 bytes; empty: an installation that has none. */
     struct str identity;
+    /* Rows that were removed long ago are not in the journal any more: of changes up to this x some
+     * may be missing; 0: none. */
+    int64_t pruned;
+    int64_t now_us; /* by the clock of the database; 0: it is not known */
+    bool groups;    /* the changes of one transaction have one x, and no other has it */
 };
 
 /* Up to where changes are final: every change with x < below is there already, or never comes. */
@@ -116,6 +123,7 @@ struct change_place {
 
 struct change {
     int64_t x;
+    int64_t at_us;            /* when, by the clock of the database; 0: it is not known */
     bool gone;                /* the row is not there (now): only the key's cells are set */
     struct str origin;        /* empty: a change by the database's own programs */
     const struct cell *cells; /* fit->count of them, in their natural types */
@@ -185,8 +193,8 @@ struct database_type {
     /* The statements that install and remove the journal of a table.  The first ones are not needed
      * if the shared table is there already: all are written to be repeatable or `if not exists`;
      * the removal drops waybill_capture with its last row. */
-    bool (*plan_capture)(struct database *d, const struct fit *fit, struct arena *a,
-                         struct ddl *ret, struct err *err);
+    bool (*plan_capture)(struct database *d, const struct fit *fit, const struct capture *capture,
+                         struct arena *a, struct ddl *ret, struct err *err);
     bool (*plan_capture_removal)(struct database *d, const struct fit *fit, struct arena *a,
                                  struct ddl *ret, struct err *err);
     /* epoch and life are in the arena.  CAPTURE_COLUMN: always fine, epoch as far as it is known.
@@ -208,8 +216,12 @@ struct database_type {
     /* How many changes are after `after`, counted up to `most`. */
     bool (*backlog)(struct database *d, const struct fit *fit, const struct change_place *after,
                     int64_t most, int64_t *ret, struct err *err);
-    /* Removes journal rows with x < below, at most `most`; in a transaction. */
-    bool (*prune)(struct database *d, const struct fit *fit, int64_t below, int64_t most,
+    /* As capture_look has it, by now. */
+    bool (*pruned)(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
+    /* Removes journal rows of rows that were removed longer ago than this (`append`: added), at
+     * most `most`, but for those that somebody else holds, and notes that; in DATABASE_WRITE. NULL:
+     * the triggers do. */
+    bool (*prune)(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
                   int64_t *ret_removed, struct err *err);
 
     /* -- rows, of both -- */
@@ -245,8 +257,9 @@ struct database_type {
     bool (*mark_put)(struct database *d, struct str link, struct str table, const struct mark *mark,
                      struct err *err);
     bool (*mark_drop)(struct database *d, struct str link, struct str table, struct err *err);
-    /* What follows in this transaction is journalled with this origin. */
-    bool (*origin)(struct database *d, struct str origin, struct err *err);
+    /* What follows in this transaction is journalled with this origin, and as a change of that
+     * time; 0: of the time when it is made. */
+    bool (*origin)(struct database *d, struct str origin, int64_t at_us, struct err *err);
     /* Writes `count` rows, one behind the other, in their natural types: those that are there are
      * replaced.  No key is in it twice. */
     bool (*upsert)(struct database *d, const struct fit *fit, const struct cell *rows, size_t count,

@@ -5,6 +5,8 @@
 #include "base/require.h"
 #include "table/side_question.h"
 
+static const struct capture journal = { .kind = CAPTURE_JOURNAL };
+
 void side_close(struct side *s)
 {
     if (s->away != NULL)
@@ -48,9 +50,12 @@ bool side_look(struct side *s, struct arena *a, struct capture_look *ret, struct
 {
     if (s->away != NULL)
         return s->away->ask(s, SIDE_LOOK, NULL, a, ret, err);
-    const struct capture journal = { .kind = CAPTURE_JOURNAL };
+    const struct capture *capture = s->is_source ? &s->capture : &journal;
 
-    return s->type->look(s->db, s->fit, s->is_source ? &s->capture : &journal, a, ret, err);
+    if (!s->type->look(s->db, s->fit, capture, a, ret, err))
+        return false;
+    ret->groups = s->type->kind.groups && capture->kind == CAPTURE_JOURNAL;
+    return true;
 }
 
 bool side_ceiling(struct side *s, struct ceiling *ret, struct err *err)
@@ -90,7 +95,8 @@ bool side_plan(struct side *s, enum side_planning what, struct arena *a, struct 
         return s->away->ask(s, SIDE_PLAN, &what, a, ret, err);
     switch (what) {
     case SIDE_PLAN_CAPTURE:
-        return s->type->plan_capture(s->db, s->fit, a, ret, err);
+        return s->type->plan_capture(s->db, s->fit, s->is_source ? &s->capture : &journal, a, ret,
+                                     err);
     case SIDE_PLAN_CAPTURE_REMOVAL:
         return s->type->plan_capture_removal(s->db, s->fit, a, ret, err);
     case SIDE_PLAN_MARK:

@@ -78,7 +78,7 @@ bool side_count(struct side *s, int64_t *ret, struct err *err);
 /* The newest change of a key in a side's journal. */
 struct side_change {
     bool has;
-    int64_t x;
+    int64_t x, at_us;
     struct str origin; /* in the arena */
 };
 
@@ -116,6 +116,7 @@ struct side_back {
 struct side_window {
     struct change_place after;
     size_t bytes_most, rows_most;
+    size_t group_most; /* whole transactions, of at most so many bytes; 0: any part of them */
     struct side_back back;
 };
 
@@ -125,9 +126,12 @@ struct side_changes {
     struct change_place last; /* its last change, likewise; key empty: it has none */
     int64_t rows, gone, left_out;
     bool has_seen;
-    struct mark seen; /* of the link back; in the arena */
-    bool more;        /* the window went on */
-    int64_t below;    /* what the window ended at */
+    struct mark seen;  /* of the link back; in the arena */
+    bool more;         /* the window went on */
+    bool too_large;    /* nothing was read: the next transaction has more than group_most */
+    int64_t newest_us; /* the largest time of a change in the batch */
+    int64_t pruned;    /* capture_look.pruned, as of the reading or later */
+    int64_t below;     /* what the window ended at */
     struct ceiling ceiling;
     struct side_bad_row *bad;
     size_t bad_count;
@@ -171,11 +175,13 @@ bool side_backlog(struct side *s, const struct change_place *after, int64_t most
  * on the rule alone, so that both sides decide alike, whoever looks first.
  *
  * What was decided is a change of the destination's own, and goes to the source: a row that was on
- * its way meanwhile may have been decided about there, too, with another one. */
+ * its way meanwhile may have been decided about there, too, with another one.  It keeps the time of
+ * the change that has won: to decide is to change nothing. */
 enum side_winner {
     SIDE_SOURCE_WINS,
     SIDE_DEST_WINS,
     SIDE_VERSION_WINS, /* the larger value of a column, then as SIDE_ORDER_WINS */
+    SIDE_LAST_WINS,    /* the later change, a deletion included, then as SIDE_ORDER_WINS */
     SIDE_ORDER_WINS /* a row before a deletion, then that of the table with the larger identity */
 };
 

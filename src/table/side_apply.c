@@ -252,15 +252,13 @@ static bool applying_own(struct applying *a, struct err *err)
 
     if (a->own_count == 0)
         return true;
-    if (!s->type->origin(s->db, STR(""), err))
-        return false;
     for (size_t i = 0; i < a->entry_count; i++) {
         const struct applying_entry *one = &a->entries[i];
         struct err why = { 0 };
 
         if (!one->own || one->what == APPLYING_LEAVE)
             continue;
-        if (!s->type->save(s->db, err))
+        if (!s->type->origin(s->db, STR(""), one->at_us, err) || !s->type->save(s->db, err))
             return false;
         if (!applying_write_one(a, one, &why) && !applying_refused(a, one, &why, err))
             return false;
@@ -285,7 +283,7 @@ static bool applying_put(struct applying *a, struct err *err)
         a->ret->outcome = SIDE_BAD;
         return true;
     }
-    if (!s->type->origin(s->db, b->origin, err) || !s->type->save(s->db, err))
+    if (!s->type->origin(s->db, b->origin, 0, err) || !s->type->save(s->db, err))
         return false;
     if (!applying_write(a, &why)) {
         if (!applying_is_permanent(&why)) {

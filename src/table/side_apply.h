@@ -24,7 +24,8 @@ enum applying_what {
 struct applying_entry {
     struct batch_entry e;
     enum applying_what what;
-    bool own;           /* it was decided: a change of the destination's own */
+    bool own;           /* it was decided: a change of the destination's own, ... */
+    int64_t at_us;      /* ... of this time; 0: of now */
     struct cell *cells; /* by nature: the row; of one that is gone the key */
 };
 

@@ -15,6 +15,11 @@
  * What was decided is written as a change of the destination's own, also the row that stays: so it
  * goes to the source.  Otherwise two decisions about rows that were on their way at the same moment
  * could each be final on its side.  Where the source has decided alike the rows are equal.
+ *
+ * By time (SIDE_LAST_WINS) the row that has won keeps the time at which it was changed.  With a new
+ * one it would win against what a program has changed between that and the decision; and as it is,
+ * every decision on both sides takes the larger of two in one order, which no decision changes: so
+ * whatever meets whatever on its way, both sides end with the largest of all that met.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +35,7 @@ struct conflict_there {
     struct str row;
     struct sha256 hash; /* as it is compared */
     bool has_change, from_source;
-    int64_t x;
+    int64_t x, at_us; /* 0: it is in no journal, which is the oldest */
 };
 
 struct conflicts {
@@ -94,6 +99,7 @@ static bool conflict_take_change(void *arg, const struct change *change, struct 
     t->has_change = true;
     t->x = change->x;
     t->from_source = str_eq(change->origin, c->a->batch->rule->source);
+    t->at_us = t->from_source ? 0 : change->at_us; /* that of the source is the time it came */
     return true;
 }
 
@@ -225,6 +231,10 @@ static bool conflict_source_wins(struct conflicts *c, const struct batch_entry *
         *ret = rule->winner == SIDE_SOURCE_WINS;
         return true;
     }
+    if (rule->winner == SIDE_LAST_WINS && e->at_us != t->at_us) {
+        *ret = e->at_us > t->at_us;
+        return true;
+    }
     if (e->gone || !t->has) {
         *ret = !e->gone;
         return true;
@@ -345,6 +355,9 @@ static bool conflict_decide(struct conflicts *c, struct applying_entry *one, str
         if (!conflict_was_decided(rule, t))
             conflict_note(c, &one->e, t, wins);
         one->own = true;
+        one->at_us = wins ? one->e.at_us : t->at_us;
+        if (rule->winner == SIDE_LAST_WINS && one->at_us == 0)
+            one->at_us = 1; /* older than any change */
         c->a->own_count++;
     }
     if (same || !wins || (one->e.gone && !t->has))

@@ -3,6 +3,10 @@
  * Both fill a batch up to its limit in bytes, as measured, and say where the next one begins.  A
  * row that is larger than the limit goes alone.  A row whose values cannot travel is told and
  * passed.
+ *
+ * Whole transactions of the source (group_most) are changes of one x.  A batch then ends where an x
+ * ends: what was taken of the next one is given back.  One that is larger than a batch goes alone,
+ * up to group_most; of one that is larger still nothing is given, and that is told.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +17,8 @@
 #include "table/side.h"
 #include "table/side_encode.h"
 #include "table/side_question.h"
+
+enum { GROUP_ROWS = 100000, GROUP_CELLS = 4 << 20 /* what a batch may have at most */ };
 
 struct filling {
     struct side *side;
@@ -30,6 +36,11 @@ struct filling {
     struct side_changes *changes;
     struct buf last; /* the key of the last one */
     size_t seen;
+    struct filling_whole { /* up to where what was taken is whole transactions */
+        size_t len, seen, bad_count;
+        int64_t rows, gone, left_out, newest_us;
+        struct change_place last;
+    } whole;
 };
 
 static void filling_init(struct filling *f, struct side *s, struct buf *batch, size_t bytes_most,
@@ -59,13 +70,24 @@ static void filling_note_bad(struct filling *f, int64_t x, const struct err *why
     (void)snprintf(bad->why, sizeof bad->why, "%s", why->text);
 }
 
+/* A transaction that is the first of a batch may have more room. */
+static size_t filling_room(const struct filling *f)
+{
+    size_t group = f->window != NULL && f->whole.seen == 0 ? f->window->group_most : 0;
+
+    return group > f->bytes_most ? group : f->bytes_most;
+}
+
 /* Takes a row, or says that it is full.  What cannot travel is noted; false with *err set: another
  * failure. */
-static bool filling_take(struct filling *f, const struct cell *cells, bool gone, int64_t x,
-                         struct str origin, struct err *err)
+static bool filling_take(struct filling *f, const struct change *change, struct err *err)
 {
+    const struct cell *cells = change->cells;
+    bool gone = change->gone;
     struct err why = { 0 };
-    struct batch_entry e = { .gone = gone, .x = x, .origin = origin };
+    struct batch_entry e = {
+        .gone = gone, .x = change->x, .at_us = change->at_us, .origin = change->origin
+    };
 
     if (f->bad_count == SIDE_BAD_MOST) {
         f->full = true;
@@ -79,12 +101,12 @@ static bool filling_take(struct filling *f, const struct cell *cells, bool gone,
             *err = why;
             return false;
         }
-        filling_note_bad(f, x, &why);
+        filling_note_bad(f, change->x, &why);
         return true;
     }
     if (!gone)
         e.row = buf_view(&f->coder.row);
-    if (f->rows > 0 && f->batch->len + batch_size(&e) > f->bytes_most) {
+    if (f->rows > 0 && f->batch->len + batch_size(&e) > filling_room(f)) {
         f->full = true;
         return false;
     }
@@ -101,19 +123,61 @@ static bool changes_by_plain_cursor(void)
     return fault_switch("WAYBILL_TEST_LINK_PLAIN_CURSOR") != NULL;
 }
 
+/* Everything that was taken so far is whole. */
+static void changes_note_whole(struct filling *f)
+{
+    const struct side_changes *c = f->changes;
+
+    f->whole =
+        (struct filling_whole){ .len = f->batch->len,
+                                .seen = f->seen,
+                                .bad_count = f->bad_count,
+                                .rows = f->rows,
+                                .gone = c->gone,
+                                .left_out = c->left_out,
+                                .newest_us = c->newest_us,
+                                .last = { .x = c->last.x,
+                                          .key = arena_copy(f->arena, buf_view(&f->last)) } };
+}
+
+/* Gives back what is not. */
+static void changes_cut(struct filling *f)
+{
+    const struct filling_whole *w = &f->whole;
+    struct side_changes *c = f->changes;
+
+    f->batch->len = w->len;
+    f->seen = w->seen;
+    f->bad_count = w->bad_count;
+    f->rows = w->rows;
+    c->gone = w->gone;
+    c->left_out = w->left_out;
+    c->newest_us = w->newest_us;
+    c->last.x = w->last.x;
+    buf_clear(&f->last);
+    buf_put(&f->last, w->last.key);
+}
+
 static bool changes_take(void *arg, const struct change *change, struct err *err)
 {
     struct filling *f = arg;
     struct side_changes *ret = f->changes;
     const struct side_back *to = &f->window->back;
-    bool back = to->link.len > 0 && str_eq(change->origin, to->origin);
+    /* What goes nowhere: what came from there, and of rows that are only added those that are gone.
+     */
+    bool back = (to->link.len > 0 && str_eq(change->origin, to->origin)) ||
+                (f->side->capture.append && change->gone);
 
+    if (f->window->group_most > 0 && f->seen > 0 && change->x != ret->last.x)
+        changes_note_whole(f);
     if (back) {
         if (!side_coder_key(&f->coder, change->cells, err))
             return err_context(err, "a key");
-    } else if (!filling_take(f, change->cells, change->gone, change->x, change->origin, err)) {
+    } else if (!filling_take(f, change, err)) {
         return false;
     }
+    if (!back && change->at_us > ret->newest_us)
+        ret->newest_us = change->at_us;
     ret->left_out += back;
     ret->gone += !back && change->gone;
     ret->last.x = change->x;
@@ -144,21 +208,53 @@ static bool filling_begin(struct filling *f, const struct side_back *back, bool 
     return false;
 }
 
-static bool changes_read(struct filling *f, struct err *err)
+static bool changes_read(struct filling *f, size_t most, struct err *err)
 {
     struct side *s = f->side;
 
     if (!filling_begin(f, &f->window->back, &f->changes->has_seen, &f->changes->seen, err))
         return false;
-    bool ok =
-        s->type->changes(s->db, s->fit, &s->capture, &f->window->after, f->changes->ceiling.below,
-                         f->window->rows_most, changes_take, f, err);
+    bool ok = s->type->changes(s->db, s->fit, &s->capture, &f->window->after,
+                               f->changes->ceiling.below, most, changes_take, f, err);
 
+    /* Behind the reading: what was pruned before it is in it. */
+    if (s->capture.kind == CAPTURE_JOURNAL)
+        ok = ok && s->type->pruned(s->db, s->fit, &f->changes->pruned, err);
     if (ok && !s->type->commit(s->db, err))
         ok = false;
     if (!ok)
         s->type->rollback(s->db);
     return ok;
+}
+
+static size_t changes_rows_most(const struct filling *f)
+{
+    size_t rows = GROUP_CELLS / f->side->fit->count;
+
+    return rows < GROUP_ROWS ? rows : GROUP_ROWS;
+}
+
+/* With more rows at once where a transaction is not over with so many.  *ret_more: the window went
+ * on. */
+static bool changes_read_whole(struct filling *f, bool *ret_more, struct err *err)
+{
+    size_t most = f->window->rows_most, rows_most = changes_rows_most(f);
+
+    for (;; most *= 8) {
+        if (f->window->group_most > 0 && most > rows_most)
+            most = rows_most;
+        if (!changes_read(f, most, err))
+            return false;
+        *ret_more = f->full || f->seen == most;
+        if (f->window->group_most == 0 || !*ret_more)
+            return true;
+        bool enough = f->whole.seen > 0 || f->full || most == rows_most;
+
+        f->changes->too_large = enough && f->whole.seen == 0;
+        changes_cut(f);
+        if (enough)
+            return true;
+    }
 }
 
 bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
@@ -168,7 +264,8 @@ bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
 
     if (s->away != NULL)
         return s->away->ask(s, SIDE_CHANGES, w, a, ret, err);
-    ret->rows = ret->gone = ret->left_out = 0;
+    ret->rows = ret->gone = ret->left_out = ret->newest_us = ret->pruned = 0;
+    ret->too_large = ret->more = false;
     ret->has_seen = false;
     ret->upto = w->after;
     ret->last = (struct change_place){ .key = STR("") };
@@ -181,16 +278,17 @@ bool side_changes(struct side *s, const struct side_window *w, struct arena *a,
     f.window = w;
     f.changes = ret;
     /* Below the place there is nothing to read: a source that went back is the caller's matter. */
-    bool ok = ret->ceiling.below <= w->after.x || changes_read(&f, err);
+    bool ok = ret->ceiling.below <= w->after.x || changes_read_whole(&f, &ret->more, err);
 
     if (ok) {
         ret->below = ret->ceiling.below;
         ret->rows = f.rows;
         ret->bad = f.bad;
         ret->bad_count = f.bad_count;
-        ret->more = f.full || f.seen == w->rows_most;
         ret->last.key = arena_copy(a, buf_view(&f.last));
-        if (ret->more)
+        if (ret->too_large)
+            ret->upto = w->after;
+        else if (ret->more)
             ret->upto = ret->last;
         else if (ret->below > w->after.x)
             ret->upto = (struct change_place){ .x = ret->below, .key = STR("") };
@@ -227,9 +325,11 @@ static bool finding_take(void *arg, const struct change *change, struct err *err
         bsearch(&wanted, f->by_key, f->count, sizeof *f->by_key, finding_by_key);
 
     if (found != NULL)
-        f->ret[*found - f->keys] = (struct side_change){
-            .has = true, .x = change->x, .origin = arena_copy(f->arena, change->origin)
-        };
+        f->ret[*found - f->keys] =
+            (struct side_change){ .has = true,
+                                  .x = change->x,
+                                  .at_us = change->at_us,
+                                  .origin = arena_copy(f->arena, change->origin) };
     return true;
 }
 
@@ -278,8 +378,9 @@ bool side_changes_of(struct side *s, const struct str *keys, size_t count, struc
 static bool side_rows_take(void *arg, const struct cell *cells, struct err *err)
 {
     struct filling *f = arg;
+    const struct change row = { .origin = STR(""), .cells = cells };
 
-    if (!filling_take(f, cells, false, 0, STR(""), err))
+    if (!filling_take(f, &row, err))
         return false;
     buf_clear(&f->last);
     f->seen++;

@@ -63,7 +63,8 @@ def test_nothing_goes_back_to_where_it_came_from(databases, make_node, kinds):
 @pytest.mark.proves("RP6", "RP7")
 @pytest.mark.parametrize("kinds,rules", [(KINDS[0], ("source", "dest")), (KINDS[1], ("version:price", "version:price")),
                                          (KINDS[2], ("dest", "source")), (KINDS[3], ("manual", "manual")),
-                                         (KINDS[4], ("version:price", "version:price"))])
+                                         (KINDS[4], ("version:price", "version:price")), (KINDS[1], ("last", "last")),
+                                         (KINDS[2], ("last", "last"))])
 def test_writers_on_both_sides(databases, make_node, kinds, rules):
     """No value that was written is gone, unless somebody who has seen it has replaced it, or it is kept."""
     both = begun(databases, make_node, kinds, rules)
@@ -84,10 +85,18 @@ def test_writers_on_both_sides(databases, make_node, kinds, rules):
     assert not lost(writers, rows, losers)
 
 
+def apart():
+    """The clock that times of changes are taken from, which SQLite has in milliseconds, has gone on."""
+    now = time.time()
+    while time.time() < now + 0.003:
+        pass
+
+
 def torn(both, *changes):
     """Both sides change while no node runs."""
     both.node.stop()
     for side, statement in changes:
+        apart()
         (both.one if side == "a" else both.two).run(statement)
     both.node.start()
     rows = both.await_equal()
@@ -117,6 +126,40 @@ def test_who_wins(databases, make_node, rules, names, losing):
     assert {r["values"][1] for r in losers if r["values"]} == losing
     assert {r["key"] for r in losers} == {"1", "2", "3", "4"} or any(r["values"] is None for r in losers)
     assert all("has lost" in r["why"] for r in losers)
+
+
+@pytest.mark.proves("RP7")
+@pytest.mark.parametrize("kinds", KINDS)
+def test_the_later_change_wins(databases, make_node, kinds):
+    both = begun(databases, make_node, kinds, ("last", "last"), rows=10)
+    rows = torn(both, ("a", NAME % ("a1", 5, 1)), ("b", NAME % ("b1", 7, 1)), ("b", NAME % ("b2", 9, 2)), ("a", NAME % ("a2", 1, 2)),
+                ("a", GONE % 3), ("b", NAME % ("b3", 1, 3)), ("b", NAME % ("b4", 1, 4)), ("a", GONE % 4),
+                ("a", NAME % ("a5", 1, 5)), ("b", GONE % 5), ("b", GONE % 6), ("a", NAME % ("a6", 1, 6)),
+                ("a", GONE % 7), ("b", GONE % 7), ("a", NAME % ("only a", 1, 8)), ("b", GONE % 9))
+    assert {n: rows[n][1] for n in (1, 2, 3, 6, 8)} == {1: "b1", 2: "a2", 3: "b3", 6: "a6", 8: "only a"}
+    assert not {4, 5, 7, 9} & rows.keys()
+    losers = both.losers()
+    assert {r["values"][1] for r in losers if r["values"]} == {"a1", "b2", "b4", "a5"}
+    assert {r["key"][-1] for r in losers} == set("123456")
+    # What was decided has no new time: who changes a row after that, and was before, is later than what was decided.
+    rows = torn(both, ("b", NAME % ("b10", 5, 1)), ("a", NAME % ("a10", 7, 1)))
+    assert rows[1][1] == "a10"
+
+
+def test_a_change_of_a_clock_that_is_ahead_stops_the_table(databases, make_node):
+    both = begun(databases, make_node, ("postgres", "sqlite"), ("last", "last"), rows=10)
+    both.node.stop()
+    both.one.run(NAME % ("from the future", 5, 1), f"update waybill_journal_{TABLE} set at_us = at_us + 3600000000 where k1 = 1")
+    both.two.run(NAME % ("of today", 5, 1))
+    both.node.start()
+    said = both.await_state("a-b", "stopped", "CLOCK")["message"]
+    assert "s ahead of the clock of the destination" in said and "go-on" in said, said
+    both.await_state("b-a", "current")
+    assert both.two.rows(TABLE)[1][1] == "of today"
+    both.cli("go-on", f"a-b/{TABLE}")
+    rows = both.await_equal()
+    both.await_current()
+    assert rows[1][1] == "from the future" and {r["values"][1] for r in both.losers()} == {"of today"}
 
 
 def test_equal_versions_are_decided_alike_on_both_sides(databases, make_node):

@@ -222,9 +222,10 @@ class Writers:
     """Programs that change a table at the same time: long and short transactions, rollbacks, savepoints, changes of the
     key, deletions.  `changes` counts what was committed."""
 
-    def __init__(self, database, table, seed=1, threads=6, keys=400, pause=0.01, prepared=False):
-        """`prepared`: some transactions of PostgreSQL are committed in two phases."""
+    def __init__(self, database, table, seed=1, threads=6, keys=400, pause=0.01, prepared=False, adds=False):
+        """`prepared`: some transactions of PostgreSQL are committed in two phases; `adds`: rows are only added."""
         self.database, self.table, self.keys, self.pause, self.prepared = database, table, keys, pause, prepared
+        self.adds, self.key = adds, 10**6
         self.stopping, self.changes, self.lock, self.failed = threading.Event(), 0, threading.Lock(), []
         self.threads = [threading.Thread(target=self._write, args=(random.Random(seed * 100 + n),), daemon=True)
                         for n in range(threads)]
@@ -314,6 +315,12 @@ class Writers:
         connection.autocommit = False
 
     def _change(self, cursor, chance):
+        if self.adds:
+            with self.lock:
+                self.key += 1
+                made = row(chance, self.key)
+            cursor.execute(self.database.insert(self.table), tuple(self.database.value(kind, v) for (_, kind), v in zip(COLUMNS, made)))
+            return
         db, what, key = self.database, chance.random(), chance.randrange(self.keys)
         table, of_key = db.quote(self.table), f"where {db.quote('id')} = {db.mark}"
         made = tuple(db.value(kind, v) for (_, kind), v in zip(COLUMNS, row(chance, key)))

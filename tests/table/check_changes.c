@@ -1,6 +1,8 @@
 /* check_changes.c - the changes that a driver captures: which, in which order, and up to where. */
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/clock.h"
 #include "scene.h"
 
 static const struct capture journal = { .kind = CAPTURE_JOURNAL };
@@ -26,8 +28,8 @@ static void check_install(struct scene *s)
     struct ddl ddl, more;
 
     if (fit == NULL || !look_is(s, fit, CAPTURE_IS_MISSING, NULL) ||
-        !WORKS(s, s->type->plan_capture(s->one, fit, &s->a, &ddl, &err)) ||
-        !WORKS(s, s->type->plan_capture(s->two, fit, &s->a, &more, &err)) ||
+        !WORKS(s, s->type->plan_capture(s->one, fit, &journal, &s->a, &ddl, &err)) ||
+        !WORKS(s, s->type->plan_capture(s->two, fit, &journal, &s->a, &more, &err)) ||
         !EXPECT(s, ddl.count > 0 && ddl.count == more.count))
         return;
     for (size_t i = 0; i < ddl.count; i++)
@@ -210,7 +212,7 @@ static bool note_from(struct scene *s, const struct fit *fit, const char *origin
     struct cell row[2] = { cell_int(id), cell_of(CELL_TEXT, "w") };
 
     return WORKS(s, s->type->begin(s->one, DATABASE_WRITE, &err)) &&
-           WORKS(s, s->type->origin(s->one, str_of(origin), &err)) &&
+           WORKS(s, s->type->origin(s->one, str_of(origin), 0, &err)) &&
            scene_write_open(s, s->one, fit, row, 1) && WORKS(s, s->type->commit(s->one, &err));
 }
 
@@ -224,7 +226,7 @@ static void check_origin(struct scene *s)
     if (fit == NULL || !scene_now(s, fit, &from) || !note_from(s, fit, "ber'lin", 140) ||
         !note_from(s, fit, "", 141) || !scene_note(s, s->two, fit, 142, "mine") ||
         !WORKS(s, s->type->begin(s->one, DATABASE_WRITE, &err)) ||
-        !WORKS(s, s->type->origin(s->one, STR("gone"), &err)))
+        !WORKS(s, s->type->origin(s->one, STR("gone"), 0, &err)))
         return;
     s->type->rollback(s->one);
     if (!scene_write(s, s->one, fit, row, 1) || !scene_changes(s, fit, &from, SIZE_MAX, &c) ||
@@ -306,29 +308,88 @@ static bool last_is(struct scene *s, const struct fit *fit, int64_t id, bool has
            EXPECT(s, !has || is == x);
 }
 
+static bool prune(struct scene *s, const struct fit *fit, int64_t older_us, int64_t most,
+                  int64_t *ret)
+{
+    return WORKS(s, s->type->begin(s->one, DATABASE_WRITE, &err)) &&
+           WORKS(s, s->type->prune(s->one, fit, older_us, most, ret, &err)) &&
+           WORKS(s, s->type->commit(s->one, &err));
+}
+
+static bool pruned_is(struct scene *s, const struct fit *fit, int64_t x)
+{
+    struct capture_look look;
+    int64_t is = -1;
+
+    return WORKS(s, s->type->begin(s->one, DATABASE_READ, &err)) &&
+           WORKS(s, s->type->pruned(s->one, fit, &is, &err)) &&
+           WORKS(s, s->type->commit(s->one, &err)) && EXPECT(s, is == x) &&
+           look_is(s, fit, CAPTURE_IS_FINE, &look) && EXPECT(s, look.pruned == x);
+}
+
+/* Only what was removed goes; what a program holds at the moment stays. */
 static void check_pruning(struct scene *s)
 {
     struct fit *fit = scene_fit(s, "driver_notes");
-    struct change_place from, none = { .x = 0, .key = STR("") };
-    struct scene_changes c, before;
-    int64_t removed = -1, all = 0;
+    struct cell keys[] = { cell_int(150), cell_int(151), cell_int(152) };
+    struct cell again[2] = { cell_int(151), cell_of(CELL_TEXT, "again") };
+    struct change_place from;
+    struct scene_changes c;
+    int64_t removed = -1, all = 0, newest;
 
-    if (fit == NULL || !scene_changes(s, fit, &none, SIZE_MAX, &before) ||
-        !scene_now(s, fit, &from) || !scene_note(s, s->two, fit, 150, "p") ||
-        !scene_changes(s, fit, &from, SIZE_MAX, &c) || !EXPECT(s, c.count == 1) ||
-        !last_is(s, fit, 150, true, c.all[0].x) || !last_is(s, fit, 4711, false, 0))
+    if (fit == NULL || !pruned_is(s, fit, 0) || !scene_now(s, fit, &from))
         return;
-    for (size_t turn = 0; removed != 0 && turn < 1000; turn++) {
-        if (!WORKS(s, s->type->begin(s->one, DATABASE_WRITE, &err)) ||
-            !WORKS(s, s->type->prune(s->one, fit, c.all[0].x, 50, &removed, &err)) ||
-            !WORKS(s, s->type->commit(s->one, &err)) || !EXPECT(s, removed <= 50))
+    for (int64_t id = 150; id <= 153; id++)
+        if (!scene_note(s, s->two, fit, id, "p"))
+            return;
+    if (!scene_remove(s, s->two, fit, keys, 3) || !scene_changes(s, fit, &from, SIZE_MAX, &c) ||
+        !EXPECT(s, c.count == 4) || !last_is(s, fit, 152, true, scene_change_of(&c, 152)->x) ||
+        !last_is(s, fit, 4711, false, 0) || s->type->prune == NULL)
+        return;
+    newest = scene_change_of(&c, 152)->x;
+    if (!prune(s, fit, INT64_C(60000000), 50, &removed) || !EXPECT(s, removed == 0) ||
+        !pruned_is(s, fit, 0) || !WORKS(s, s->type->begin(s->two, DATABASE_WRITE, &err)) ||
+        !scene_write_open(s, s->two, fit, again, 1))
+        return;
+    for (size_t turn = 0; removed != 0 || turn == 0; turn++) {
+        if (!prune(s, fit, -1000000, 2, &removed) || !EXPECT(s, removed <= 2 && turn < 100))
             return;
         all += removed;
     }
-    EXPECT(s, all == (int64_t)before.count);
-    (void)(last_is(s, fit, 150, true, c.all[0].x) && last_is(s, fit, 101, false, 0));
-    if (scene_changes(s, fit, &none, SIZE_MAX, &c))
-        EXPECT(s, c.count == 1);
+    EXPECT(s, all >= 2);
+    if (!WORKS(s, s->type->commit(s->two, &err)) || !pruned_is(s, fit, newest) ||
+        !last_is(s, fit, 150, false, 0) || !last_is(s, fit, 152, false, 0) ||
+        !scene_changes(s, fit, &from, SIZE_MAX, &c))
+        return;
+    EXPECT(s, c.count == 2 && !scene_change_of(&c, 151)->gone && !scene_change_of(&c, 153)->gone);
+}
+
+/* ---- when ---- */
+
+enum { APART_US = 60000000 };
+
+static void check_time(struct scene *s)
+{
+    struct fit *fit = scene_fit(s, "driver_notes");
+    struct cell row[2] = { cell_int(161), cell_of(CELL_TEXT, "w") };
+    struct capture_look look;
+    struct change_place from;
+    struct scene_changes c;
+    int64_t now_us = clock_wall_us();
+
+    if (fit == NULL || !scene_now(s, fit, &from) || !look_is(s, fit, CAPTURE_IS_FINE, &look) ||
+        !EXPECT(s, llabs(look.now_us - now_us) < APART_US) ||
+        !scene_note(s, s->two, fit, 160, "now") ||
+        !WORKS(s, s->type->begin(s->one, DATABASE_WRITE, &err)) ||
+        !WORKS(s, s->type->origin(s->one, STR(""), 4711, &err)) ||
+        !scene_write_open(s, s->one, fit, row, 1) || !WORKS(s, s->type->commit(s->one, &err)) ||
+        !scene_note(s, s->one, fit, 162, "now") || !scene_changes(s, fit, &from, SIZE_MAX, &c) ||
+        !EXPECT(s, c.count == 3))
+        return;
+    EXPECT(s, llabs(scene_change_of(&c, 160)->at_us - now_us) < APART_US);
+    EXPECT(s, scene_change_of(&c, 161)->at_us == 4711);
+    EXPECT(s, scene_change_of(&c, 162)->at_us >= scene_change_of(&c, 160)->at_us);
+    EXPECT(s, llabs(scene_change_of(&c, 162)->at_us - now_us) < APART_US);
 }
 
 /* ---- keys of more than one column ---- */
@@ -400,6 +461,7 @@ const struct check checks_of_changes[] = {
     { "origin", check_origin },
     { "the newest changes of keys, and rows that are added", check_newest_of_keys },
     { "the last change of a key, and pruning", check_pruning },
+    { "the time of a change", check_time },
     { "changes of keys of a number and a text", check_text_keys },
     { "capture is taken away", check_removal },
     { 0 }

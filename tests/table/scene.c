@@ -71,11 +71,13 @@ size_t scene_at(const struct fit *fit, const char *column)
     return fit->count;
 }
 
+static const struct capture journal = { .kind = CAPTURE_JOURNAL };
+
 bool scene_install(struct scene *s, const struct fit *fit)
 {
     struct ddl ddl;
 
-    return WORKS(s, s->type->plan_capture(s->one, fit, &s->a, &ddl, &err)) &&
+    return WORKS(s, s->type->plan_capture(s->one, fit, &journal, &s->a, &ddl, &err)) &&
            scene_run_all(s, s->one, &ddl);
 }
 
@@ -212,6 +214,7 @@ static bool scene_take_change(void *arg, const struct change *change, struct err
     struct scene_change *to = &c->all[c->count++];
 
     *to = (struct scene_change){ .x = change->x,
+                                 .at_us = change->at_us,
                                  .gone = change->gone,
                                  .origin = arena_copy(&c->s->a, change->origin),
                                  .cells = ARENA_ARRAY(&c->s->a, struct cell, c->fit->count) };
@@ -223,8 +226,6 @@ static bool scene_take_change(void *arg, const struct change *change, struct err
     buf_done(&key);
     return ok;
 }
-
-static const struct capture journal = { .kind = CAPTURE_JOURNAL };
 
 bool scene_changes(struct scene *s, const struct fit *fit, const struct change_place *after,
                    size_t most, struct scene_changes *ret)

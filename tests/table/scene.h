@@ -118,7 +118,7 @@ struct scene_changes {
     const struct fit *fit;
     struct scene *s;
     struct scene_change {
-        int64_t x;
+        int64_t x, at_us;
         bool gone;
         struct str origin, key;
         struct cell *cells;

@@ -73,6 +73,13 @@ static const char *const link_view_remedies[LINK_REASONS] = {
     [LINK_QUARANTINE] =
         "See which rows and why: `waybill repl quarantine`. Make the destination take them, or "
         "`discard` them.",
+    [LINK_CLOCK] =
+        "Set the clock right that is wrong: of the server of the source, or of the destination. "
+        "What was changed by the wrong clock waits until its time has come; `waybill repl go-on` "
+        "takes it as it is.",
+    [LINK_GROUP] =
+        "Take a larger `group_most`, if it is below its limit, or `atomic: batch`, by which the "
+        "destination may see a part of a transaction for a moment. It goes on by itself.",
 };
 
 static const char *link_view_stopped_job(const struct link_view *v)
@@ -230,6 +237,10 @@ void link_view_explain(const struct link_view *v, const struct pass *last, struc
                    "`waybill repl quarantine` lists those of the last 30 days.\n",
                    (long long)v->state.conflicts,
                    v->state.conflicts == 1 ? "row has" : "rows have");
+    if (v->state.prune_denied != 0)
+        buf_puts(lines,
+                 "Its journal keeps the keys of removed rows for ever: the user of the source "
+                 "may not delete from it, or not update waybill_capture.\n");
     link_view_explain_pass(v, last, lines);
     before = lines->len;
     link_view_remedy(v, lines);

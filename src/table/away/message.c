@@ -14,6 +14,7 @@ enum {
 static void message_capture(struct wire *w, struct capture *c)
 {
     WIRE_ENUM(w, &c->kind, CAPTURE_COLUMN + 1);
+    wire_bool(w, &c->append);
     wire_text(w, &c->column);
     wire_int(w, &c->safety_us);
 }
@@ -142,6 +143,7 @@ static void message_window(struct wire *w, struct side_window *v)
     message_place(w, &v->after);
     wire_size(w, &v->bytes_most, AWAY_ROW_MOST);
     wire_size(w, &v->rows_most, BATCH_ROWS);
+    wire_size(w, &v->group_most, AWAY_ROW_MOST);
     message_back(w, &v->back);
 }
 
@@ -397,6 +399,9 @@ static void message_look(struct wire *w, struct capture_look *l)
     wire_text(w, &l->epoch);
     wire_text(w, &l->life);
     wire_text(w, &l->identity);
+    wire_int(w, &l->pruned);
+    wire_int(w, &l->now_us);
+    wire_bool(w, &l->groups);
 }
 
 static void message_changes_of(struct wire *w, struct side_change_list *l)
@@ -405,6 +410,7 @@ static void message_changes_of(struct wire *w, struct side_change_list *l)
     for (size_t i = 0; i < l->count; i++) {
         wire_bool(w, &l->items[i].has);
         wire_int(w, &l->items[i].x);
+        wire_int(w, &l->items[i].at_us);
         wire_text(w, &l->items[i].origin);
     }
 }
@@ -426,6 +432,9 @@ static void message_changes(struct wire *w, struct side_changes *c)
     wire_int(w, &c->left_out);
     message_seen(w, &c->has_seen, &c->seen);
     wire_bool(w, &c->more);
+    wire_bool(w, &c->too_large);
+    wire_int(w, &c->newest_us);
+    wire_int(w, &c->pruned);
     wire_int(w, &c->below);
     message_ceiling(w, &c->ceiling);
     message_bad_rows(w, &c->bad, &c->bad_count);

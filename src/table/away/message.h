@@ -12,7 +12,7 @@
 /* ---- frames ---- */
 
 enum {
-    ENVELOPE_VERSION = 1,
+    ENVELOPE_VERSION = 2,
     ENVELOPE_OVERHEAD = 5 + 32,
     ENVELOPE_ID = 16,
     ENVELOPE_PART_HEAD = ENVELOPE_ID + 20

@@ -177,15 +177,17 @@ static bool mariadb_broken(const struct database *d)
 
 /* ---- transactions ---- */
 
-static bool mariadb_origin(struct database *d, struct str origin, struct err *err)
+static bool mariadb_origin(struct database *d, struct str origin, int64_t at_us, struct err *err)
 {
-    struct cell value = mariadb_text(origin);
+    struct cell values[] = { mariadb_text(origin), mariadb_int(at_us) };
 
     if (origin.len == 0)
-        value.type = CELL_NULL;
-    if (!mariadb_tell(d, STR("SET @waybill_origin = ?"), &value, 1, NULL, err))
+        values[0].type = CELL_NULL;
+    if (at_us == 0)
+        values[1].type = CELL_NULL;
+    if (!mariadb_tell(d, STR("SET @waybill_origin = ?, @waybill_at = ?"), values, 2, NULL, err))
         return false;
-    d->has_origin = origin.len > 0;
+    d->has_origin = origin.len > 0 || at_us != 0;
     return true;
 }
 
@@ -197,7 +199,7 @@ static bool mariadb_begin(struct database *d, enum database_mode mode, struct er
         [DATABASE_WRITE] = { "START TRANSACTION READ WRITE", 28 },
     };
 
-    if (d->has_origin && !mariadb_origin(d, STR(""), err))
+    if (d->has_origin && !mariadb_origin(d, STR(""), 0, err))
         return false;
     if (mode == DATABASE_SNAPSHOT &&
         !mariadb_run(d, STR("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), err))
@@ -278,6 +280,7 @@ const struct database_type database_mariadb = {
     .changes = mariadb_changes,
     .changes_of = mariadb_changes_of,
     .backlog = mariadb_backlog,
+    .pruned = mariadb_pruned,
     .prune = mariadb_prune,
     .rows = mariadb_rows,
     .rows_of = mariadb_rows_of,

@@ -205,15 +205,17 @@ bool mariadb_find(struct database *d, const struct sought *s, struct arena *a, s
 
 /* ---- mariadb_capture.c, mariadb_look.c ---- */
 
-bool mariadb_plan_capture(struct database *d, const struct fit *fit, struct arena *a,
-                          struct ddl *ret, struct err *err);
+bool mariadb_plan_capture(struct database *d, const struct fit *fit, const struct capture *capture,
+                          struct arena *a, struct ddl *ret, struct err *err);
 bool mariadb_plan_capture_removal(struct database *d, const struct fit *fit, struct arena *a,
                                   struct ddl *ret, struct err *err);
+/* Microseconds since 1970, whatever the zone of the session is. */
+#define MARIADB_NOW "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 /* The triggers of the journal: the body of trigger i, its name, and what it is after. */
 enum { MARIADB_TRIGGERS = 3 };
 extern const char *const mariadb_events[MARIADB_TRIGGERS];
 struct str mariadb_trigger_name(const struct fit *fit, size_t i, struct arena *a);
-void mariadb_put_trigger_body(struct buf *sql, const struct fit *fit, size_t i);
+void mariadb_put_trigger_body(struct buf *sql, const struct fit *fit, size_t i, bool append);
 /* The key columns of a fit with their types, as waybill_capture has them. */
 void mariadb_put_key_text(struct buf *text, const struct fit *fit);
 bool mariadb_look(struct database *d, const struct fit *fit, const struct capture *capture,
@@ -247,7 +249,11 @@ bool mariadb_changes_of(struct database *d, const struct fit *fit, const struct 
                         size_t count, change_fn *fn, void *arg, struct err *err);
 bool mariadb_backlog(struct database *d, const struct fit *fit, const struct change_place *after,
                      int64_t most, int64_t *ret, struct err *err);
-bool mariadb_prune(struct database *d, const struct fit *fit, int64_t below, int64_t most,
+
+/* ---- mariadb_prune.c ---- */
+
+bool mariadb_pruned(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
+bool mariadb_prune(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
                    int64_t *ret_removed, struct err *err);
 
 /* ---- mariadb_mark.c ---- */

@@ -2,13 +2,17 @@
  *
  * In the schema of the table: `waybill_sequence`, which numbers the changes of all its tables;
  * `waybill_capture`, one row per table; per table a journal with one row per key (k1, k2, ... its
- * columns; x, gone, origin) and three triggers of rows.  Triggers see neither what TRUNCATE does
+ * columns; x, gone, origin, at_us, gone_at) and three triggers of rows.  Triggers see neither what
+ * TRUNCATE does
  * (`life` tells that) nor what foreign keys do by themselves: a table that has a CASCADE or SET
  * NULL is refused.
  *
  * Triggers run with the rights of the account that has installed them, which must stay; the server
  * must log rows or a mixture (binlog_format), not statements.  Of a Galera cluster only one node
  * may be written to: the sequence of each has numbers of its own.
+ *
+ * Of a table that only grows (`append`) only the trigger after INSERT is there; that it was emptied
+ * does not matter then, and journal rows age from the beginning.
  *
  * A trigger is AFTER its row, which is what makes the ceiling right (mariadb_ceiling.c).
  */
@@ -33,14 +37,15 @@ struct str mariadb_trigger_name(const struct fit *fit, size_t i, struct arena *a
     return mariadb_own_name(prefixes[i], fit->shape->name, a);
 }
 
-static void capture_put_note(struct buf *sql, const struct fit *fit, const char *row, int gone)
+static void capture_put_note(struct buf *sql, const struct fit *fit, const char *row, int gone,
+                             bool ages)
 {
     buf_puts(sql, "INSERT INTO ");
     mariadb_put_journal(sql, fit->shape);
     buf_puts(sql, " (");
     for (size_t i = 0; i < fit->key_count; i++)
         buf_printf(sql, "k%zu, ", i + 1);
-    buf_puts(sql, "x, gone, origin) VALUES (");
+    buf_puts(sql, "x, gone, origin, at_us, gone_at) VALUES (");
     for (size_t i = 0; i < fit->key_count; i++) {
         buf_puts(sql, row);
         mariadb_put_name(sql, capture_column(fit, i));
@@ -49,15 +54,16 @@ static void capture_put_note(struct buf *sql, const struct fit *fit, const char 
     buf_puts(sql, "NEXTVAL(");
     mariadb_put_ours(sql, fit->shape->schema, "waybill_sequence");
     buf_printf(sql,
-               "), %d, COALESCE(@waybill_origin, ''))"
-               " ON DUPLICATE KEY UPDATE x = VALUES(x), gone = %d, origin = VALUES(origin)",
-               gone, gone);
+               "), %d, COALESCE(@waybill_origin, ''), COALESCE(@waybill_at, " MARIADB_NOW
+               "), %s) ON DUPLICATE KEY UPDATE x = VALUES(x), gone = %d, origin = VALUES(origin),"
+               " at_us = VALUES(at_us), gone_at = VALUES(gone_at)",
+               gone, ages ? MARIADB_NOW : "NULL", gone);
 }
 
-void mariadb_put_trigger_body(struct buf *sql, const struct fit *fit, size_t i)
+void mariadb_put_trigger_body(struct buf *sql, const struct fit *fit, size_t i, bool append)
 {
     if (i != 1) {
-        capture_put_note(sql, fit, i == 0 ? "NEW." : "OLD.", i == 2);
+        capture_put_note(sql, fit, i == 0 ? "NEW." : "OLD.", i == 2, i == 2 || append);
         return;
     }
     buf_puts(sql, "BEGIN\n  IF NOT (");
@@ -68,9 +74,9 @@ void mariadb_put_trigger_body(struct buf *sql, const struct fit *fit, size_t i)
         mariadb_put_name(sql, capture_column(fit, k));
     }
     buf_puts(sql, ") THEN\n    ");
-    capture_put_note(sql, fit, "OLD.", 1);
+    capture_put_note(sql, fit, "OLD.", 1, true);
     buf_puts(sql, ";\n  END IF;\n  ");
-    capture_put_note(sql, fit, "NEW.", 0);
+    capture_put_note(sql, fit, "NEW.", 0, false);
     buf_puts(sql, ";\nEND");
 }
 
@@ -200,12 +206,18 @@ static void capture_plan_shared(const struct fit *fit, struct arena *a, struct d
                   "  name VARBINARY(256) NOT NULL PRIMARY KEY,\n"
                   "  key_columns BLOB NOT NULL,\n"
                   "  epoch VARBINARY(64) NOT NULL,\n"
-                  "  identity VARBINARY(64) NOT NULL\n"
+                  "  identity VARBINARY(64) NOT NULL,\n"
+                  "  pruned BIGINT NOT NULL DEFAULT 0\n"
                   ") ENGINE=InnoDB");
     capture_add(ret, a, sql, "the tables that are captured", NULL);
+    buf_puts(sql, "ALTER TABLE "); /* of an earlier build */
+    mariadb_put_ours(sql, fit->shape->schema, "waybill_capture");
+    buf_puts(sql, " ADD COLUMN IF NOT EXISTS pruned BIGINT NOT NULL DEFAULT 0");
+    capture_add(ret, a, sql, "of which changes are forgotten", NULL);
 }
 
-/* Its rows are few and small: it has no index but what is needed to read it by number. */
+/* It has no index but what is needed to read it by number, and to find what was removed long ago;
+ * that one does not change while a row is only changed. */
 static void capture_plan_journal(const struct fit *fit, const struct capture_facts *f,
                                  struct arena *a, struct ddl *ret, struct buf *sql)
 {
@@ -216,15 +228,27 @@ static void capture_plan_journal(const struct fit *fit, const struct capture_fac
     buf_puts(sql, "  x BIGINT NOT NULL,\n"
                   "  gone TINYINT NOT NULL,\n"
                   "  origin VARBINARY(200) NOT NULL,\n"
+                  "  at_us BIGINT NOT NULL,\n"
+                  "  gone_at BIGINT NULL,\n"
                   "  PRIMARY KEY (");
     for (size_t i = 0; i < fit->key_count; i++)
         buf_printf(sql, "%sk%zu", i > 0 ? ", " : "", i + 1);
-    buf_puts(sql, "),\n  KEY x (x)\n) ENGINE=InnoDB");
+    buf_puts(sql, "),\n  KEY x (x),\n  KEY gone (gone_at)\n) ENGINE=InnoDB");
     capture_add(ret, a, sql, "the journal", fit);
 }
 
-bool mariadb_plan_capture(struct database *d, const struct fit *fit, struct arena *a,
-                          struct ddl *ret, struct err *err)
+static void capture_plan_no_trigger(const struct fit *fit, size_t i, struct arena *a,
+                                    struct ddl *ret, struct buf *sql)
+{
+    buf_puts(sql, "DROP TRIGGER IF EXISTS ");
+    mariadb_put_name(sql, fit->shape->schema);
+    buf_putc(sql, '.');
+    mariadb_put_name(sql, mariadb_trigger_name(fit, i, a));
+    capture_add(ret, a, sql, "a trigger", fit);
+}
+
+bool mariadb_plan_capture(struct database *d, const struct fit *fit, const struct capture *capture,
+                          struct arena *a, struct ddl *ret, struct err *err)
 {
     static const char *const purposes[MARIADB_TRIGGERS] = { "the trigger after INSERT",
                                                             "the trigger after UPDATE",
@@ -239,6 +263,10 @@ bool mariadb_plan_capture(struct database *d, const struct fit *fit, struct aren
         capture_plan_journal(fit, &f, a, ret, &sql);
     }
     for (size_t i = 0; ok && i < MARIADB_TRIGGERS; i++) {
+        if (capture->append && i > 0) {
+            capture_plan_no_trigger(fit, i, a, ret, &sql);
+            continue;
+        }
         buf_puts(&sql, "CREATE OR REPLACE TRIGGER ");
         mariadb_put_name(&sql, fit->shape->schema);
         buf_putc(&sql, '.');
@@ -246,7 +274,7 @@ bool mariadb_plan_capture(struct database *d, const struct fit *fit, struct aren
         buf_printf(&sql, " AFTER %s ON ", mariadb_events[i]);
         buf_put(&sql, fit->shape->quoted);
         buf_puts(&sql, " FOR EACH ROW\n");
-        mariadb_put_trigger_body(&sql, fit, i);
+        mariadb_put_trigger_body(&sql, fit, i, capture->append);
         capture_add(ret, a, &sql, purposes[i], fit);
     }
     if (ok) { /* last: only then is it installed, and a new history begins */
@@ -276,13 +304,8 @@ bool mariadb_plan_capture_removal(struct database *d, const struct fit *fit, str
     (void)d;
     (void)err;
     *ret = (struct ddl){ .statements = ARENA_ARRAY(a, struct ddl_statement, CAPTURE_STATEMENTS) };
-    for (size_t i = 0; i < MARIADB_TRIGGERS; i++) {
-        buf_puts(&sql, "DROP TRIGGER IF EXISTS ");
-        mariadb_put_name(&sql, fit->shape->schema);
-        buf_putc(&sql, '.');
-        mariadb_put_name(&sql, mariadb_trigger_name(fit, i, a));
-        capture_add(ret, a, &sql, "a trigger", fit);
-    }
+    for (size_t i = 0; i < MARIADB_TRIGGERS; i++)
+        capture_plan_no_trigger(fit, i, a, ret, &sql);
     buf_puts(&sql, "DROP TABLE IF EXISTS ");
     mariadb_put_journal(&sql, fit->shape);
     capture_add(ret, a, &sql, "the journal", fit);

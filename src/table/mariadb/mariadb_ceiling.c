@@ -6,7 +6,7 @@
  * of the same key.  So numbers that are missing tell nothing.  What tells is which transactions are
  * open:
  *
- *     1  x is read: the largest number in the journal that is committed
+ *     1  x is read: the largest number in the journal that is committed, or was pruned
  *     2  then the transactions that are open, and `next`, the id of the next one
  *
  * Let w be a transaction that has drawn, or will draw, a number n <= x.  It has drawn it before 1:
@@ -61,9 +61,13 @@ static bool ceiling_read(struct database *d, const struct fit *fit, struct ceili
     static const enum mariadb_kind kinds[] = { MARIADB_INT, MARIADB_INT, MARIADB_BYTES };
     struct buf sql = BUF_INIT(MARIADB_SQL_MOST);
 
-    buf_puts(&sql, "SELECT COALESCE((SELECT MAX(x) FROM ");
+    buf_puts(&sql, "SELECT GREATEST(COALESCE((SELECT MAX(x) FROM ");
     mariadb_put_journal(&sql, fit->shape);
-    buf_puts(&sql, "), 0), next_not_cached_value, (SELECT CONCAT(");
+    buf_puts(&sql, "), 0), COALESCE((SELECT pruned FROM "); /* what was pruned was there */
+    mariadb_put_ours(&sql, fit->shape->schema, "waybill_capture");
+    buf_puts(&sql, " WHERE name = ");
+    mariadb_put_literal(&sql, fit->shape->name);
+    buf_puts(&sql, "), 0)), next_not_cached_value, (SELECT CONCAT(");
     mariadb_put_literal(&sql, fit->shape->schema);
     buf_puts(&sql, ", '/', MIN(epoch)) FROM ");
     mariadb_put_ours(&sql, fit->shape->schema, "waybill_capture");

@@ -10,7 +10,7 @@
 #include "table/mariadb/mariadb.h"
 
 enum { CHANGES_KEYS = 128 /* of one statement */ };
-enum { CHANGE_X, CHANGE_ORIGIN, CHANGE_IS_THERE, CHANGE_CELLS };
+enum { CHANGE_X, CHANGE_TIME, CHANGE_ORIGIN, CHANGE_IS_THERE, CHANGE_CELLS };
 
 struct changes_reading {
     const struct fit *fit;
@@ -22,6 +22,7 @@ static bool change_take(void *arg, const struct cell *cells, struct err *err)
 {
     struct changes_reading *r = arg;
     const struct change change = { .x = cells[CHANGE_X].i,
+                                   .at_us = cells[CHANGE_TIME].i,
                                    .gone = cells[CHANGE_IS_THERE].i == 0,
                                    .origin = cells[CHANGE_ORIGIN].s,
                                    .cells = cells + CHANGE_CELLS };
@@ -36,6 +37,7 @@ static bool changes_ask(struct database *d, const struct fit *fit, enum mariadb_
     enum mariadb_kind *kinds = xcalloc(fit->count + CHANGE_CELLS, sizeof *kinds);
 
     kinds[CHANGE_X] = x;
+    kinds[CHANGE_TIME] = MARIADB_INT;
     kinds[CHANGE_ORIGIN] = MARIADB_TEXT;
     kinds[CHANGE_IS_THERE] = MARIADB_INT;
     for (size_t i = 0; i < fit->count; i++)
@@ -71,7 +73,7 @@ static void changes_put_journal(struct buf *sql, const struct fit *fit)
 {
     const struct shape *shape = fit->shape;
 
-    buf_puts(sql, "SELECT j.x, j.origin, t.");
+    buf_puts(sql, "SELECT j.x, j.at_us, j.origin, t.");
     mariadb_put_name(sql, shape->columns[fit->columns[0].at].name);
     buf_puts(sql, " IS NOT NULL");
     for (size_t i = 0; i < fit->count; i++) {
@@ -139,7 +141,7 @@ static bool changes_of_column(struct database *d, const struct fit *fit, struct 
         x.i = 0; /* no change is older than 1970 */
     buf_puts(&sql, "SELECT t.");
     mariadb_put_name(&sql, c->name);
-    buf_puts(&sql, ", '', 1");
+    buf_puts(&sql, ", 0, '', 1");
     for (size_t i = 0; i < fit->count; i++) {
         buf_puts(&sql, ", ");
         mariadb_put_column(&sql, fit, "t.", i);
@@ -234,7 +236,9 @@ struct changes_keys {
 static bool changes_key_take(void *arg, const struct cell *cells, struct err *err)
 {
     struct changes_keys *k = arg;
-    const struct change change = { .x = cells[0].i, .origin = cells[1].s, .cells = cells + 2 };
+    const struct change change = {
+        .x = cells[0].i, .at_us = cells[1].i, .origin = cells[2].s, .cells = cells + 3
+    };
 
     k->over = !k->reading.fn(k->reading.arg, &change, err);
     return !k->over;
@@ -242,7 +246,7 @@ static bool changes_key_take(void *arg, const struct cell *cells, struct err *er
 
 static void changes_put_keys(struct buf *sql, const struct fit *fit, size_t count)
 {
-    buf_puts(sql, "SELECT j.x, j.origin");
+    buf_puts(sql, "SELECT j.x, j.at_us, j.origin");
     for (size_t i = 0; i < fit->key_count; i++) {
         buf_puts(sql, ", ");
         changes_put_key(sql, fit, i);
@@ -265,13 +269,13 @@ static void changes_put_keys(struct buf *sql, const struct fit *fit, size_t coun
 bool mariadb_changes_of(struct database *d, const struct fit *fit, const struct cell *keys,
                         size_t count, change_fn *fn, void *arg, struct err *err)
 {
-    enum mariadb_kind kinds[SHAPE_KEY_MOST + 2] = { MARIADB_INT, MARIADB_TEXT };
+    enum mariadb_kind kinds[SHAPE_KEY_MOST + 3] = { MARIADB_INT, MARIADB_INT, MARIADB_TEXT };
     struct changes_keys k = { .reading = { .fit = fit, .fn = fn, .arg = arg } };
     struct buf sql = BUF_INIT(MARIADB_SQL_MOST);
     bool ok = true;
 
     for (size_t i = 0; i < fit->key_count; i++)
-        kinds[2 + i] = mariadb_kind_of(fit, i);
+        kinds[3 + i] = mariadb_kind_of(fit, i);
     for (size_t at = 0, n; ok && !k.over && at < count; at += n) {
         n = count - at;
         n = n >= CHANGES_KEYS ? CHANGES_KEYS : n >= 16 ? 16 : 1; /* few different statements */
@@ -281,7 +285,7 @@ bool mariadb_changes_of(struct database *d, const struct fit *fit, const struct 
                                          .params = &keys[at * fit->key_count],
                                          .param_count = n * fit->key_count,
                                          .kinds = kinds,
-                                         .column_count = fit->key_count + 2,
+                                         .column_count = fit->key_count + 3,
                                          .fn = changes_key_take,
                                          .arg = &k };
 
@@ -305,20 +309,5 @@ bool mariadb_backlog(struct database *d, const struct fit *fit, const struct cha
 
     buf_done(&sql);
     *ret = n.x;
-    return ok;
-}
-
-bool mariadb_prune(struct database *d, const struct fit *fit, int64_t below, int64_t most,
-                   int64_t *ret_removed, struct err *err)
-{
-    const struct cell params[] = { mariadb_int(below), mariadb_int(most) };
-    struct buf sql = BUF_INIT(MARIADB_SQL_MOST);
-
-    buf_puts(&sql, "DELETE FROM ");
-    mariadb_put_journal(&sql, fit->shape);
-    buf_puts(&sql, " WHERE x < ? ORDER BY x LIMIT ?");
-    bool ok = mariadb_tell(d, buf_view(&sql), params, 2, ret_removed, err);
-
-    buf_done(&sql);
     return ok;
 }

@@ -13,8 +13,8 @@ struct looking {
     const struct fit *fit;
     struct arena *arena;
     struct capture_look *look;
-    bool has_row, is_same;
-    bool cascades;
+    bool has_row, is_same, earlier; /* it was installed by an earlier build */
+    bool cascades, append;
     struct str names[MARIADB_TRIGGERS];
     bool there[MARIADB_TRIGGERS], whole[MARIADB_TRIGGERS];
 };
@@ -40,14 +40,17 @@ static bool look_row_take(void *arg, const struct cell *cells, struct err *err)
     l->look->epoch = str_of(arena_printf(l->arena, "%.*s/%lld", STR_ARG(str_first(cells[1].s, 64)),
                                          (long long)cells[2].i));
     l->look->identity = arena_copy(l->arena, str_first(cells[3].s, 64));
+    l->look->pruned = cells[4].i;
+    l->look->now_us = cells[5].i;
     buf_done(&text);
     return true;
 }
 
 /* A table of ours that is not there is no failure: *ret false. */
-static bool look_exists(bool ok, bool *ret, struct err *why, struct err *err)
+static bool look_exists(struct looking *l, bool ok, bool *ret, struct err *why, struct err *err)
 {
     *ret = ok;
+    l->earlier = l->earlier || (!ok && why->sys == ER_BAD_FIELD_ERROR);
     if (ok || why->sys == ER_NO_SUCH_TABLE || why->sys == ER_BAD_FIELD_ERROR)
         return true;
     *err = *why;
@@ -57,23 +60,24 @@ static bool look_exists(bool ok, bool *ret, struct err *why, struct err *err)
 static bool look_at_row(struct database *d, struct looking *l, struct err *err)
 {
     static const enum mariadb_kind kinds[] = { MARIADB_BYTES, MARIADB_BYTES, MARIADB_INT,
-                                               MARIADB_BYTES };
+                                               MARIADB_BYTES, MARIADB_INT,   MARIADB_INT };
     const struct cell name = mariadb_bytes(l->fit->shape->name);
     struct buf sql = BUF_INIT(MARIADB_SQL_MOST);
     struct err why = { 0 };
     bool there;
 
-    buf_puts(&sql, "SELECT key_columns, epoch, @@server_id, identity FROM ");
+    buf_puts(&sql,
+             "SELECT key_columns, epoch, @@server_id, identity, pruned, " MARIADB_NOW " FROM ");
     mariadb_put_ours(&sql, l->fit->shape->schema, "waybill_capture");
     buf_puts(&sql, " WHERE name = ?");
     const struct mariadb_ask ask = { .sql = buf_view(&sql),
                                      .params = &name,
                                      .param_count = 1,
                                      .kinds = kinds,
-                                     .column_count = 4,
+                                     .column_count = 6,
                                      .fn = look_row_take,
                                      .arg = l };
-    bool ok = look_exists(mariadb_ask(d, &ask, &why), &there, &why, err);
+    bool ok = look_exists(l, mariadb_ask(d, &ask, &why), &there, &why, err);
 
     buf_done(&sql);
     return ok;
@@ -89,7 +93,7 @@ static bool look_nothing(void *arg, const struct cell *cells, struct err *err)
 
 static bool look_at_journal(struct database *d, struct looking *l, bool *ret, struct err *err)
 {
-    enum mariadb_kind kinds[SHAPE_KEY_MOST + 3];
+    enum mariadb_kind kinds[SHAPE_KEY_MOST + 5];
     struct buf sql = BUF_INIT(MARIADB_SQL_MOST);
     size_t n = l->fit->key_count;
     struct err why = { 0 };
@@ -99,15 +103,15 @@ static bool look_at_journal(struct database *d, struct looking *l, bool *ret, st
         buf_printf(&sql, "k%zu, ", i + 1);
         kinds[i] = mariadb_kind_of(l->fit, i);
     }
-    kinds[n] = kinds[n + 1] = MARIADB_INT;
+    kinds[n] = kinds[n + 1] = kinds[n + 3] = kinds[n + 4] = MARIADB_INT;
     kinds[n + 2] = MARIADB_BYTES;
-    buf_puts(&sql, "x, gone, origin FROM ");
+    buf_puts(&sql, "x, gone, origin, at_us, gone_at FROM ");
     mariadb_put_journal(&sql, l->fit->shape);
     buf_puts(&sql, " LIMIT 0");
     const struct mariadb_ask ask = {
-        .sql = buf_view(&sql), .kinds = kinds, .column_count = n + 3, .fn = look_nothing
+        .sql = buf_view(&sql), .kinds = kinds, .column_count = n + 5, .fn = look_nothing
     };
-    bool ok = look_exists(mariadb_ask(d, &ask, &why), ret, &why, err);
+    bool ok = look_exists(l, mariadb_ask(d, &ask, &why), ret, &why, err);
 
     buf_done(&sql);
     return ok;
@@ -126,7 +130,7 @@ static bool look_trigger_take(void *arg, const struct cell *cells, struct err *e
 
         if (!str_eq(cells[0].s, l->names[i]))
             continue;
-        mariadb_put_trigger_body(&body, l->fit, i);
+        mariadb_put_trigger_body(&body, l->fit, i, l->append);
         l->there[i] = true;
         l->whole[i] = str_is(cells[1].s, mariadb_events[i]) && str_is(cells[2].s, "AFTER") &&
                       str_eq(str_trim(cells[3].s), buf_view(&body));
@@ -168,13 +172,19 @@ static void look_judge(struct looking *l, bool journal)
 {
     char why[200];
 
+    if (l->has_row && !l->is_same) {
+        (void)look_say(l, CAPTURE_IS_OTHER, "the journal was installed for another key");
+        return;
+    }
+    if (l->earlier) {
+        (void)look_say(
+            l, CAPTURE_IS_OTHER,
+            "the journal was installed by an earlier build, without the time of changes");
+        return;
+    }
     if (!l->has_row || !journal) {
         (void)look_say(l, CAPTURE_IS_MISSING,
                        !l->has_row ? "the journal is not installed" : "the journal is gone");
-        return;
-    }
-    if (!l->is_same) {
-        (void)look_say(l, CAPTURE_IS_OTHER, "the journal was installed for another key");
         return;
     }
     if (l->cascades) {
@@ -183,7 +193,13 @@ static void look_judge(struct looking *l, bool journal)
                        "triggers");
         return;
     }
-    for (size_t i = 0; i < MARIADB_TRIGGERS; i++)
+    if (l->there[0] && (l->append ? l->there[1] || l->there[2] : !l->there[1] && !l->there[2])) {
+        (void)snprintf(why, sizeof why, "the journal was installed for `capture: %s`",
+                       l->append ? "journal" : "append");
+        (void)look_say(l, CAPTURE_IS_OTHER, why);
+        return;
+    }
+    for (size_t i = 0; i < (l->append ? 1 : MARIADB_TRIGGERS); i++)
         if (!l->there[i] || !l->whole[i]) {
             (void)snprintf(why, sizeof why, "the trigger %.*s %s",
                            STR_ARG(str_first(l->names[i], 100)),
@@ -262,7 +278,7 @@ static bool look_at_column(struct database *d, struct looking *l, struct err *er
 bool mariadb_look(struct database *d, const struct fit *fit, const struct capture *capture,
                   struct arena *a, struct capture_look *ret, struct err *err)
 {
-    struct looking l = { .fit = fit, .arena = a, .look = ret };
+    struct looking l = { .fit = fit, .arena = a, .append = capture->append, .look = ret };
     bool journal;
 
     *ret = (struct capture_look){
@@ -274,5 +290,7 @@ bool mariadb_look(struct database *d, const struct fit *fit, const struct captur
         !look_at_journal(d, &l, &journal, err) || !look_at_triggers(d, &l, err))
         return false;
     look_judge(&l, journal);
+    if (l.append) /* what was emptied stays as it is */
+        ret->life = STR("");
     return true;
 }

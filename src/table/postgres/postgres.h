@@ -196,7 +196,7 @@ void postgres_literal(struct buf *to, struct str text); /* quoted */
 /* A body of a function, in dollars that are not in it. */
 void postgres_body(struct buf *to, struct str body);
 /* The parts of the journal of a table. */
-enum postgres_part { PART_JOURNAL, PART_INDEX, PART_FUNCTION };
+enum postgres_part { PART_JOURNAL, PART_INDEX, PART_GONE, PART_FUNCTION };
 void postgres_part_bare(struct buf *to, const struct shape *s, enum postgres_part part);
 void postgres_part(struct buf *to, const struct shape *s, enum postgres_part part);
 void postgres_capture_table(struct buf *to, const struct shape *s);
@@ -216,8 +216,8 @@ bool postgres_put_key(struct buf *to, struct postgres_args *args, const struct f
 
 /* ---- the slots of database_type ---- */
 
-bool postgres_plan_capture(struct database *d, const struct fit *fit, struct arena *a,
-                           struct ddl *ret, struct err *err);
+bool postgres_plan_capture(struct database *d, const struct fit *fit, const struct capture *capture,
+                           struct arena *a, struct ddl *ret, struct err *err);
 bool postgres_plan_removal(struct database *d, const struct fit *fit, struct arena *a,
                            struct ddl *ret, struct err *err);
 /* What the key of a journal must be, as waybill_capture says it. */
@@ -239,7 +239,8 @@ bool postgres_changes_of(struct database *d, const struct fit *fit, const struct
                          size_t count, change_fn *fn, void *arg, struct err *err);
 bool postgres_backlog(struct database *d, const struct fit *fit, const struct change_place *after,
                       int64_t most, int64_t *ret, struct err *err);
-bool postgres_prune(struct database *d, const struct fit *fit, int64_t below, int64_t most,
+bool postgres_pruned(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
+bool postgres_prune(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
                     int64_t *ret_removed, struct err *err);
 bool postgres_rows(struct database *d, const struct fit *fit, const struct cell *after,
                    const struct cell *upto, size_t most, row_fn *fn, void *arg, struct err *err);
@@ -256,7 +257,7 @@ bool postgres_mark_get(struct database *d, struct str link, struct str table, st
 bool postgres_mark_put(struct database *d, struct str link, struct str table,
                        const struct mark *mark, struct err *err);
 bool postgres_mark_drop(struct database *d, struct str link, struct str table, struct err *err);
-bool postgres_origin(struct database *d, struct str origin, struct err *err);
+bool postgres_origin(struct database *d, struct str origin, int64_t at_us, struct err *err);
 bool postgres_upsert(struct database *d, const struct fit *fit, const struct cell *rows,
                      size_t count, struct err *err);
 bool postgres_add(struct database *d, const struct fit *fit, const struct cell *rows, size_t count,

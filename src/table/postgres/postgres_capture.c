@@ -7,6 +7,11 @@
  * with session_replication_role = replica changes rows, too; and a trigger that somebody has
  * switched off and on again is ENABLE only, which look() tells.
  *
+ * Variables of the function have its label in front: the table may have columns of their names.
+ *
+ * Of a table that only grows (`append`) only the trigger after INSERT is there; that the table was
+ * emptied does not matter then, and journal rows age from the beginning.
+ *
  * Each installation begins a new history (`id`), because what changed before it, or while a part
  * was missing, is not known.  `identity` stays: it says where the changes of the table come from.
  */
@@ -25,6 +30,7 @@ const char *const postgres_triggers[EVENTS] = { [EVENT_INSERT] = "waybill_insert
 struct capturing {
     struct arena *arena;
     const struct fit *fit;
+    bool append; /* only rows that are added are captured */
     struct ddl *ddl;
     struct buf text;
 };
@@ -78,8 +84,23 @@ static void capture_shared(struct capturing *c)
                        "    life bigint NOT NULL DEFAULT 1,\n"
                        "    key_columns text NOT NULL,\n"
                        "    installed timestamptz NOT NULL DEFAULT now(),\n"
-                       "    identity uuid NOT NULL DEFAULT gen_random_uuid()\n)");
+                       "    identity uuid NOT NULL DEFAULT gen_random_uuid(),\n"
+                       "    pruned bigint NOT NULL DEFAULT 0\n);\nALTER TABLE ");
+    postgres_capture_table(&c->text, c->fit->shape);
+    buf_puts(&c->text, " ADD COLUMN IF NOT EXISTS pruned bigint NOT NULL DEFAULT 0");
     capture_statement(c, "which tables of this schema are captured, such as");
+}
+
+static void capture_index(struct capturing *c, enum postgres_part part)
+{
+    struct buf bare = BUF_INIT(256);
+
+    postgres_part_bare(&bare, c->fit->shape, part);
+    buf_puts(&c->text, "CREATE INDEX IF NOT EXISTS ");
+    postgres_name(&c->text, buf_view(&bare));
+    buf_puts(&c->text, " ON ");
+    postgres_part(&c->text, c->fit->shape, PART_JOURNAL);
+    buf_done(&bare);
 }
 
 static void capture_journal(struct capturing *c)
@@ -94,23 +115,24 @@ static void capture_journal(struct capturing *c)
                    column->natural == CELL_TEXT ? " COLLATE pg_catalog.\"C\"" : "");
     }
     buf_puts(&c->text, "    x xid8 NOT NULL,\n    gone boolean NOT NULL,\n"
-                       "    origin text NOT NULL,\n    PRIMARY KEY (");
+                       "    origin text NOT NULL,\n    at_us bigint NOT NULL,\n"
+                       "    gone_at bigint,\n    PRIMARY KEY (");
     postgres_keys(&c->text, c->fit, "");
-    buf_puts(&c->text, ")\n)");
+    buf_puts(&c->text, ")\n);\nALTER TABLE ");
+    postgres_part(&c->text, c->fit->shape, PART_JOURNAL); /* one of an earlier build */
+    buf_puts(&c->text, " ADD COLUMN IF NOT EXISTS at_us bigint NOT NULL DEFAULT 0, "
+                       "ADD COLUMN IF NOT EXISTS gone_at bigint");
     capture_statement(c, "the journal of");
 
-    struct buf bare = BUF_INIT(256);
-
-    postgres_part_bare(&bare, c->fit->shape, PART_INDEX);
-    buf_puts(&c->text, "CREATE INDEX IF NOT EXISTS ");
-    postgres_name(&c->text, buf_view(&bare));
-    buf_puts(&c->text, " ON ");
-    postgres_part(&c->text, c->fit->shape, PART_JOURNAL);
+    capture_index(c, PART_INDEX);
     buf_puts(&c->text, " (x, ");
     postgres_keys(&c->text, c->fit, "");
     buf_putc(&c->text, ')');
-    buf_done(&bare);
     capture_statement(c, "the order of changes of");
+
+    capture_index(c, PART_GONE);
+    buf_puts(&c->text, " (gone_at) WHERE gone_at IS NOT NULL");
+    capture_statement(c, "what was removed long ago of");
 }
 
 /* ---- the function ---- */
@@ -121,7 +143,7 @@ static void capture_insert(struct buf *to, const struct fit *fit)
     postgres_part(to, fit->shape, PART_JOURNAL);
     buf_puts(to, " (");
     postgres_keys(to, fit, "");
-    buf_puts(to, ", x, gone, origin)\n");
+    buf_puts(to, ", x, gone, origin, at_us, gone_at)\n");
 }
 
 static void capture_conflict(struct buf *to, const struct fit *fit)
@@ -132,7 +154,7 @@ static void capture_conflict(struct buf *to, const struct fit *fit)
     buf_puts(to, "\n        ON CONFLICT (");
     postgres_keys(to, fit, "");
     buf_puts(to, ") DO UPDATE SET x = excluded.x, gone = excluded.gone, "
-                 "origin = excluded.origin;\n");
+                 "origin = excluded.origin, at_us = excluded.at_us, gone_at = excluded.gone_at;\n");
 }
 
 /* The columns of the key of a transition table, compared byte for byte. */
@@ -149,13 +171,15 @@ static void capture_key(struct buf *to, const struct fit *fit, const char *prefi
     }
 }
 
-static void capture_simple(struct buf *to, const struct fit *fit, const char *table,
-                           const char *gone)
+static void capture_simple(struct buf *to, const struct fit *fit, const char *table, bool gone,
+                           bool ages)
 {
     capture_insert(to, fit);
     buf_puts(to, "        SELECT ");
     capture_key(to, fit, "r.");
-    buf_printf(to, ", pg_current_xact_id(), %s, came\n        FROM %s r\n", gone, table);
+    buf_printf(to,
+               ", pg_current_xact_id(), %s, waybill.came, waybill.at_us, %s\n        FROM %s r\n",
+               gone ? "true" : "false", ages ? "waybill.now_us" : "NULL", table);
     capture_conflict(to, fit);
 }
 
@@ -165,7 +189,10 @@ static void capture_update(struct buf *to, const struct fit *fit)
     capture_insert(to, fit);
     buf_puts(to, "        SELECT ");
     postgres_keys(to, fit, "r.");
-    buf_puts(to, ", pg_current_xact_id(), bool_and(r.gone), came\n        FROM (SELECT ");
+    buf_puts(
+        to,
+        ", pg_current_xact_id(), bool_and(r.gone), waybill.came, waybill.at_us,\n"
+        "            CASE WHEN bool_and(r.gone) THEN waybill.now_us END\n        FROM (SELECT ");
     capture_key(to, fit, "n.");
     buf_puts(to, ", false FROM waybill_new n\n            UNION ALL SELECT ");
     capture_key(to, fit, "o.");
@@ -182,13 +209,17 @@ static void capture_function(struct capturing *c)
     const struct fit *fit = c->fit;
     struct buf body = BUF_INIT(PLAN_TEXT / 2);
 
-    buf_puts(&body, "\nDECLARE\n"
+    buf_puts(&body, "\n<<waybill>>\nDECLARE\n"
                     "    came CONSTANT text := coalesce(current_setting('waybill.origin', true), "
                     "'');\n"
+                    "    now_us CONSTANT bigint := "
+                    "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint;\n"
+                    "    at_us CONSTANT bigint := coalesce("
+                    "nullif(current_setting('waybill.at', true), '')::bigint, now_us);\n"
                     "BEGIN\n    IF TG_OP = 'INSERT' THEN\n");
-    capture_simple(&body, fit, "waybill_new", "false");
+    capture_simple(&body, fit, "waybill_new", false, c->append);
     buf_puts(&body, "    ELSIF TG_OP = 'DELETE' THEN\n");
-    capture_simple(&body, fit, "waybill_old", "true");
+    capture_simple(&body, fit, "waybill_old", true, true);
     buf_puts(&body, "    ELSIF TG_OP = 'UPDATE' THEN\n");
     capture_update(&body, fit);
     buf_puts(&body, "    ELSE\n        UPDATE ");
@@ -236,6 +267,10 @@ static void capture_trigger(struct capturing *c, enum postgres_event event)
     struct str table = c->fit->shape->quoted;
 
     capture_drop_trigger(c, event);
+    if (c->append && event != EVENT_INSERT) {
+        capture_statement(c, "no trigger of");
+        return;
+    }
     buf_printf(&c->text, ";\nCREATE TRIGGER %s ", postgres_triggers[event]);
     buf_puts(&c->text, events[event].when);
     buf_put(&c->text, table);
@@ -330,12 +365,13 @@ static bool capture_may(const struct fit *fit, const struct capture_found *f, st
                    STR_ARG(name));
 }
 
-bool postgres_plan_capture(struct database *d, const struct fit *fit, struct arena *a,
-                           struct ddl *ret, struct err *err)
+bool postgres_plan_capture(struct database *d, const struct fit *fit, const struct capture *capture,
+                           struct arena *a, struct ddl *ret, struct err *err)
 {
     struct capture_found found = { 0 };
     struct capturing c = capture_start(fit, a, ret);
 
+    c.append = capture->append;
     if (!capture_ask(postgres_of(d), fit, &found, err) || !capture_may(fit, &found, err))
         return false;
     capture_shared(&c);

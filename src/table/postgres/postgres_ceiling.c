@@ -48,6 +48,8 @@ static bool ceiling_take_journal(void *arg, const PGresult *row, struct err *err
     j->oldest = postgres_int(row, 0);
     *c = (struct ceiling){ .below = PQgetisnull(row, 0, 5) ? 0 : postgres_int(row, 5) + 1,
                            .now_x = postgres_int(row, 1) };
+    if (!PQgetisnull(row, 0, 6) && postgres_int(row, 6) >= c->below)
+        c->below = postgres_int(row, 6) + 1;
     ceiling_hold(c, row, 2, 3, 4);
     return true;
 }
@@ -73,8 +75,12 @@ static bool ceiling_journal(struct postgres *p, const struct fit *fit, struct ce
     buf_clear(&p->sql);
     buf_puts(&p->sql, "SELECT s.low, s.high, h.pid, h.gid, h.us, (SELECT j.x FROM ");
     postgres_part(&p->sql, fit->shape, PART_JOURNAL);
+    buf_puts(&p->sql, " j WHERE j.x < s.low ORDER BY j.x DESC LIMIT 1), (SELECT p.pruned FROM ");
+    postgres_capture_table(&p->sql, fit->shape); /* what was pruned was there */
+    buf_puts(&p->sql, " p WHERE p.table_name = ");
+    postgres_literal(&p->sql, fit->shape->name);
     buf_puts(&p->sql,
-             " j WHERE j.x < s.low ORDER BY j.x DESC LIMIT 1) FROM "
+             " AND p.pruned < s.low::text::bigint) FROM "
              "(SELECT pg_catalog.pg_snapshot_xmin(v.s) AS low, "
              "pg_catalog.pg_snapshot_xmax(v.s) AS high "
              "FROM (SELECT pg_catalog.pg_current_snapshot() AS s OFFSET 0) v) s "

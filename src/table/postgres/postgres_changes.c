@@ -65,12 +65,13 @@ struct postgres_window {
     struct cell *cells;
 };
 
-enum { AT_X, AT_ORIGIN, AT_THERE, AT_CELLS };
+enum { AT_X, AT_TIME, AT_ORIGIN, AT_THERE, AT_CELLS };
 
 static bool window_take(void *arg, const PGresult *row, struct err *err)
 {
     struct postgres_window *w = arg;
     struct change c = { .x = postgres_int(row, AT_X),
+                        .at_us = postgres_int(row, AT_TIME),
                         .gone = !postgres_bool(row, AT_THERE),
                         .origin = postgres_text(row, AT_ORIGIN),
                         .cells = w->cells };
@@ -82,11 +83,11 @@ static bool window_take(void *arg, const PGresult *row, struct err *err)
 
 static void changes_select(struct buf *to, const struct fit *fit)
 {
-    buf_puts(to, "SELECT j.x, j.origin, t.there, ");
+    buf_puts(to, "SELECT j.x, j.at_us, j.origin, t.there, ");
     postgres_keys(to, fit, "j.");
     for (size_t i = fit->key_count; i < fit->count; i++)
         buf_printf(to, ", t.v%zu", i + 1);
-    buf_puts(to, " FROM (SELECT j.x, j.origin, ");
+    buf_puts(to, " FROM (SELECT j.x, j.at_us, j.origin, ");
     postgres_keys(to, fit, "j.");
     buf_puts(to, " FROM ");
     postgres_part(to, fit->shape, PART_JOURNAL);
@@ -262,11 +263,12 @@ static bool journal_take_key(void *arg, const PGresult *row, struct err *err)
     struct journal_keys *k = arg;
     struct cell cells[SHAPE_KEY_MOST];
     const struct change c = { .x = postgres_int(row, 0),
-                              .origin = postgres_text(row, 1),
+                              .at_us = postgres_int(row, 1),
+                              .origin = postgres_text(row, 2),
                               .cells = cells };
 
     for (size_t i = 0; i < k->fit->key_count; i++)
-        cells[i] = postgres_cell(k->p, row, 2 + (int)i);
+        cells[i] = postgres_cell(k->p, row, 3 + (int)i);
     k->ended = !k->fn(k->arg, &c, err);
     return !k->ended;
 }
@@ -281,7 +283,7 @@ static bool journal_piece(struct journal_keys *k, const struct cell *keys, size_
     struct buf bytes = BUF_INIT((size_t)2 * JOURNAL_KEYS * SHAPE_KEY_BYTES);
 
     buf_clear(&p->sql);
-    buf_puts(&p->sql, "SELECT j.x, j.origin, ");
+    buf_puts(&p->sql, "SELECT j.x, j.at_us, j.origin, ");
     postgres_keys(&p->sql, fit, "j.");
     buf_puts(&p->sql, " FROM ");
     bool ok = postgres_put_rows(p, args, fit, keys, count, fit->key_count, &bytes, err);
@@ -338,36 +340,6 @@ bool postgres_backlog(struct database *d, const struct fit *fit, const struct ch
         buf_printf(&p->sql, " LIMIT $%zu) s", postgres_arg_int(args, most));
         ok = postgres_ask(p, args, journal_take_number, ret, err);
     }
-    arena_done(&a);
-    return ok;
-}
-
-/* Rows that somebody changes meanwhile are left to the next time. */
-bool postgres_prune(struct database *d, const struct fit *fit, int64_t below, int64_t most,
-                    int64_t *ret_removed, struct err *err)
-{
-    struct postgres *p = postgres_of(d);
-    struct arena a = ARENA_INIT(ARGS_ARENA);
-    struct postgres_args *args = postgres_args(&a);
-    size_t x = postgres_arg_x(args, below), n = postgres_arg_int(args, most);
-
-    buf_clear(&p->sql);
-    buf_puts(&p->sql, "DELETE FROM ");
-    postgres_part(&p->sql, fit->shape, PART_JOURNAL);
-    buf_puts(&p->sql, " d USING (SELECT ");
-    postgres_keys(&p->sql, fit, "j.");
-    buf_puts(&p->sql, " FROM ");
-    postgres_part(&p->sql, fit->shape, PART_JOURNAL);
-    buf_printf(&p->sql, " j WHERE j.x < $%zu ORDER BY j.x, ", x);
-    postgres_keys(&p->sql, fit, "j.");
-    buf_printf(&p->sql, " LIMIT $%zu FOR UPDATE SKIP LOCKED) s WHERE d.x < $%zu AND (", n, x);
-    postgres_keys(&p->sql, fit, "d.");
-    buf_puts(&p->sql, ") = (");
-    postgres_keys(&p->sql, fit, "s.");
-    buf_putc(&p->sql, ')');
-    bool ok = postgres_ask(p, args, NULL, NULL, err);
-
-    *ret_removed = ok ? p->affected : 0;
     arena_done(&a);
     return ok;
 }

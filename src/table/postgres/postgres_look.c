@@ -54,10 +54,13 @@ static bool look_prepare(struct postgres *p, struct err *err)
 struct look_found {
     struct arena *arena;
     bool table, shared, journal, family;
+    bool append, inserts; /* it is to be so; its trigger after INSERT is there */
     int64_t oid, triggers, on;
     struct str off; /* a trigger that is not as it was installed */
     bool row;       /* of waybill_capture */
     struct str id, life, keys, server, identity;
+    bool earlier; /* the journal was made by an earlier build */
+    int64_t pruned, now_us;
 };
 
 static bool look_take(void *arg, const PGresult *row, struct err *err)
@@ -74,6 +77,9 @@ static bool look_take(void *arg, const PGresult *row, struct err *err)
     f->off = arena_copy(f->arena, postgres_text(row, 5));
     f->family = postgres_bool(row, 6);
     f->server = arena_copy(f->arena, postgres_text(row, 7));
+    f->earlier = f->journal && f->shared && postgres_int(row, 8) < 3;
+    f->now_us = postgres_int(row, 9);
+    f->inserts = postgres_bool(row, 10);
     return true;
 }
 
@@ -87,6 +93,7 @@ static bool look_take_row(void *arg, const PGresult *row, struct err *err)
     f->life = arena_copy(f->arena, postgres_text(row, 1));
     f->keys = arena_copy(f->arena, postgres_text(row, 2));
     f->identity = arena_copy(f->arena, postgres_text(row, 3));
+    f->pruned = postgres_int(row, 4);
     return true;
 }
 
@@ -111,10 +118,15 @@ static bool look_catalog(struct postgres *p, const struct fit *fit, struct look_
                       "g.there, g.enabled, g.off, EXISTS (SELECT FROM pg_catalog.pg_inherits i "
                       "WHERE t.oid IN (i.inhrelid, i.inhparent)), ");
     buf_puts(&p->sql, p->epoch_sql);
-    buf_puts(&p->sql, " FROM (SELECT pg_catalog.to_regclass($1)::oid AS oid) t "
+    buf_puts(&p->sql, ", (SELECT count(*) FROM pg_catalog.pg_attribute WHERE NOT attisdropped AND "
+                      "(attrelid = pg_catalog.to_regclass($3) AND attname IN ('at_us', 'gone_at') "
+                      "OR attrelid = pg_catalog.to_regclass($2) AND attname = 'pruned')), "
+                      "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint, "
+                      "g.inserts FROM (SELECT pg_catalog.to_regclass($1)::oid AS oid) t "
                       "CROSS JOIN LATERAL (SELECT count(*) AS there, "
                       "count(*) FILTER (WHERE tgenabled = 'A') AS enabled, "
-                      "min(tgname::text) FILTER (WHERE tgenabled <> 'A') AS off "
+                      "min(tgname::text) FILTER (WHERE tgenabled <> 'A') AS off, "
+                      "coalesce(bool_or(tgname = 'waybill_insert'), false) AS inserts "
                       "FROM pg_catalog.pg_trigger WHERE tgrelid = t.oid "
                       "AND tgfoid = pg_catalog.to_regprocedure($4) AND tgname::text IN (");
     for (size_t i = 0; i < EVENTS; i++) {
@@ -139,7 +151,8 @@ static bool look_row(struct postgres *p, const struct fit *fit, struct look_foun
 
     (void)postgres_arg_text(args, fit->shape->name);
     buf_clear(&p->sql);
-    buf_puts(&p->sql, "SELECT id::text, life::text, key_columns, identity::text FROM ");
+    buf_puts(&p->sql, "SELECT id::text, life::text, key_columns, identity::text, ");
+    buf_puts(&p->sql, f->earlier ? "0::bigint FROM " : "pruned FROM ");
     postgres_capture_table(&p->sql, fit->shape);
     buf_puts(&p->sql, " WHERE table_name = $1");
     bool ok = postgres_ask(p, args, look_take_row, f, err);
@@ -153,17 +166,26 @@ static bool look_row(struct postgres *p, const struct fit *fit, struct look_foun
 static void look_tell(const struct fit *fit, const struct look_found *f, struct capture_look *ret)
 {
     struct str name = str_first(fit->shape->name, 60);
+    int64_t wanted = f->append ? 1 : EVENTS;
+    bool other = f->inserts && (f->append ? f->triggers > 1 : f->triggers == 1);
 
     if (!f->table || !f->shared || !f->journal || !f->row) {
         ret->state = CAPTURE_IS_MISSING;
         (void)snprintf(ret->why, sizeof ret->why, "changes of %.*s are not captured: %s is missing",
                        STR_ARG(name), !f->table ? "the table" : "the journal");
-    } else if (f->triggers < EVENTS) {
+    } else if (other) {
+        ret->state = CAPTURE_IS_OTHER;
+        (void)snprintf(ret->why, sizeof ret->why,
+                       "the journal of %.*s was installed for `capture: %s`", STR_ARG(name),
+                       f->append ? "journal" : "append");
+    } else if (f->triggers < wanted || !f->inserts) {
         ret->state = CAPTURE_IS_MISSING;
         (void)snprintf(ret->why, sizeof ret->why,
-                       "changes of %.*s are not captured: %lld of its %d triggers are missing",
-                       STR_ARG(name), (long long)(EVENTS - f->triggers), EVENTS);
-    } else if (f->on < EVENTS) {
+                       "changes of %.*s are not captured: %lld of its %lld triggers are missing",
+                       STR_ARG(name),
+                       (long long)(wanted - f->triggers > 0 ? wanted - f->triggers : 1),
+                       (long long)wanted);
+    } else if (f->on < wanted) {
         ret->state = CAPTURE_IS_DISABLED;
         (void)snprintf(ret->why, sizeof ret->why,
                        "changes of %.*s may be missing: its trigger %.*s is, or was, switched off",
@@ -177,14 +199,21 @@ static void look_tell(const struct fit *fit, const struct look_found *f, struct 
     }
 }
 
-static bool look_journal(struct postgres *p, const struct fit *fit, struct arena *a,
+static bool look_journal(struct postgres *p, const struct fit *fit, bool append, struct arena *a,
                          struct capture_look *ret, struct err *err)
 {
-    struct look_found f = { .arena = a };
+    struct look_found f = { .arena = a, .append = append };
 
     if (!look_catalog(p, fit, &f, err) || (f.shared && !look_row(p, fit, &f, err)))
         return false;
     look_tell(fit, &f, ret);
+    if (ret->state == CAPTURE_IS_FINE && f.earlier) {
+        ret->state = CAPTURE_IS_OTHER;
+        (void)snprintf(ret->why, sizeof ret->why,
+                       "the journal of %.*s was installed by an earlier build, without the time "
+                       "of changes",
+                       STR_ARG(str_first(fit->shape->name, 60)));
+    }
     if (ret->state == CAPTURE_IS_FINE && !str_eq(f.keys, postgres_key_columns(fit, a))) {
         ret->state = CAPTURE_IS_OTHER;
         (void)snprintf(ret->why, sizeof ret->why,
@@ -195,6 +224,8 @@ static bool look_journal(struct postgres *p, const struct fit *fit, struct arena
         arena_printf(a, "%.*s/%.*s", STR_ARG(str_first(f.server, EPOCH_MOST - 40)), STR_ARG(f.id)));
     ret->life = str_of(arena_printf(a, "%lld.%.*s", (long long)f.oid, STR_ARG(f.life)));
     ret->identity = f.identity;
+    ret->pruned = f.pruned;
+    ret->now_us = f.now_us;
     return true;
 }
 
@@ -217,7 +248,7 @@ bool postgres_look(struct database *d, const struct fit *fit, const struct captu
     if (!look_prepare(p, err))
         return false;
     if (capture->kind == CAPTURE_JOURNAL)
-        return look_journal(p, fit, a, ret, err);
+        return look_journal(p, fit, capture->append, a, ret, err);
     buf_clear(&p->sql);
     buf_puts(&p->sql, "SELECT ");
     buf_puts(&p->sql, p->epoch_sql);

@@ -251,15 +251,19 @@ bool postgres_mark_drop(struct database *d, struct str link, struct str table, s
 }
 
 /* Until the transaction ends; the triggers of a journal ask for it. */
-bool postgres_origin(struct database *d, struct str origin, struct err *err)
+bool postgres_origin(struct database *d, struct str origin, int64_t at_us, struct err *err)
 {
     struct postgres *p = postgres_of(d);
     struct arena a = ARENA_INIT(ARGS_ARENA);
     struct postgres_args *args = postgres_args(&a);
+    char at[24];
 
+    (void)snprintf(at, sizeof at, "%lld", (long long)at_us);
     (void)postgres_arg_text(args, origin);
+    (void)postgres_arg_text(args, at_us != 0 ? str_of(at) : STR(""));
     buf_clear(&p->sql);
-    buf_puts(&p->sql, "SELECT pg_catalog.set_config('waybill.origin', $1, true)");
+    buf_puts(&p->sql, "SELECT pg_catalog.set_config('waybill.origin', $1, true), "
+                      "pg_catalog.set_config('waybill.at', $2, true)");
     bool ok = postgres_ask(p, args, NULL, NULL, err);
 
     arena_done(&a);

@@ -46,6 +46,7 @@ void postgres_part_bare(struct buf *to, const struct shape *s, enum postgres_par
 {
     static const char *const prefixes[] = { [PART_JOURNAL] = "waybill_journal_",
                                             [PART_INDEX] = "waybill_changes_",
+                                            [PART_GONE] = "waybill_gone_",
                                             [PART_FUNCTION] = "waybill_capture_" };
     struct str prefix = str_of(prefixes[part]);
     char text[SHA256_TEXT];

@@ -1,15 +1,18 @@
 /* sqlite_capture.c - the journal of a table of a SQLite file: what it is made of, and whether it is
  * all there.
  *
- *     waybill_capture        tbl, epoch, life, x, origin: one row per captured table, with the
- *                            number of its last change, and the origin of what is written now
- *     waybill_journal_TABLE  x, origin, and the key as k1, k2, ...: one row per key
- *     triggers               _insert, _update, _moved (the old key of a row whose key changes),
- *                            _delete; of a table with more unique indexes _unique and _unique_moved
+ *     waybill_capture        tbl, epoch, life, x, origin, at_us, pruned: one row per captured
+ *                            table, with the number of its last change, the origin and the time of
+ *                            what is written now, and what was pruned
+ *     waybill_journal_TABLE  x, origin, at_us, gone_at, and the key as k1, k2, ...: one row per
+ * key; an index of those that are gone triggers               _insert, _update, _moved (the old key
+ * of a row whose key changes), _delete; of a table with more unique indexes _unique and
+ * _unique_moved
  *
  * Each change has an x of its own, from a counter in the transaction of the change: as there is one
- * writer at a time, changes become visible in the order of x.  The journal does not say whether a
- * row is gone: whoever reads it looks.
+ * writer at a time, changes become visible in the order of x.  Whether a row is gone is seen by
+ * looking; gone_at is only set where a trigger saw it go.  We only read the file, so a removal
+ * itself takes two journal rows of old removals with it.
  *
  * REPLACE  A row that gives way because of another key's unique value is removed without a trigger,
  *          unless the program has set recursive_triggers.  So before a row is written _unique marks
@@ -25,11 +28,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "table/sqlite/sqlite_parts.h"
 
 static const char capture_table[] =
     "CREATE TABLE IF NOT EXISTS waybill_capture (tbl TEXT PRIMARY KEY NOT NULL, epoch TEXT NOT "
-    "NULL, life TEXT NOT NULL, x INTEGER NOT NULL, origin TEXT NOT NULL)";
+    "NULL, life TEXT NOT NULL, x INTEGER NOT NULL, origin TEXT NOT NULL, at_us INTEGER NOT NULL "
+    "DEFAULT 0, pruned INTEGER NOT NULL DEFAULT 0)";
+static const char *const capture_columns[] = {
+    "ALTER TABLE waybill_capture ADD COLUMN at_us INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE waybill_capture ADD COLUMN pruned INTEGER NOT NULL DEFAULT 0"
+};
 
 /* ---- what is there of them ---- */
 
@@ -46,6 +55,22 @@ static bool capture_find(struct capture_parts *p, struct err *err)
     return true;
 }
 
+static bool capture_find_columns(struct capture_parts *p, struct err *err)
+{
+    sqlite3_stmt *stmt;
+    bool row;
+
+    if (!sqlite_ask(p->d,
+                    STR("SELECT count(*) FROM pragma_table_info('waybill_capture') "
+                        "WHERE name IN ('at_us', 'pruned')"),
+                    &stmt, err) ||
+        !sqlite_step(p->d, stmt, "describing", &row, err))
+        return false;
+    p->earlier = row && sqlite3_column_int(stmt, 0) < 2;
+    sqlite_end(stmt);
+    return true;
+}
+
 static bool capture_find_row(struct capture_parts *p, struct err *err)
 {
     sqlite3_stmt *stmt;
@@ -54,8 +79,12 @@ static bool capture_find_row(struct capture_parts *p, struct err *err)
         return false;
     if (!p->has_table)
         return true;
-    if (!sqlite_ask(p->d, STR("SELECT epoch, life FROM main.waybill_capture WHERE tbl = ?1"), &stmt,
-                    err))
+    if (!capture_find_columns(p, err) ||
+        !sqlite_ask(
+            p->d,
+            p->earlier ? STR("SELECT epoch, life, 0 FROM main.waybill_capture WHERE tbl = ?1")
+                       : STR("SELECT epoch, life, pruned FROM main.waybill_capture WHERE tbl = ?1"),
+            &stmt, err))
         return false;
     if (!sqlite_bind_text(p->d, stmt, 1, p->fit->shape->name, err) ||
         !sqlite_step(p->d, stmt, "reading what is captured", &p->has_row, err)) {
@@ -65,15 +94,18 @@ static bool capture_find_row(struct capture_parts *p, struct err *err)
     if (p->has_row) {
         p->epoch = arena_copy(p->a, str_first(sqlite_text_at(stmt, 0), 200));
         p->life = arena_copy(p->a, str_first(sqlite_text_at(stmt, 1), 200));
+        p->pruned = sqlite3_column_int64(stmt, 2);
     }
     sqlite_end(stmt);
     return true;
 }
 
 static bool capture_make(struct capture_parts *p, struct sqlite_database *d, const struct fit *fit,
-                         struct arena *a, struct err *err)
+                         bool append, struct arena *a, struct err *err)
 {
-    *p = (struct capture_parts){ .d = d, .fit = fit, .a = a, .epoch = STR(""), .life = STR("") };
+    *p = (struct capture_parts){
+        .d = d, .fit = fit, .append = append, .a = a, .epoch = STR(""), .life = STR("")
+    };
     return sqlite_here(d, err) && sqlite_parts_add(p, err) && capture_find(p, err) &&
            capture_find_row(p, err);
 }
@@ -86,11 +118,19 @@ bool sqlite_look(struct database *db, const struct fit *fit, const struct captur
     *ret = (struct capture_look){ .epoch = STR(""), .life = STR(""), .identity = STR("") };
     if (capture->kind == CAPTURE_COLUMN)
         return sqlite_here(sqlite_of(db), err);
-    if (!capture_make(&p, sqlite_of(db), fit, a, err))
+    if (!capture_make(&p, sqlite_of(db), fit, capture->append, a, err))
         return false;
     ret->epoch = p.epoch;
     ret->life = p.life;
     ret->identity = str_first(p.epoch, 64); /* it is made once */
+    ret->pruned = p.pruned;
+    ret->now_us = clock_wall_us(); /* the file has none of its own */
+    if (p.earlier) {
+        ret->state = CAPTURE_IS_OTHER;
+        (void)snprintf(
+            ret->why, sizeof ret->why,
+            "the journal was installed by an earlier build, without the time of changes");
+    }
     for (size_t i = 0; i < p.count && ret->state == CAPTURE_IS_FINE; i++) {
         const struct capture_part *part = &p.part[i];
 
@@ -99,7 +139,9 @@ bool sqlite_look(struct database *db, const struct fit *fit, const struct captur
         ret->state = part->has ? CAPTURE_IS_OTHER : CAPTURE_IS_MISSING;
         (void)snprintf(ret->why, sizeof ret->why, "%s %.*s %s", part->type,
                        STR_ARG(str_first(part->name, 100)),
-                       part->has ? "is for another shape of the table" : "is not there");
+                       part->none  ? "is of another kind of capture"
+                       : part->has ? "is for another shape of the table, or another kind of capture"
+                                   : "is not there");
     }
     if (ret->state == CAPTURE_IS_FINE && !p.has_row) {
         ret->state = CAPTURE_IS_MISSING;
@@ -120,14 +162,21 @@ static void plan_put(struct capture_parts *p, struct ddl *ddl, struct str text, 
                                                         STR_ARG(p->fit->shape->name), purpose) };
 }
 
+static const char *plan_type(const struct capture_part *part)
+{
+    return strcmp(part->type, "table") == 0   ? "TABLE"
+           : strcmp(part->type, "index") == 0 ? "INDEX"
+                                              : "TRIGGER";
+}
+
 /* A part as it will stand in the schema, which does not keep IF NOT EXISTS. */
 static void plan_put_part(struct capture_parts *p, struct ddl *ddl, const struct capture_part *part)
 {
     struct buf text = BUF_INIT(SQLITE_TEXT_MOST);
-    bool is_table = strcmp(part->type, "table") == 0;
+    const char *type = plan_type(part);
 
-    buf_puts(&text, is_table ? "CREATE TABLE IF NOT EXISTS" : "CREATE TRIGGER IF NOT EXISTS");
-    buf_put(&text, str_from(part->sql, strlen(is_table ? "CREATE TABLE" : "CREATE TRIGGER")));
+    buf_printf(&text, "CREATE %s IF NOT EXISTS", type);
+    buf_put(&text, str_from(part->sql, strlen("CREATE ") + strlen(type)));
     plan_put(p, ddl, buf_view(&text), part->purpose);
     buf_done(&text);
 }
@@ -136,7 +185,7 @@ static void plan_put_drop(struct capture_parts *p, struct ddl *ddl, const struct
 {
     struct buf text = BUF_INIT(4 * SHAPE_NAME_MOST);
 
-    buf_printf(&text, "DROP %s IF EXISTS ", strcmp(part->type, "table") == 0 ? "TABLE" : "TRIGGER");
+    buf_printf(&text, "DROP %s IF EXISTS ", plan_type(part));
     sqlite_name(&text, part->name);
     plan_put(p, ddl, buf_view(&text), part->purpose);
     buf_done(&text);
@@ -156,22 +205,26 @@ static void plan_put_row(struct capture_parts *p, struct ddl *ddl)
     buf_done(&text);
 }
 
-bool sqlite_plan_capture(struct database *db, const struct fit *fit, struct arena *a,
-                         struct ddl *ret, struct err *err)
+bool sqlite_plan_capture(struct database *db, const struct fit *fit, const struct capture *capture,
+                         struct arena *a, struct ddl *ret, struct err *err)
 {
     struct capture_parts p;
     bool whole = true;
 
-    if (!capture_make(&p, sqlite_of(db), fit, a, err))
+    if (!capture_make(&p, sqlite_of(db), fit, capture->append, a, err))
         return false;
     *ret = (struct ddl){ .statements = ARENA_ARRAY(a, struct ddl_statement, STATEMENTS) };
     if (!p.has_table)
         ret->statements[ret->count++] =
             (struct ddl_statement){ .text = str_of(capture_table),
                                     .purpose = "which tables are captured" };
+    for (size_t i = 0; p.earlier && i < sizeof capture_columns / sizeof *capture_columns; i++)
+        ret->statements[ret->count++] =
+            (struct ddl_statement){ .text = str_of(capture_columns[i]),
+                                    .purpose = "which tables are captured" };
     for (size_t i = 0; i < p.count; i++) {
-        if (p.part[i].same)
-            continue;
+        if (p.part[i].same && (p.part[0].same || strcmp(p.part[i].type, "index") != 0))
+            continue; /* an index goes with its table */
         whole = whole && p.part[i].spare;
         if (p.part[i].has)
             plan_put_drop(&p, ret, &p.part[i]);
@@ -189,7 +242,7 @@ bool sqlite_plan_capture_removal(struct database *db, const struct fit *fit, str
     struct buf text = BUF_INIT(8 * SHAPE_NAME_MOST);
     struct capture_parts p;
 
-    if (!capture_make(&p, sqlite_of(db), fit, a, err))
+    if (!capture_make(&p, sqlite_of(db), fit, false, a, err))
         return false;
     *ret = (struct ddl){ .statements = ARENA_ARRAY(a, struct ddl_statement, STATEMENTS) };
     for (size_t i = p.count; i-- > 0;) /* the triggers before the journal */

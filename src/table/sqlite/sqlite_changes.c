@@ -69,13 +69,15 @@ static bool changes_bind(struct sqlite_database *d, sqlite3_stmt *stmt, const st
 
 /* ---- reading ---- */
 
+enum { CHANGE_CELLS = 3 };
+
 struct changes_reading {
     struct sqlite_database *d;
     const struct fit *fit;
     struct cell *cells;
 };
 
-/* Of a row "x, origin, k1, ..., whether there is no row, the other columns". */
+/* Of a row "x, origin, at_us, k1, ..., whether there is no row, the other columns". */
 static bool change_read(struct changes_reading *r, sqlite3_stmt *stmt, struct change *ret,
                         struct err *err)
 {
@@ -86,17 +88,19 @@ static bool change_read(struct changes_reading *r, sqlite3_stmt *stmt, struct ch
     arena_reset(&r->d->row);
     *ret = (struct change){ .x = sqlite3_column_int64(stmt, 0),
                             .origin = sqlite_text_at(stmt, 1),
+                            .at_us = sqlite3_column_int64(stmt, 2),
                             .cells = r->cells };
     for (size_t i = 0; i < keys; i++) {
-        if (!sqlite_read(r->d, stmt, (int)i + 2, sqlite_column(fit, i), &r->cells[i], err))
+        if (!sqlite_read(r->d, stmt, (int)i + CHANGE_CELLS, sqlite_column(fit, i), &r->cells[i],
+                         err))
             return false;
         whole = whole && r->cells[i].type != CELL_NULL;
     }
-    ret->gone = whole && sqlite3_column_int(stmt, (int)keys + 2) != 0;
+    ret->gone = whole && sqlite3_column_int(stmt, (int)keys + CHANGE_CELLS) != 0;
     for (size_t i = keys; i < fit->count; i++) {
         r->cells[i] = (struct cell){ .type = CELL_NULL };
-        if (!ret->gone &&
-            !sqlite_read(r->d, stmt, (int)i + 3, sqlite_column(fit, i), &r->cells[i], err))
+        if (!ret->gone && !sqlite_read(r->d, stmt, (int)i + CHANGE_CELLS + 1, sqlite_column(fit, i),
+                                       &r->cells[i], err))
             return false;
     }
     return true;
@@ -126,7 +130,7 @@ static bool changes_go(struct changes_reading *r, sqlite3_stmt *stmt, change_fn 
 
 static void changes_put(struct buf *to, const struct fit *fit, const struct change_place *after)
 {
-    buf_puts(to, "SELECT j.x, j.origin");
+    buf_puts(to, "SELECT j.x, j.origin, j.at_us");
     for (size_t i = 0; i < fit->key_count; i++)
         buf_printf(to, ", j.k%zu", i + 1);
     sqlite_put_column(to, ", t.", fit, 0);
@@ -171,7 +175,7 @@ bool sqlite_changes(struct database *db, const struct fit *fit, const struct cap
     return ok;
 }
 
-/* ---- one key, all that wait, and those that nobody needs ---- */
+/* ---- one key, all that wait, and what is not there any more ---- */
 
 bool sqlite_changes_of(struct database *db, const struct fit *fit, const struct cell *keys,
                        size_t count, change_fn *fn, void *arg, struct err *err)
@@ -181,7 +185,7 @@ bool sqlite_changes_of(struct database *db, const struct fit *fit, const struct 
     bool ok = true, row = true, more = true;
     sqlite3_stmt *stmt;
 
-    buf_puts(&text, "SELECT j.x, j.origin FROM main.");
+    buf_puts(&text, "SELECT j.x, j.origin, j.at_us FROM main.");
     sqlite_journal(&text, fit->shape->name);
     for (size_t i = 0; i < fit->key_count; i++)
         buf_printf(&text, "%s j.k%zu = ?%zu", i > 0 ? " AND" : " AS j WHERE", i + 1, i + 1);
@@ -198,6 +202,7 @@ bool sqlite_changes_of(struct database *db, const struct fit *fit, const struct 
         if (ok && row) {
             const struct change c = { .x = sqlite3_column_int64(stmt, 0),
                                       .origin = sqlite_text_at(stmt, 1),
+                                      .at_us = sqlite3_column_int64(stmt, 2),
                                       .cells = key };
 
             err->kind = ERR_NONE;
@@ -236,27 +241,20 @@ bool sqlite_backlog(struct database *db, const struct fit *fit, const struct cha
     return ok;
 }
 
-bool sqlite_prune(struct database *db, const struct fit *fit, int64_t below, int64_t most,
-                  int64_t *ret_removed, struct err *err)
+bool sqlite_pruned(struct database *db, const struct fit *fit, int64_t *ret, struct err *err)
 {
     struct sqlite_database *d = sqlite_of(db);
-    struct buf text = BUF_INIT(SQLITE_TEXT_MOST);
     sqlite3_stmt *stmt;
+    bool row;
 
-    buf_puts(&text, "DELETE FROM main.");
-    sqlite_journal(&text, fit->shape->name);
-    buf_puts(&text, " WHERE x IN (SELECT j.x FROM main.");
-    sqlite_journal(&text, fit->shape->name);
-    buf_puts(&text, " AS j WHERE j.x < ?1 ORDER BY j.x LIMIT ?2)");
-    bool ok = sqlite_ask(d, buf_view(&text), &stmt, err);
+    *ret = 0;
+    if (!sqlite_ask(d, STR("SELECT pruned FROM main.waybill_capture WHERE tbl = ?1"), &stmt, err))
+        return false;
+    bool ok = sqlite_bind_text(d, stmt, 1, fit->shape->name, err) &&
+              sqlite_step(d, stmt, "what was pruned", &row, err);
 
-    buf_done(&text);
-    if (!ok)
-        return false;
-    sqlite_bind_int(stmt, 1, below);
-    sqlite_bind_int(stmt, 2, most > 0 ? most : 0);
-    if (!sqlite_finish(d, stmt, "removing old changes", err))
-        return false;
-    *ret_removed = sqlite3_changes64(d->handle);
-    return true;
+    if (ok && row)
+        *ret = sqlite3_column_int64(stmt, 0);
+    sqlite_end(stmt);
+    return ok;
 }

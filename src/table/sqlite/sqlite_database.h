@@ -125,8 +125,8 @@ bool sqlite_bind_key(struct sqlite_database *d, sqlite3_stmt *stmt, size_t first
 bool sqlite_describe(struct database *d, struct str table, struct arena *a, struct shape **ret,
                      struct err *err);
 
-bool sqlite_plan_capture(struct database *d, const struct fit *fit, struct arena *a,
-                         struct ddl *ret, struct err *err);
+bool sqlite_plan_capture(struct database *d, const struct fit *fit, const struct capture *capture,
+                         struct arena *a, struct ddl *ret, struct err *err);
 bool sqlite_plan_capture_removal(struct database *d, const struct fit *fit, struct arena *a,
                                  struct ddl *ret, struct err *err);
 bool sqlite_look(struct database *d, const struct fit *fit, const struct capture *capture,
@@ -141,8 +141,7 @@ bool sqlite_changes_of(struct database *d, const struct fit *fit, const struct c
                        size_t count, change_fn *fn, void *arg, struct err *err);
 bool sqlite_backlog(struct database *d, const struct fit *fit, const struct change_place *after,
                     int64_t most, int64_t *ret, struct err *err);
-bool sqlite_prune(struct database *d, const struct fit *fit, int64_t below, int64_t most,
-                  int64_t *ret_removed, struct err *err);
+bool sqlite_pruned(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
 /* CAPTURE_COLUMN: sqlite_column.c */
 bool sqlite_column_ceiling(struct sqlite_database *d, const struct fit *fit,
                            const struct capture *capture, struct ceiling *ret, struct err *err);
@@ -176,7 +175,7 @@ bool sqlite_mark_get(struct database *d, struct str link, struct str table, stru
 bool sqlite_mark_put(struct database *d, struct str link, struct str table, const struct mark *mark,
                      struct err *err);
 bool sqlite_mark_drop(struct database *d, struct str link, struct str table, struct err *err);
-bool sqlite_origin(struct database *d, struct str origin, struct err *err);
+bool sqlite_origin(struct database *d, struct str origin, int64_t at_us, struct err *err);
 bool sqlite_origin_clear(struct sqlite_database *d, struct err *err);
 bool sqlite_run_ddl(struct database *d, struct str statement, struct err *err);
 

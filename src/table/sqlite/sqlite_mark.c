@@ -200,33 +200,37 @@ bool sqlite_mark_drop(struct database *db, struct str link, struct str table, st
 
 /* ---- origin ---- */
 
-static bool origin_put(struct sqlite_database *d, struct str origin, struct err *err)
+static bool origin_put(struct sqlite_database *d, struct str origin, int64_t at_us, struct err *err)
 {
     sqlite3_stmt *stmt;
 
-    if (!sqlite_ask(d, STR("UPDATE main.waybill_capture SET origin = ?1 WHERE origin <> ?1"), &stmt,
-                    err))
+    if (!sqlite_ask(
+            d,
+            STR("UPDATE main.waybill_capture SET origin = ?1, at_us = ?2 WHERE origin <> ?1 OR "
+                "at_us <> ?2"),
+            &stmt, err))
         return false;
     if (!sqlite_bind_text(d, stmt, 1, origin, err)) {
         sqlite_end(stmt);
         return false;
     }
+    sqlite_bind_int(stmt, 2, at_us);
     return sqlite_finish(d, stmt, "the origin of what is written", err);
 }
 
-bool sqlite_origin(struct database *db, struct str origin, struct err *err)
+bool sqlite_origin(struct database *db, struct str origin, int64_t at_us, struct err *err)
 {
     struct sqlite_database *d = sqlite_of(db);
     bool has;
 
-    if (origin.len == 0 && !d->has_origin)
+    if (origin.len == 0 && at_us == 0 && !d->has_origin)
         return true;
     if (!sqlite_schema_has(d, "table", STR("waybill_capture"), NULL, &has, NULL, err))
         return false;
     if (!has) /* nothing is captured here */
         return true;
     d->has_origin = true;
-    return origin_put(d, origin, err);
+    return origin_put(d, origin, at_us, err);
 }
 
 bool sqlite_origin_clear(struct sqlite_database *d, struct err *err)
@@ -234,5 +238,5 @@ bool sqlite_origin_clear(struct sqlite_database *d, struct err *err)
     if (!d->has_origin)
         return true;
     d->has_origin = false;
-    return origin_put(d, STR(""), err);
+    return origin_put(d, STR(""), 0, err);
 }

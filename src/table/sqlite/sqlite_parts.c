@@ -4,6 +4,9 @@
 
 #include <sqlite3.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "table/tombstone.h"
 
 enum { INDEXES_MOST = 32, INDEX_COLUMNS_MOST = 64 };
 
@@ -37,6 +40,30 @@ static void put_is_known(struct buf *to, const struct fit *fit, const char *row)
         }
 }
 
+/* Microseconds since 1970, as far as SQLite tells them: milliseconds. */
+#define SQLITE_NOW "(CAST((julianday('now') - 2440587.5) * 86400000 + 0.5 AS INTEGER) * 1000)"
+
+/* Behind a removal, so that the journal does not keep for ever what was removed. */
+static void put_prune(struct buf *to, const struct fit *fit)
+{
+    struct buf old = BUF_INIT(SQLITE_TEXT_MOST);
+
+    buf_puts(&old, "(SELECT x FROM ");
+    sqlite_journal(&old, fit->shape->name);
+    buf_printf(&old, " WHERE gone_at < " SQLITE_NOW " - %lld ORDER BY gone_at LIMIT 2)",
+               (long long)tombstone_age_us());
+    buf_puts(to, "  UPDATE waybill_capture SET pruned = max(pruned, coalesce((SELECT max(x) FROM ");
+    buf_put(to, buf_view(&old));
+    buf_puts(to, "), 0)) WHERE tbl = ");
+    sqlite_literal(to, fit->shape->name);
+    buf_puts(to, ";\n  DELETE FROM ");
+    sqlite_journal(to, fit->shape->name);
+    buf_puts(to, " WHERE x IN ");
+    buf_put(to, buf_view(&old));
+    buf_puts(to, ";\n");
+    buf_done(&old);
+}
+
 static void put_next(struct buf *to, const struct fit *fit)
 {
     buf_puts(to, "  UPDATE waybill_capture SET x = x + 1 WHERE tbl = ");
@@ -45,7 +72,8 @@ static void put_next(struct buf *to, const struct fit *fit)
 
 /* Marks the key of a row, "NEW." or "OLD.".  That of a row that is gone has no place in the journal
  * if it is NULL in part: nobody can have the row. */
-static void put_mark_of(struct buf *to, const struct fit *fit, const char *row, bool gone)
+static void put_mark_of(struct buf *to, const struct fit *fit, const char *row, bool gone,
+                        bool ages)
 {
     char is[16];
 
@@ -57,9 +85,10 @@ static void put_mark_of(struct buf *to, const struct fit *fit, const char *row, 
     put_same(to, fit, NULL, is);
     buf_puts(to, ";\n  INSERT INTO ");
     sqlite_journal(to, fit->shape->name);
-    buf_puts(to, " (x, origin");
+    buf_puts(to, " (x, origin, at_us, gone_at");
     put_journal_columns(to, fit);
-    buf_puts(to, ") SELECT x, origin, ");
+    buf_printf(to, ") SELECT x, origin, coalesce(nullif(at_us, 0), " SQLITE_NOW "), %s, ",
+               ages ? SQLITE_NOW : "NULL");
     sqlite_put_keys(to, row, fit);
     buf_puts(to, " FROM waybill_capture WHERE ");
     if (gone)
@@ -67,6 +96,8 @@ static void put_mark_of(struct buf *to, const struct fit *fit, const char *row, 
     buf_puts(to, "tbl = ");
     sqlite_literal(to, fit->shape->name);
     buf_puts(to, ";\n");
+    if (ages)
+        put_prune(to, fit);
 }
 
 /* ---- parts ---- */
@@ -87,6 +118,15 @@ static void part_add(struct capture_parts *p, const char *type, const char *suff
     buf_done(&name);
 }
 
+static void put_part_name(struct buf *to, const struct fit *fit, const char *suffix)
+{
+    struct buf name = BUF_INIT(4 * SHAPE_NAME_MOST);
+
+    buf_printf(&name, "waybill_journal_%.*s%s", STR_ARG(fit->shape->name), suffix);
+    sqlite_name(to, buf_view(&name));
+    buf_done(&name);
+}
+
 static void parts_add_journal(struct capture_parts *p)
 {
     static const char *const as[] = { [SQLITE_AS_IS] = "BLOB",
@@ -99,7 +139,8 @@ static void parts_add_journal(struct capture_parts *p)
 
     buf_puts(&sql, "CREATE TABLE ");
     sqlite_journal(&sql, fit->shape->name);
-    buf_puts(&sql, " (x INTEGER PRIMARY KEY, origin TEXT NOT NULL");
+    buf_puts(&sql, " (x INTEGER PRIMARY KEY, origin TEXT NOT NULL, at_us INTEGER NOT NULL, "
+                   "gone_at INTEGER");
     for (size_t i = 0; i < fit->key_count; i++)
         buf_printf(&sql, ", k%zu %s", i + 1, as[sqlite_column(fit, i)->detail]);
     buf_puts(&sql, ", UNIQUE (k1");
@@ -107,26 +148,30 @@ static void parts_add_journal(struct capture_parts *p)
         buf_printf(&sql, ", k%zu", i + 1);
     buf_puts(&sql, "))");
     part_add(p, "table", "", "its journal", buf_view(&sql), false);
+    buf_clear(&sql);
+    buf_puts(&sql, "CREATE INDEX ");
+    put_part_name(&sql, fit, "_gone");
+    buf_puts(&sql, " ON ");
+    sqlite_journal(&sql, fit->shape->name);
+    buf_puts(&sql, " (gone_at) WHERE gone_at IS NOT NULL");
+    part_add(p, "index", "_gone", "rows that were removed long ago", buf_view(&sql), true);
     buf_done(&sql);
 }
 
 static void trigger_begin(struct buf *sql, const struct fit *fit, const char *suffix,
                           const char *event)
 {
-    struct buf name = BUF_INIT(4 * SHAPE_NAME_MOST);
-
-    buf_printf(&name, "waybill_journal_%.*s%s", STR_ARG(fit->shape->name), suffix);
     buf_puts(sql, "CREATE TRIGGER ");
-    sqlite_name(sql, buf_view(&name));
+    put_part_name(sql, fit, suffix);
     buf_printf(sql, " %s ON ", event);
     sqlite_name(sql, fit->shape->name);
-    buf_done(&name);
 }
 
 static void parts_add_trigger(struct capture_parts *p, const char *suffix, const char *event,
                               const char *purpose, const char *row, bool gone, bool moved)
 {
     struct buf sql = BUF_INIT(SQLITE_TEXT_MOST);
+    bool needed = !p->append || strcmp(suffix, "_insert") == 0;
 
     trigger_begin(&sql, p->fit, suffix, event);
     if (moved) {
@@ -135,9 +180,9 @@ static void parts_add_trigger(struct capture_parts *p, const char *suffix, const
         buf_putc(&sql, ')');
     }
     buf_puts(&sql, " BEGIN\n");
-    put_mark_of(&sql, p->fit, row, gone);
+    put_mark_of(&sql, p->fit, row, gone, gone || p->append);
     buf_puts(&sql, "END");
-    part_add(p, "trigger", suffix, purpose, buf_view(&sql), false);
+    part_add(p, "trigger", suffix, purpose, needed ? buf_view(&sql) : STR(""), false);
     buf_done(&sql);
 }
 
@@ -187,11 +232,14 @@ static void put_mark_rivals(struct buf *to, const struct fit *fit, const struct 
     put_rivals(to, fit, u);
     buf_puts(to, ");\n  INSERT INTO ");
     sqlite_journal(to, fit->shape->name);
-    buf_puts(to, " (x, origin");
+    buf_puts(to, " (x, origin, at_us");
     put_journal_columns(to, fit);
     buf_puts(to, ") SELECT (SELECT x FROM waybill_capture WHERE tbl = ");
     sqlite_literal(to, fit->shape->name);
     buf_puts(to, "), (SELECT origin FROM waybill_capture WHERE tbl = ");
+    sqlite_literal(to, fit->shape->name);
+    buf_puts(to, "), (SELECT coalesce(nullif(at_us, 0), " SQLITE_NOW
+                 ") FROM waybill_capture WHERE tbl = ");
     sqlite_literal(to, fit->shape->name);
     buf_puts(to, "), ");
     sqlite_put_keys(to, "t.", fit);
@@ -258,7 +306,7 @@ static bool parts_add_unique(struct capture_parts *p, struct err *err)
             put_mark_rivals(&sql, p->fit, &all[n]);
         buf_puts(&sql, "END");
         part_add(p, "trigger", suffix[i], "rows that give way to others by REPLACE",
-                 count > 0 ? buf_view(&sql) : STR(""), true);
+                 count > 0 && !p->append ? buf_view(&sql) : STR(""), true);
         buf_done(&sql);
     }
     return true;

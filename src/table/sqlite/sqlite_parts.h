@@ -6,11 +6,11 @@
 
 #include "table/sqlite/sqlite_database.h"
 
-enum { SQLITE_PARTS = 8 };
+enum { SQLITE_PARTS = 9 };
 
 /* A part of the capture of a table. */
 struct capture_part {
-    const char *type;    /* "table" or "trigger" */
+    const char *type;    /* "table", "index" or "trigger" */
     const char *suffix;  /* of its name */
     const char *purpose; /* for people */
     struct str name, sql;
@@ -23,10 +23,13 @@ struct capture_part {
 struct capture_parts {
     struct sqlite_database *d;
     const struct fit *fit;
+    bool append; /* only rows that are added are captured */
     struct arena *a;
     struct capture_part part[SQLITE_PARTS];
     size_t count;
     bool has_table, has_row;
+    bool earlier; /* waybill_capture was made by an earlier build */
+    int64_t pruned;
     struct str epoch, life;
 };
 

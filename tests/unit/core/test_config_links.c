@@ -61,6 +61,9 @@ TEST(config_links_that_are_right)
         BOTH("conflict: dest", "title: T", "{}"),
         BOTH("conflict: \"version:changed at\"", "conflict: \"version:changed at\"", "{}"),
         BOTH("conflict: manual", "conflict: manual", "{ cast: { a: dec } }"),
+        BOTH("conflict: last", "conflict: last", "{}"),
+        TABLE("capture: append"),
+        LINK("tables: { t: {} }, atomic: group, group_most: 1000000"),
     };
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -129,7 +132,6 @@ TEST(config_links_with_mistakes_are_refused)
         { TABLE("round: { a: 7 }"), "the most is 6", "" },
         { TABLE("round: { a: -1 }"), "whole number", "" },
         { TABLE("capture: trigger"), "not among the allowed words", "journal" },
-        { TABLE("capture: append"), "not in this build", "--force" },
         { TABLE("capture: column"), "`capture: column` needs `column`", "updated_at" },
         { TABLE("column: x"), "`column` is only used with `capture: column`", "add" },
         { TABLE("safety: 1m"), "`safety` is only used with `capture: column`", "add" },
@@ -143,10 +145,14 @@ TEST(config_links_with_mistakes_are_refused)
         { LINK("tables: { t: {} }, deletes: { share: 101% }"), "the most is 100%", "5%" },
         { LINK("tables: { t: {} }, deletes: { share: 0.25% }"), "one digit behind the point",
           "5%" },
-        { LINK("tables: { t: {} }, conflict: last"), "`conflict: last` of a link is not in",
-          "--force" },
-        { LINK("tables: { t: {} }, atomic: group"), "`atomic: group` of a link is not in",
-          "--force" },
+        { LINK("tables: { t: {} }, group_most: 1000000"), "`group_most` is only used with", "add" },
+        { LINK("tables: { t: {} }, atomic: group, group_most: 17000000"), "the most is 16777216",
+          "" },
+        { LINK("tables: { t: { capture: column, column: x } }, atomic: group, verify: [ { every: "
+               "1h } ]"),
+          "needs a journal", "atomic: batch" },
+        { BASES "links: { l: { from: mirror, to: erp, atomic: group, tables: { t: {} } } }",
+          "which change is of which transaction", "atomic: batch" },
         { LINK("tables: { t: {} }, message_limit: 10"), "too small", "" },
         { BASES "links: { l: { from: erp, to: berlin/orders, tables: { t: {} } } }",
           "there is no peer `berlin`", "below `peers`" },
@@ -211,6 +217,11 @@ TEST(config_links_both_ways_have_to_fit)
     } cases[] = {
         { LINK("tables: { t: {} }, conflict: dest"),
           "`conflict: dest` is only used where rows go both ways", "other direction" },
+        { LINK("tables: { t: {} }, conflict: last"),
+          "`conflict: last` is only used where rows go both ways", "other direction" },
+        { BOTH("conflict: last", "conflict: manual", "{}"), "do not say alike", "`last`" },
+        { BOTH("conflict: last", "conflict: last", "{ capture: append }"), "rows that are added",
+          "capture: journal" },
         { LINK("tables: { t: {} }, conflict: newest"), "`conflict: newest` is no rule",
           "version:COLUMN" },
         { LINK("tables: { t: {} }, conflict: \"version:\""), "is no rule", "version:COLUMN" },
@@ -370,29 +381,6 @@ TEST(config_links_become_jobs)
     CHECK(strcmp(second->kind, CONFIG_KIND_VERIFY) == 0 && has(second, "at", "0 2 * * *"));
     CHECK(has(second, "zone", "Asia/Tokyo") && yaml_get(second->node, "every") == NULL);
     config_unref(c);
-}
-
-/* A version that was kept with --force, or was made by a newer build. */
-TEST(what_is_planned_of_a_link_makes_no_job)
-{
-    static const struct config_options stored = { .connectors = &registry };
-    static const struct {
-        const char *text;
-        size_t jobs;
-    } cases[] = {
-        { LINK("conflict: last, tables: { t: {} }"), 0 },
-        { LINK("atomic: group, tables: { t: {} }"), 0 },
-        { LINK("tables: { t: { capture: append }, u: {} }"), 1 },
-    };
-
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct config *c;
-        AUTO(config_report_done) struct config_report r = load_with(&stored, cases[i].text, &c);
-
-        CHECK(c != NULL && c->job_count == cases[i].jobs && r.warnings.count > 0);
-        CHECK(job(c, "l/t/verify") == NULL);
-        config_unref(c);
-    }
 }
 
 TEST(config_has_a_limit_of_jobs_of_links)

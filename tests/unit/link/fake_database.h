@@ -14,7 +14,7 @@
 enum { FAKE_ROWS = 4000, FAKE_NAME = 24, FAKE_COLUMNS = 2, FAKE_ORIGIN = 8 };
 
 struct fake_row {
-    int64_t id, x;
+    int64_t id, x, at_us;
     char name[FAKE_NAME];
     bool gone; /* in a journal */
     char origin[FAKE_ORIGIN];
@@ -34,6 +34,10 @@ struct fake_database {
     const char *epoch, *life;
     const char *identity;     /* or NULL */
     char origin[FAKE_ORIGIN]; /* of what is written in this transaction */
+    int64_t at_us;            /* likewise; 0: of now */
+    int64_t ahead_us;         /* its clock */
+    int64_t pruned, prunes;
+    bool no_prune; /* the user may not */
     enum capture_state capture;
     int64_t held_x;   /* a transaction that is open since: the ceiling; 0: there is none */
     int64_t refused;  /* this key is refused */
@@ -45,6 +49,7 @@ struct fake_database {
 };
 
 static struct fake_database fake_source, fake_dest;
+static int64_t fake_now_us; /* both clocks, but for ahead_us */
 
 struct database {
     struct fake_database *f;
@@ -68,6 +73,7 @@ static inline void fake_note(struct fake_database *f, int64_t id, bool gone)
     if (at == NULL)
         at = &f->now.journal[f->now.changes++];
     *at = (struct fake_row){ .id = id, .x = ++f->now.x, .gone = gone };
+    at->at_us = f->at_us != 0 ? f->at_us : fake_now_us + f->ahead_us;
     memcpy(at->origin, f->origin, sizeof at->origin);
 }
 
@@ -141,6 +147,7 @@ static void fake_rollback(struct database *d)
         d->f->now = d->f->begun;
     d->f->in = false;
     d->f->origin[0] = '\0';
+    d->f->at_us = 0;
 }
 
 static void fake_close(struct database *d)
@@ -196,6 +203,7 @@ static bool fake_commit(struct database *d, struct err *err)
 
     d->f->in = false;
     d->f->origin[0] = '\0';
+    d->f->at_us = 0;
     if (meanwhile != NULL && !d->f->writes) {
         d->f->meanwhile = NULL;
         meanwhile();
@@ -229,7 +237,9 @@ static bool fake_look(struct database *d, const struct fit *fit, const struct ca
     *ret = (struct capture_look){ .state = d->f->capture,
                                   .epoch = arena_copy(a, str_of(d->f->epoch)),
                                   .life = arena_copy(a, str_of(d->f->life)),
-                                  .identity = str_of(d->f->identity ? d->f->identity : "") };
+                                  .identity = str_of(d->f->identity ? d->f->identity : ""),
+                                  .pruned = d->f->pruned,
+                                  .now_us = fake_now_us + d->f->ahead_us };
     if (ret->state != CAPTURE_IS_FINE)
         (void)snprintf(ret->why, sizeof ret->why, "a trigger is gone");
     return true;
@@ -279,9 +289,11 @@ static bool fake_changes(struct database *d, const struct fit *fit, const struct
         bool behind = after->key.len > 0 ? j->x > after->x : j->x >= after->x;
         struct cell cells[] = { { .type = CELL_INT, .i = j->id },
                                 { .type = CELL_TEXT, .s = str_of(row ? row->name : "") } };
-        const struct change c = {
-            .x = j->x, .gone = row == NULL, .origin = str_of(j->origin), .cells = cells
-        };
+        const struct change c = { .x = j->x,
+                                  .at_us = j->at_us,
+                                  .gone = row == NULL,
+                                  .origin = str_of(j->origin),
+                                  .cells = cells };
 
         if (!behind || j->x >= below)
             continue;
@@ -301,7 +313,9 @@ static bool fake_changes_of(struct database *d, const struct fit *fit, const str
 
         if (j == NULL)
             continue;
-        const struct change c = { .x = j->x, .origin = str_of(j->origin), .cells = &keys[i] };
+        const struct change c = {
+            .x = j->x, .at_us = j->at_us, .origin = str_of(j->origin), .cells = &keys[i]
+        };
 
         if (!fn(arg, &c, err))
             return err->kind == ERR_NONE;
@@ -320,6 +334,25 @@ static bool fake_backlog(struct database *d, const struct fit *fit,
     for (size_t i = 0; i < d->f->now.changes; i++)
         *ret += d->f->now.journal[i].x > after->x;
     return true;
+}
+
+static bool fake_pruned(struct database *d, const struct fit *fit, int64_t *ret, struct err *err)
+{
+    (void)fit;
+    (void)err;
+    *ret = d->f->pruned;
+    return true;
+}
+
+static bool fake_prune(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
+                       int64_t *ret_removed, struct err *err)
+{
+    (void)fit;
+    (void)older_us;
+    (void)most;
+    *ret_removed = 0;
+    d->f->prunes++;
+    return !d->f->no_prune || err_set(err, ERR_CONFIG, 0, "permission denied");
 }
 
 static bool fake_give(const struct fake_row *row, row_fn *fn, void *arg, struct err *err)
@@ -403,9 +436,10 @@ static bool fake_mark_put(struct database *d, struct str link, struct str table,
     return true;
 }
 
-static bool fake_origin(struct database *d, struct str origin, struct err *err)
+static bool fake_origin(struct database *d, struct str origin, int64_t at_us, struct err *err)
 {
     (void)err;
+    d->f->at_us = at_us;
     (void)snprintf(d->f->origin, sizeof d->f->origin, "%.*s", STR_ARG(origin));
     return true;
 }
@@ -468,6 +502,8 @@ static const struct database_type fake_type = {
     .changes = fake_changes,
     .changes_of = fake_changes_of,
     .backlog = fake_backlog,
+    .pruned = fake_pruned,
+    .prune = fake_prune,
     .rows = fake_rows,
     .rows_of = fake_rows_of,
     .count = fake_count,

@@ -1,6 +1,7 @@
 /* Two links between two tables, one for each direction, with programs on both sides that change
  * rows at any moment: both become the same, nothing goes back, and no row is lost that nobody has
  * replaced knowingly. */
+#include "base/clock.h"
 #include "link_scene.h"
 
 enum { KEYS = 8, VALUES = 4000, ROUNDS = 400, STEPS = 60, TURNS_MOST = 40 };
@@ -18,7 +19,10 @@ static bool known[VALUES]; /* it was replaced by somebody who has seen it, or ha
 static int last;           /* value that was written */
 static unsigned chance;
 static int depth;
-static bool one_side; /* nobody writes on the other one */
+static bool one_side;                    /* nobody writes on the other one */
+static char newest[KEYS + 1][FAKE_NAME]; /* what was written last, on any side; "": removed */
+static bool all_apart;                   /* no two changes at the same time */
+static int64_t skew_us;                  /* of the clock of the destination */
 
 static unsigned any(unsigned below)
 {
@@ -54,13 +58,16 @@ static void change(struct fake_database *f)
 
     if (f->in || last + 1 >= VALUES)
         return;
+    fake_now_us += all_apart ? 1 : any(2);
     if (there != NULL)
         note_known(there->name);
     if (there != NULL && any(4) == 0) {
         (void)fake_remove(f, id);
+        newest[id][0] = '\0';
         return;
     }
     (void)snprintf(name, sizeof name, "%d", ++last);
+    memcpy(newest[id], name, sizeof name);
     fake_put(f, id, name);
 }
 
@@ -113,9 +120,12 @@ static void both_begin(enum side_winner winner, enum side_winner back)
     fake_dest.identity = "B";
     fake_dest.journals = true;
     fake_dest.epoch = "two";
+    fake_dest.ahead_us = skew_us;
     fake_loses = note_loser;
     fake_conflicts = 0;
     memset(known, 0, sizeof known);
+    memset(newest, 0, sizeof newest);
+    fake_now_us = 1000;
     last = 0;
     spec.deletes_most = INT64_MAX;
     for (size_t i = 0; i < 2; i++) {
@@ -183,14 +193,63 @@ TEST(both_sides_become_the_same_and_nothing_is_lost)
     static const enum side_winner rules[][2] = { { SIDE_SOURCE_WINS, SIDE_DEST_WINS },
                                                  { SIDE_DEST_WINS, SIDE_SOURCE_WINS },
                                                  { SIDE_VERSION_WINS, SIDE_VERSION_WINS },
-                                                 { SIDE_ORDER_WINS, SIDE_ORDER_WINS } };
+                                                 { SIDE_ORDER_WINS, SIDE_ORDER_WINS },
+                                                 { SIDE_LAST_WINS, SIDE_LAST_WINS } };
     bool ok = true;
 
     for (unsigned n = 0; ok && n < ROUNDS; n++) {
-        ok = both_storm(n, rules[n % 4][0], rules[n % 4][1], n / 4 % 2 * 6);
+        skew_us = n / 5 % 3 * 20; /* of the clocks: the later one is not always behind */
+        ok = both_storm(n, rules[n % 5][0], rules[n % 5][1], n / 5 % 2 * 6);
         CHECK(ok);
     }
+    skew_us = 0;
     link_kept_done(&kept);
+}
+
+/* Where the clocks agree, each row is in the end what was written last, on whichever side, and
+ * whatever was decided on its way. */
+TEST(the_later_change_stands_in_the_end)
+{
+    all_apart = true;
+    for (unsigned n = 0; n < ROUNDS; n++) {
+        CHECK(both_storm(n, SIDE_LAST_WINS, SIDE_LAST_WINS, n % 2 * 6));
+        for (int64_t id = 1; id <= KEYS; id++) {
+            if (strcmp(fake_name(&fake_source, id), newest[id]) != 0)
+                printf("# round %u, key %d: %s, not %s\n", n, (int)id, fake_name(&fake_source, id),
+                       newest[id]);
+            CHECK(strcmp(fake_name(&fake_source, id), newest[id]) == 0);
+        }
+    }
+    all_apart = false;
+}
+
+static bool clock_stops(struct way *w)
+{
+    return way_run(w) && w->state.stands == LINK_STOPPED && w->state.reason == LINK_CLOCK;
+}
+
+TEST(a_clock_that_is_ahead_stops_until_a_person_says_go_on)
+{
+    all_apart = true;
+    both_begin(SIDE_LAST_WINS, SIDE_LAST_WINS);
+    CHECK(both_settle());
+    fake_source.ahead_us = 299 * CLOCK_S;
+    fake_put(&fake_source, 1, "early");
+    CHECK(both_settle() && strcmp(fake_name(&fake_dest, 1), "early") == 0);
+    fake_source.ahead_us = 302 * CLOCK_S;
+    fake_put(&fake_source, 1, "too early");
+    CHECK(clock_stops(&ways[0]) && clock_stops(&ways[0]));
+    CHECK(strstr(ways[0].state.message, "s ahead of the clock") != NULL);
+    CHECK(strcmp(fake_name(&fake_dest, 1), "early") == 0);
+    CHECK(way_run(&ways[1]) && ways[1].state.stands == LINK_CURRENT);
+    order(REPLICA_GO_ON);
+    CHECK(way_run(&ways[0]) && way_run(&ways[0]) && ways[0].state.stands == LINK_CURRENT);
+    CHECK(strcmp(fake_name(&fake_dest, 1), "too early") == 0 && ways[0].state.clock_allowed == 0);
+    fake_put(&fake_source, 2, "again");
+    CHECK(clock_stops(&ways[0]));
+    fake_now_us += 600 * CLOCK_S; /* time passes */
+    CHECK(both_settle());
+    all_apart = false;
 }
 
 /* proves: RP6 */

@@ -1,4 +1,5 @@
 /* Runs of a table of a link: load, follow, stop, go on. */
+#include "base/clock.h"
 #include "core/call.h"
 #include "link_scene.h"
 
@@ -396,6 +397,47 @@ TEST(an_order_that_was_not_carried_out_stays)
     fake_source.meanwhile = some_repair;
     CHECK(is_current() && fake_source.meanwhile == NULL && fake_orders[REPLICA_RESYNC] != 0);
     CHECK(is_current() && fake_orders[REPLICA_RESYNC] == 0 && fake_same(&fake_source, &fake_dest));
+}
+
+TEST(deletions_that_are_not_known_any_more_stop_it)
+{
+    CHECK(load(3));
+    fake_put(&fake_source, 4, "four");
+    CHECK(is_current());
+    (void)fake_remove(&fake_source, 1);
+    fake_source.pruned = fake_source.now.x; /* as if it had been long ago */
+    fake_put(&fake_source, 5, "five");
+    CHECK(stops(LINK_SRC_REWOUND) && strstr(state.message, "30 days behind") != NULL);
+    CHECK(strcmp(fake_name(&fake_dest, 5), "") == 0); /* nothing is written */
+    order(REPLICA_RESYNC);
+    CHECK(is_current() && is_current() && fake_same(&fake_source, &fake_dest));
+    /* What it has read is no harm, nor that the journal has its place no more. */
+    (void)fake_remove(&fake_source, 2);
+    CHECK(is_current());
+    fake_source.pruned = fake_source.now.x;
+    for (size_t i = 0; i < fake_source.now.changes; i++)
+        if (fake_source.now.journal[i].gone)
+            fake_source.now.journal[i--] = fake_source.now.journal[--fake_source.now.changes];
+    CHECK(is_current() && fake_same(&fake_source, &fake_dest));
+    fake_put(&fake_source, 6, "six");
+    CHECK(is_current() && fake_same(&fake_source, &fake_dest));
+}
+
+TEST(a_journal_is_pruned_once_an_hour)
+{
+    CHECK(load(3));
+    now_us += INT64_C(3600) * CLOCK_S;
+    CHECK(is_current());
+    int64_t before = fake_source.prunes;
+
+    CHECK(before > 0 && is_current() && fake_source.prunes == before && state.prune_denied == 0);
+    now_us += INT64_C(3600) * CLOCK_S;
+    fake_source.no_prune = true;
+    CHECK(is_current() && fake_source.prunes == before + 1 && state.prune_denied == 1);
+    CHECK(is_current() && fake_source.prunes == before + 1);
+    now_us += INT64_C(3600) * CLOCK_S;
+    fake_source.no_prune = false;
+    CHECK(is_current() && fake_source.prunes == before + 2 && state.prune_denied == 0);
 }
 
 int main(void)

@@ -313,9 +313,9 @@ static bool fake_mark_put(struct database *d, struct str link, struct str table,
     return true;
 }
 
-static bool fake_origin(struct database *d, struct str origin, struct err *err)
+static bool fake_origin(struct database *d, struct str origin, int64_t at_us, struct err *err)
 {
-    (void)d, (void)origin, (void)err;
+    (void)d, (void)origin, (void)at_us, (void)err;
     return true;
 }
 
@@ -349,6 +349,13 @@ static bool fake_remove(struct database *d, const struct fit *fit, const struct 
     return true;
 }
 
+static bool fake_pruned(struct database *d, const struct fit *fit, int64_t *ret, struct err *err)
+{
+    (void)d, (void)fit, (void)err;
+    *ret = 0;
+    return true;
+}
+
 static void fake_lend(struct database *d, struct call *call)
 {
     (void)d;
@@ -371,6 +378,7 @@ static const struct database_type fake_type = {
     .ceiling = fake_ceiling,
     .changes = fake_changes,
     .changes_of = fake_changes_of,
+    .pruned = fake_pruned,
     .rows = fake_rows,
     .rows_of = fake_rows_of,
     .count = fake_count,

@@ -103,7 +103,7 @@ __attribute__((unused)) static bool file_install(struct file *f)
 {
     struct ddl ddl;
 
-    return type->plan_capture(f->db, f->fit, &f->a, &ddl, &err) && file_run_ddl(f, &ddl);
+    return type->plan_capture(f->db, f->fit, &journal, &f->a, &ddl, &err) && file_run_ddl(f, &ddl);
 }
 
 static void file_keep(struct file *f, const struct cell *cells, size_t count)

@@ -12,6 +12,7 @@ static struct batch_entry some_entry(struct arena *a)
 
     return (struct batch_entry){ .gone = gone,
                                  .x = some_int(),
+                                 .at_us = some_int(),
                                  .origin = some_text(a),
                                  .key = some_bytes(a),
                                  .row = gone ? STR("") : some_bytes(a) };
@@ -33,8 +34,9 @@ TEST(batch_comes_back)
 
     for (size_t i = 0; i < 500; i++) {
         CHECK(batch_take(&rest, &back, &err));
-        CHECK(back.gone == e[i].gone && back.x == e[i].x && str_eq(back.origin, e[i].origin) &&
-              str_eq(back.key, e[i].key) && str_eq(back.row, e[i].row));
+        CHECK(back.gone == e[i].gone && back.x == e[i].x && back.at_us == e[i].at_us &&
+              str_eq(back.origin, e[i].origin) && str_eq(back.key, e[i].key) &&
+              str_eq(back.row, e[i].row));
     }
     CHECK(rest.len == 0);
 }
@@ -75,9 +77,9 @@ TEST(batch_over_the_cap_leaves_what_was)
     AUTO(buf_done) struct buf b = BUF_INIT(12);
     struct batch_entry e = { .x = 1, .origin = STR("o"), .key = STR("k"), .row = STR("row") };
 
-    CHECK(batch_size(&e) == 10);
-    CHECK(batch_put(&b, &e, &err) && b.len == 10);
-    CHECK(!batch_put(&b, &e, &err) && err.kind == ERR_LIMIT && b.len == 10);
+    CHECK(batch_size(&e) == 11);
+    CHECK(batch_put(&b, &e, &err) && b.len == 11);
+    CHECK(!batch_put(&b, &e, &err) && err.kind == ERR_LIMIT && b.len == 11);
 }
 
 int main(void)
