@@ -240,6 +240,9 @@ static bool changes_read_whole(struct filling *f, bool *ret_more, struct err *er
 {
     size_t most = f->window->rows_most, rows_most = changes_rows_most(f);
 
+    if (f->window->group_most > 0 && most == 0)
+        most = 1;
+
     for (;; most *= 8) {
         if (f->window->group_most > 0 && most > rows_most)
             most = rows_most;

@@ -10,7 +10,7 @@ struct pruning {
     int64_t count, last;
 };
 
-static bool prune_take_number(void *arg, const struct cell *cells, struct err *err)
+static bool pruning_take_number(void *arg, const struct cell *cells, struct err *err)
 {
     (void)err;
     *(int64_t *)arg = cells[0].i;
@@ -32,7 +32,7 @@ bool mariadb_pruned(struct database *d, const struct fit *fit, int64_t *ret, str
                                      .param_count = 1,
                                      .kinds = &kind,
                                      .column_count = 1,
-                                     .fn = prune_take_number,
+                                     .fn = pruning_take_number,
                                      .arg = ret };
     bool ok = mariadb_ask(d, &ask, err);
 
@@ -40,7 +40,7 @@ bool mariadb_pruned(struct database *d, const struct fit *fit, int64_t *ret, str
     return ok;
 }
 
-static bool prune_take(void *arg, const struct cell *cells, struct err *err)
+static bool pruning_take(void *arg, const struct cell *cells, struct err *err)
 {
     struct pruning *p = arg;
 
@@ -51,8 +51,8 @@ static bool prune_take(void *arg, const struct cell *cells, struct err *err)
     return true;
 }
 
-static bool prune_hold(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
-                       struct pruning *p, struct err *err)
+static bool pruning_hold(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
+                         struct pruning *p, struct err *err)
 {
     static const enum mariadb_kind kind = MARIADB_INT;
     const struct cell params[] = { mariadb_int(older_us), mariadb_int(most) };
@@ -67,7 +67,7 @@ static bool prune_hold(struct database *d, const struct fit *fit, int64_t older_
                                      .param_count = 2,
                                      .kinds = &kind,
                                      .column_count = 1,
-                                     .fn = prune_take,
+                                     .fn = pruning_take,
                                      .arg = p };
     bool ok = mariadb_ask(d, &ask, err);
 
@@ -75,8 +75,8 @@ static bool prune_hold(struct database *d, const struct fit *fit, int64_t older_
     return ok;
 }
 
-static bool prune_drop(struct database *d, const struct fit *fit, const struct pruning *p,
-                       struct err *err)
+static bool pruning_drop(struct database *d, const struct fit *fit, const struct pruning *p,
+                         struct err *err)
 {
     const struct cell params[] = { mariadb_int(p->last), mariadb_bytes(fit->shape->name) };
     struct buf sql = BUF_INIT(MARIADB_SQL_MOST);
@@ -101,8 +101,8 @@ bool mariadb_prune(struct database *d, const struct fit *fit, int64_t older_us, 
                    int64_t *ret_removed, struct err *err)
 {
     struct pruning p = { .numbers = BUF_INIT(MARIADB_SQL_MOST / 2) };
-    bool ok = prune_hold(d, fit, older_us, most, &p, err) &&
-              (p.count == 0 || prune_drop(d, fit, &p, err));
+    bool ok = pruning_hold(d, fit, older_us, most, &p, err) &&
+              (p.count == 0 || pruning_drop(d, fit, &p, err));
 
     *ret_removed = p.count;
     buf_done(&p.numbers);
