@@ -190,7 +190,7 @@ def test_what_a_peer_says_has_lost_is_checked(databases, make_node):
         return number(len(value)) + value
 
     def keep(link=b"their link", table=b"t", key=b"\1k", data=b"no row", why=b"it \xff has\nlost", who="here", count=1):
-        head = b"\x11" + text(b"base") + text(TABLE.encode()) + text(link) + text(table) + b"\0" + b"\0\0\0" + b"\0" + b"\x80\x80\1" + b"\0"
+        head = b"\x11" + text(b"base") + text(TABLE.encode()) + text(link) + text(table) + b"\0" + b"\0\0\0\0" + b"\0" + b"\x80\x80\1" + b"\0"
         row_of = text(key) + text(data) + text(why) + b"\x0e" + b"\0\0"
         frame = b"WBP\2\0" + head + number(count) + row_of * min(count, 2) + b"\0"
         return node.request("POST", "/peer/ask", frame + hashlib.sha256(frame).digest(), {"Authorization": f"Bearer {keys[who]}"})
