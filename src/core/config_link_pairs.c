@@ -135,6 +135,11 @@ static void pair_check_table(struct check *c, const struct yaml_node *link,
         problem_add(
             c->problems, yaml_position(capture), "leave it out: `capture: journal`",
             "`capture: append` only sees rows that are added, and the table goes both ways");
+    if (str_is(yaml_text(yaml_get(link, "atomic")), "group"))
+        problem_add(c->problems, yaml_position(yaml_get(link, "atomic")),
+                    "leave it out: `atomic: batch`",
+                    "`atomic: group` writes whole transactions of the source, and where the table "
+                    "goes both ways some of their rows may lose against others");
     if (str_is(yaml_text(capture), "column"))
         problem_add(c->problems, yaml_position(capture), "leave it out: `capture: journal`",
                     "`capture: column` does not know where a change came from, and the table goes "
@@ -256,6 +261,7 @@ const char *link_pair_differs(const struct link_pair *p)
         return "it does not have this table, or calls it otherwise";
     if (!pair_rules_fit(pair_rule(link), p->rule))
         return "it does not say alike which row wins: `conflict: source` in one of them and "
-               "`conflict: dest` in the other, or the same `version:COLUMN` or `manual` in both";
+               "`conflict: dest` in the other, or the same `last`, `version:COLUMN` or `manual` in "
+               "both";
     return NULL;
 }

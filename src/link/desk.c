@@ -120,14 +120,17 @@ static struct side desk_side(const struct shelf_side *d, const struct message *m
                           .table = m->table };
 }
 
-/* Whoever takes rows from here has a link, and we have none: the journal is ours to look after. */
-static void desk_prune(struct desk *d, struct side *s, const struct message *m)
+/* Whoever takes rows from here has a link, and we have none: the journal is ours to look after, as
+ * far as that link has written what was in it. */
+static void desk_prune(struct desk *d, struct side *s, const struct message *m,
+                       const struct side_window *w)
 {
-    struct err ignored = { 0 }; /* not installed, or we may not: whoever asks sees what is there */
-    bool over;
+    struct err ignored = { 0 }; /* we may not: then the journal stays as it is */
+    bool over = true;
 
-    if (m->what == SIDE_LOOK && m->is_source && prunings_due(d->prunings, m->database, m->at))
-        (void)side_prune(s, &over, &ignored);
+    if (w->written_x > 0 && prunings_due(d->prunings, m->database, m->at) &&
+        side_prune(s, w->written_x, &over, &ignored) && !over)
+        prunings_again(d->prunings, m->database, m->at);
 }
 
 static bool desk_ask_table(struct desk *desk, struct shelf_side *d, const struct message *m,
@@ -144,9 +147,12 @@ static bool desk_ask_table(struct desk *desk, struct shelf_side *d, const struct
             return false;
         }
         s.fit = fit;
-        desk_prune(desk, &s, m);
     }
-    return answering_put(&s, m->what, question, a, to, err);
+    if (!answering_put(&s, m->what, question, a, to, err))
+        return false;
+    if (m->what == SIDE_CHANGES)
+        desk_prune(desk, &s, m, question);
+    return true;
 }
 
 static bool desk_is_good(const struct err *err)

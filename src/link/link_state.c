@@ -48,6 +48,7 @@ static const struct {
     { "rows_most", offsetof(struct link_state, rows_most) },
     { "clock_allowed", offsetof(struct link_state, clock_allowed) },
     { "known_x", offsetof(struct link_state, known_x) },
+    { "known_batches", offsetof(struct link_state, known_batches) },
     { "pruned_us", offsetof(struct link_state, pruned_us) },
     { "prune_denied", offsetof(struct link_state, prune_denied) },
 };

@@ -58,11 +58,13 @@ struct link_state {
     int64_t deletes;                 /* rows removed since it was current last, or loading began */
     int64_t fence;                   /* of the last run: the next one has a larger one */
     int64_t deletes_allowed;         /* a person said go on: no limit until it is current */
-    int64_t rows_most; /* of a batch, while others write the same rows; 0: as many as fit */
-    int64_t clock_allowed;           /* likewise, of clocks */
-    int64_t known_x;                 /* deletions below are known: loading began there */
-    int64_t pruned_us;               /* when the journal was pruned last */
-    int64_t prune_denied;            /* the user of the source may not do that */
+    int64_t rows_most;     /* of a batch, while others write the same rows; 0: as many as fit */
+    int64_t clock_allowed; /* likewise, of clocks */
+    /* Deletions below are known, where the mark has so many batches at least: loading began there.
+     */
+    int64_t known_x, known_batches;
+    int64_t pruned_us;    /* when the journal was pruned last */
+    int64_t prune_denied; /* the user of the source may not do that */
 };
 
 /* What so many of them are called in a message. */

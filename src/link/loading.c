@@ -49,6 +49,7 @@ bool replication_load_begin(struct replication *p, bool *ret_begun, struct err *
     p->s->load_rows = 0;
     p->s->deletes = 0;
     p->s->known_x = ceiling.below > p->look.pruned ? ceiling.below : p->look.pruned + 1;
+    p->s->known_batches = to.batches;
     link_state_stand(p->s, LINK_LOADING, p->r->now_us);
     return replication_put(p, STR(""), &to, NULL, 0, ret_begun, err);
 }

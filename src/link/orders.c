@@ -79,6 +79,7 @@ static bool order_adopt(struct replication *p, int64_t id, struct err *err)
     struct mark to = replication_next(p);
 
     p->s->known_x = c.now_x; /* what was removed long ago was removed there, too */
+    p->s->known_batches = to.batches;
     to.epoch = p->look.epoch;
     to.place = (struct change_place){ .key = STR("") };
     if (s->capture.kind != CAPTURE_JOURNAL)

@@ -18,10 +18,11 @@ void replication_prune(struct replication *p)
     struct err why = { 0 };
     bool over = true;
 
-    if (p->source->away != NULL || p->source->capture.kind != CAPTURE_JOURNAL ||
+    if (!p->has_mark || p->mark.phase != MARK_FOLLOW || p->source->away != NULL ||
+        p->source->capture.kind != CAPTURE_JOURNAL ||
         (p->r->now_us >= s->pruned_us && p->r->now_us < s->pruned_us + tombstone_wait_us()))
         return;
-    bool ok = side_prune(p->source, &over, &why);
+    bool ok = side_prune(p->source, p->mark.place.x, &over, &why);
 
     if (ok || why.kind == ERR_CONFIG || why.kind == ERR_PERMANENT)
         s->prune_denied = !ok;
@@ -57,16 +58,26 @@ void prunings_free(struct prunings *p)
     free(p);
 }
 
-bool prunings_due(struct prunings *p, struct str database, struct str table)
+static struct pruning_of *prunings_of(struct prunings *p, struct str database, struct str table,
+                                      struct sha256 *ret)
 {
     struct digest d = digest_start();
-    int64_t now_us = clock_mono_us();
 
     digest_add(&d, database);
     digest_add(&d, STR("/"));
     digest_add(&d, table);
     struct sha256 of = digest_end(&d);
-    struct pruning_of *one = &p->of[(of.bytes[0] << 8 | of.bytes[1]) % PRUNINGS];
+
+    if (ret != NULL)
+        *ret = of;
+    return &p->of[(of.bytes[0] << 8 | of.bytes[1]) % PRUNINGS];
+}
+
+bool prunings_due(struct prunings *p, struct str database, struct str table)
+{
+    struct sha256 of;
+    struct pruning_of *one = prunings_of(p, database, table, &of);
+    int64_t now_us = clock_mono_us();
 
     pthread_mutex_lock(&p->mutex);
     bool due = one->at_us == 0 || !digest_same(&one->table, &of) ||
@@ -76,4 +87,13 @@ bool prunings_due(struct prunings *p, struct str database, struct str table)
         *one = (struct pruning_of){ .table = of, .at_us = now_us };
     pthread_mutex_unlock(&p->mutex);
     return due;
+}
+
+void prunings_again(struct prunings *p, struct str database, struct str table)
+{
+    struct pruning_of *one = prunings_of(p, database, table, NULL);
+
+    pthread_mutex_lock(&p->mutex);
+    one->at_us = 0;
+    pthread_mutex_unlock(&p->mutex);
 }

@@ -236,12 +236,18 @@ static void replication_note_ceiling(struct replication *p, const struct ceiling
                         (long long)c->now_x, (long long)p->reached.x);
 }
 
-/* Deletions behind the place are in the journal, or were made before loading began. */
+/* Deletions behind the place are in the journal, or were made before loading began.  A destination
+ * that was put back to an older copy knows less than the state says. */
 static void replication_check_pruned(struct replication *p, int64_t pruned)
 {
     const struct change_place *at = &p->reached;
+    struct link_state *s = p->s;
 
-    if (pruned < p->s->known_x || pruned < at->x ||
+    if (at->x == 0 && at->key.len == 0 && s->known_x <= pruned) {
+        s->known_x = pruned + 1; /* it begins: what was pruned before is in no journal anyway */
+        s->known_batches = p->mark.batches;
+    }
+    if ((pruned < s->known_x && p->mark.batches >= s->known_batches) || pruned < at->x ||
         (pruned == at->x && (pruned == 0 || (at->key.len > 0 && !p->look.groups))))
         return;
     link_state_stop(p->s, LINK_SRC_REWOUND, p->r->now_us,
@@ -283,9 +289,11 @@ static bool replication_follow(struct replication *p, struct side_changes *c, bo
     const struct side_window w = { .after = p->reached,
                                    .bytes_most = p->r->spec->batch_bytes,
                                    .rows_most = replication_rows_most(p),
+                                   .written_x = p->mark.place.x,
                                    .group_most = p->r->spec->group_most,
                                    .back = replication_back(p) };
     bool put = true;
+    int64_t batches = p->mark.batches;
 
     if (!side_changes(p->source, &w, &p->turn, c, err))
         return err_context(err, "source");
@@ -309,7 +317,10 @@ static bool replication_follow(struct replication *p, struct side_changes *c, bo
         if (!replication_put(p, buf_view(&c->batch), &to, c->bad, c->bad_count, &put, err))
             return false;
     }
-    replication_reach(p, put ? c->upto : p->mark.place);
+    if (put)
+        replication_reach(p, c->upto);
+    else if (p->mark.batches != batches) /* the mark is another one */
+        replication_reach(p, p->mark.place);
     *ret_over = put && !c->more;
     return true;
 }

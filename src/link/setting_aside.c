@@ -256,8 +256,8 @@ static bool retry_put(struct retrying *r, struct err *err)
         return replication_set_aside(p, "source", r->bad, r->bad_count, err);
     if (!replication_put(p, buf_view(&p->batch), &to, r->bad, r->bad_count, &put, err))
         return false;
-    if (!put && !replication_stopped(p)) /* the mark is another one */
-        replication_reach(p, p->mark.place);
+    if (!put && !replication_stopped(p) && p->mark.batches + 1 != to.batches)
+        replication_reach(p, p->mark.place); /* the mark is another one */
     return true;
 }
 

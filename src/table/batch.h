@@ -18,6 +18,8 @@
 #include "base/str.h"
 
 enum { BATCH_BYTES = 80000, BATCH_BYTES_LEAST = 4096, BATCH_ROWS = 10000 };
+/* What a batch of whole transactions may have at most. */
+enum { GROUP_ROWS = 100000, GROUP_CELLS = 4 << 20 };
 
 struct batch_entry {
     bool gone;

@@ -218,11 +218,11 @@ struct database_type {
                     int64_t most, int64_t *ret, struct err *err);
     /* As capture_look has it, by now. */
     bool (*pruned)(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
-    /* Removes journal rows of rows that were removed longer ago than this (`append`: added), at
-     * most `most`, but for those that somebody else holds, and notes that; in DATABASE_WRITE. NULL:
-     * the triggers do. */
-    bool (*prune)(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
-                  int64_t *ret_removed, struct err *err);
+    /* Removes journal rows with x < below, of rows that were removed longer ago than this
+     * (`append`: added), at most `most`, but for those that somebody else holds, and notes that; in
+     * DATABASE_WRITE.  NULL: the triggers do. */
+    bool (*prune)(struct database *d, const struct fit *fit, int64_t below, int64_t older_us,
+                  int64_t most, int64_t *ret_removed, struct err *err);
 
     /* -- rows, of both -- */
 

@@ -116,6 +116,7 @@ struct side_back {
 struct side_window {
     struct change_place after;
     size_t bytes_most, rows_most;
+    int64_t written_x; /* changes before this one are written: whoever keeps the journal may know */
     size_t group_most; /* whole transactions, of at most so many bytes; 0: any part of them */
     struct side_back back;
 };

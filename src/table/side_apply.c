@@ -64,6 +64,8 @@ static bool applying_count(struct applying *a, struct err *err)
     for (; rest.len > 0; n++)
         if (!batch_take(&rest, &e, err))
             return false;
+    if (n > GROUP_ROWS || n * a->side->fit->count > GROUP_CELLS)
+        return err_set(err, ERR_LIMIT, 0, "a batch has more rows than are written at once");
     a->entries = ARENA_ARRAY(&a->cells, struct applying_entry, n + 1);
     rest = a->batch->batch;
     while (rest.len > 0) {

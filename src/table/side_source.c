@@ -18,8 +18,6 @@
 #include "table/side_encode.h"
 #include "table/side_question.h"
 
-enum { GROUP_ROWS = 100000, GROUP_CELLS = 4 << 20 /* what a batch may have at most */ };
-
 struct filling {
     struct side *side;
     struct side_coder coder;

@@ -28,7 +28,7 @@ int64_t tombstone_wait_us(void)
     return tombstone_switch(TOMBSTONE_DAY_US / 24);
 }
 
-bool side_prune(struct side *s, bool *ret_over, struct err *err)
+bool side_prune(struct side *s, int64_t below, bool *ret_over, struct err *err)
 {
     int64_t until_us = clock_mono_us() + TOMBSTONE_SLICE_US, removed = TOMBSTONES;
 
@@ -37,9 +37,10 @@ bool side_prune(struct side *s, bool *ret_over, struct err *err)
         return true;
     while (removed == TOMBSTONES && clock_mono_us() < until_us)
         if (!s->type->begin(s->db, DATABASE_WRITE, err) ||
-            !side_end(s,
-                      s->type->prune(s->db, s->fit, tombstone_age_us(), TOMBSTONES, &removed, err),
-                      err))
+            !side_end(
+                s,
+                s->type->prune(s->db, s->fit, below, tombstone_age_us(), TOMBSTONES, &removed, err),
+                err))
             return false;
     *ret_over = removed < TOMBSTONES;
     return true;

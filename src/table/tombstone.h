@@ -19,6 +19,7 @@ struct side;
 int64_t tombstone_age_us(void);  /* from then on; a test switch shortens it */
 int64_t tombstone_wait_us(void); /* from one time that a table is looked after to the next */
 
-/* Removes some of them, for a moment at most; *ret_over: there are no more.  ERR_CONFIG: we may
- * not, or not there.  Away: nothing is done, the location looks after its own. */
-bool side_prune(struct side *s, bool *ret_over, struct err *err);
+/* Removes some of them, for a moment at most, of those that whoever reads here has written already
+ * (x < below); *ret_over: there are no more.  ERR_CONFIG: we may not, or not there.  Away: nothing
+ * is done, the location looks after its own. */
+bool side_prune(struct side *s, int64_t below, bool *ret_over, struct err *err);

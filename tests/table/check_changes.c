@@ -308,11 +308,11 @@ static bool last_is(struct scene *s, const struct fit *fit, int64_t id, bool has
            EXPECT(s, !has || is == x);
 }
 
-static bool prune(struct scene *s, const struct fit *fit, int64_t older_us, int64_t most,
-                  int64_t *ret)
+static bool prune(struct scene *s, const struct fit *fit, int64_t below, int64_t older_us,
+                  int64_t most, int64_t *ret)
 {
     return WORKS(s, s->type->begin(s->one, DATABASE_WRITE, &err)) &&
-           WORKS(s, s->type->prune(s->one, fit, older_us, most, ret, &err)) &&
+           WORKS(s, s->type->prune(s->one, fit, below, older_us, most, ret, &err)) &&
            WORKS(s, s->type->commit(s->one, &err));
 }
 
@@ -347,12 +347,14 @@ static void check_pruning(struct scene *s)
         !last_is(s, fit, 4711, false, 0) || s->type->prune == NULL)
         return;
     newest = scene_change_of(&c, 152)->x;
-    if (!prune(s, fit, INT64_C(60000000), 50, &removed) || !EXPECT(s, removed == 0) ||
+    if (!prune(s, fit, INT64_MAX, INT64_C(60000000), 50, &removed) || !EXPECT(s, removed == 0) ||
+        !prune(s, fit, 1, -1000000, 50, &removed) || !EXPECT(s, removed == 0) ||
         !pruned_is(s, fit, 0) || !WORKS(s, s->type->begin(s->two, DATABASE_WRITE, &err)) ||
         !scene_write_open(s, s->two, fit, again, 1))
         return;
     for (size_t turn = 0; removed != 0 || turn == 0; turn++) {
-        if (!prune(s, fit, -1000000, 2, &removed) || !EXPECT(s, removed <= 2 && turn < 100))
+        if (!prune(s, fit, INT64_MAX, -1000000, 2, &removed) ||
+            !EXPECT(s, removed <= 2 && turn < 100))
             return;
         all += removed;
     }

@@ -5,7 +5,6 @@
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
 #include "admin/links/link_hex.h"
-#include "admin/links/link_reach.h"
 #include "base/auto.h"
 #include "base/log.h"
 #include "store/replica/set_aside.h"
@@ -101,9 +100,8 @@ static bool link_quarantine(struct graphql_call *call, struct err *err)
     return link_aside_fill(call, (size_t)first, after, page, err) && graphql_set_object(call, page);
 }
 
-/* What a link of a peer has decided is chosen there; here it goes only when nobody is there any
- * more. */
-static bool link_aside_is_ours(struct graphql_call *call, int64_t id, bool discard, struct err *err)
+/* What a link of a peer has decided is chosen there; here it is a copy. */
+static bool link_aside_is_ours(struct graphql_call *call, int64_t id, struct err *err)
 {
     AUTO(arena_done) struct arena scratch = ARENA_INIT(ASIDE_ARENA);
     struct set_aside row;
@@ -111,12 +109,10 @@ static bool link_aside_is_ours(struct graphql_call *call, int64_t id, bool disca
 
     if (!set_aside_find(api_store(call), id, &scratch, &has, &row, err))
         return false;
-    if (!has || row.peer.len == 0 ||
-        (discard && !link_reach_has_peer(call, arena_text(&scratch, row.peer))))
+    if (!has || row.peer.len == 0)
         return true;
     return err_set(err, ERR_PERMANENT, 0,
-                   "row %lld is of link %.*s of %.*s: it is chosen or discarded there, where it is "
-                   "listed, too",
+                   "row %lld is of link %.*s of %.*s: it is chosen there, where it is listed, too",
                    (long long)id, STR_ARG(str_first(row.link, 60)),
                    STR_ARG(str_first(row.peer, 60)));
 }
@@ -133,7 +129,7 @@ static bool link_aside_judge(struct graphql_call *call, bool discard, struct err
         return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes", API_REASON_MOST);
     if (!str_to_i64(id, &number))
         return graphql_set_bool(call, false);
-    if (!link_aside_is_ours(call, number, discard, err))
+    if (!discard && !link_aside_is_ours(call, number, err))
         return false;
     if (!set_aside_judge(api_store(call), number, discard, api_name(call), why, &has, err))
         return false;

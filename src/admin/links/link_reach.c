@@ -154,15 +154,6 @@ void link_reach_names(struct graphql_call *call, struct str link, struct str tab
     *ret_to = spec->dest.address.name;
 }
 
-bool link_reach_has_peer(struct graphql_call *call, const char *name)
-{
-    struct plan *plan = road_plan(engine_road(api_engine(call)));
-    bool has = yaml_get(yaml_get(plan->config->root, "peers"), name) != NULL;
-
-    plan_unref(plan);
-    return has;
-}
-
 /* ---- databases ---- */
 
 static atomic_int link_reach_running; /* of this process: each holds a thread of the API */

@@ -25,8 +25,6 @@ struct settings link_reach_settings(struct engine *e, const struct config *c, st
 /* The databases of a table of a link, by their names; empty: it is not in the version in force. */
 void link_reach_names(struct graphql_call *call, struct str link, struct str table,
                       struct str *ret_from, struct str *ret_to);
-/* The version in force knows another location by this name. */
-bool link_reach_has_peer(struct graphql_call *call, const char *name);
 /* The tables of a link of the version in force, or with `table` that one; on the arena of the
  * request.  ERR_PERMANENT: there is none, or a setting is missing. */
 bool link_reach_specs(struct graphql_call *call, struct str link, struct str table,

@@ -143,6 +143,7 @@ static void message_window(struct wire *w, struct side_window *v)
     message_place(w, &v->after);
     wire_size(w, &v->bytes_most, AWAY_ROW_MOST);
     wire_size(w, &v->rows_most, BATCH_ROWS);
+    wire_int(w, &v->written_x);
     wire_size(w, &v->group_most, AWAY_ROW_MOST);
     message_back(w, &v->back);
 }

@@ -253,8 +253,8 @@ bool mariadb_backlog(struct database *d, const struct fit *fit, const struct cha
 /* ---- mariadb_prune.c ---- */
 
 bool mariadb_pruned(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
-bool mariadb_prune(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
-                   int64_t *ret_removed, struct err *err);
+bool mariadb_prune(struct database *d, const struct fit *fit, int64_t below, int64_t older_us,
+                   int64_t most, int64_t *ret_removed, struct err *err);
 
 /* ---- mariadb_mark.c ---- */
 

@@ -51,20 +51,20 @@ static bool pruning_take(void *arg, const struct cell *cells, struct err *err)
     return true;
 }
 
-static bool pruning_hold(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
-                         struct pruning *p, struct err *err)
+static bool pruning_hold(struct database *d, const struct fit *fit, int64_t below, int64_t older_us,
+                         int64_t most, struct pruning *p, struct err *err)
 {
     static const enum mariadb_kind kind = MARIADB_INT;
-    const struct cell params[] = { mariadb_int(older_us), mariadb_int(most) };
+    const struct cell params[] = { mariadb_int(older_us), mariadb_int(below), mariadb_int(most) };
     struct buf sql = BUF_INIT(MARIADB_SQL_MOST);
 
     buf_puts(&sql, "SELECT j.x FROM ");
     mariadb_put_journal(&sql, fit->shape);
     buf_puts(&sql, " j FORCE INDEX (gone) WHERE j.gone_at < " MARIADB_NOW
-                   " - ? ORDER BY j.gone_at LIMIT ? FOR UPDATE SKIP LOCKED");
+                   " - ? AND j.x < ? ORDER BY j.gone_at LIMIT ? FOR UPDATE SKIP LOCKED");
     const struct mariadb_ask ask = { .sql = buf_view(&sql),
                                      .params = params,
-                                     .param_count = 2,
+                                     .param_count = 3,
                                      .kinds = &kind,
                                      .column_count = 1,
                                      .fn = pruning_take,
@@ -97,11 +97,11 @@ static bool pruning_drop(struct database *d, const struct fit *fit, const struct
     return ok;
 }
 
-bool mariadb_prune(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
-                   int64_t *ret_removed, struct err *err)
+bool mariadb_prune(struct database *d, const struct fit *fit, int64_t below, int64_t older_us,
+                   int64_t most, int64_t *ret_removed, struct err *err)
 {
     struct pruning p = { .numbers = BUF_INIT(MARIADB_SQL_MOST / 2) };
-    bool ok = pruning_hold(d, fit, older_us, most, &p, err) &&
+    bool ok = pruning_hold(d, fit, below, older_us, most, &p, err) &&
               (p.count == 0 || pruning_drop(d, fit, &p, err));
 
     *ret_removed = p.count;

@@ -239,9 +239,13 @@ bool postgres_changes_of(struct database *d, const struct fit *fit, const struct
                          size_t count, change_fn *fn, void *arg, struct err *err);
 bool postgres_backlog(struct database *d, const struct fit *fit, const struct change_place *after,
                       int64_t most, int64_t *ret, struct err *err);
+/* Numbers of a cluster that the table came from by a dump say nothing here. */
+#define POSTGRES_PRUNED                                                                        \
+    "CASE WHEN pruned < pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text::" \
+    "bigint THEN pruned ELSE 0 END"
 bool postgres_pruned(struct database *d, const struct fit *fit, int64_t *ret, struct err *err);
-bool postgres_prune(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
-                    int64_t *ret_removed, struct err *err);
+bool postgres_prune(struct database *d, const struct fit *fit, int64_t below, int64_t older_us,
+                    int64_t most, int64_t *ret_removed, struct err *err);
 bool postgres_rows(struct database *d, const struct fit *fit, const struct cell *after,
                    const struct cell *upto, size_t most, row_fn *fn, void *arg, struct err *err);
 bool postgres_rows_of(struct database *d, const struct fit *fit, const struct cell *keys,

@@ -152,7 +152,7 @@ static bool look_row(struct postgres *p, const struct fit *fit, struct look_foun
     (void)postgres_arg_text(args, fit->shape->name);
     buf_clear(&p->sql);
     buf_puts(&p->sql, "SELECT id::text, life::text, key_columns, identity::text, ");
-    buf_puts(&p->sql, f->earlier ? "0::bigint FROM " : "pruned FROM ");
+    buf_puts(&p->sql, f->earlier ? "0::bigint FROM " : POSTGRES_PRUNED " FROM ");
     postgres_capture_table(&p->sql, fit->shape);
     buf_puts(&p->sql, " WHERE table_name = $1");
     bool ok = postgres_ask(p, args, look_take_row, f, err);

@@ -220,6 +220,8 @@ TEST(config_links_both_ways_have_to_fit)
         { LINK("tables: { t: {} }, conflict: last"),
           "`conflict: last` is only used where rows go both ways", "other direction" },
         { BOTH("conflict: last", "conflict: manual", "{}"), "do not say alike", "`last`" },
+        { BOTH("conflict: last, atomic: group", "conflict: last", "{}"), "may lose against others",
+          "atomic: batch" },
         { BOTH("conflict: last", "conflict: last", "{ capture: append }"), "rows that are added",
           "capture: journal" },
         { LINK("tables: { t: {} }, conflict: newest"), "`conflict: newest` is no rule",

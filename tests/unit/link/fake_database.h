@@ -344,10 +344,11 @@ static bool fake_pruned(struct database *d, const struct fit *fit, int64_t *ret,
     return true;
 }
 
-static bool fake_prune(struct database *d, const struct fit *fit, int64_t older_us, int64_t most,
-                       int64_t *ret_removed, struct err *err)
+static bool fake_prune(struct database *d, const struct fit *fit, int64_t below, int64_t older_us,
+                       int64_t most, int64_t *ret_removed, struct err *err)
 {
     (void)fit;
+    (void)below;
     (void)older_us;
     (void)most;
     *ret_removed = 0;
