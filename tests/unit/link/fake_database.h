@@ -44,6 +44,7 @@ struct fake_database {
     bool lose_answer; /* of the next commit of a change: it is done, and nobody is told */
     bool in, writes, journals;
     size_t upserts;
+    size_t held;             /* with more rows than this at once it meets a deadlock; 0: never */
     void (*meanwhile)(void); /* called once, after the next reading */
     struct call *lent;       /* for whom the last transaction was */
 };
@@ -450,6 +451,8 @@ static bool fake_upsert(struct database *d, const struct fit *fit, const struct 
 {
     char name[FAKE_NAME];
 
+    if (d->f->held > 0 && count > d->f->held)
+        return err_set(err, ERR_TRANSIENT, DATABASE_CONTENDED, "deadlock detected");
     for (size_t i = 0; i < count; i++) {
         const struct cell *row = &rows[i * fit->count];
 

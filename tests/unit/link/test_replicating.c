@@ -423,6 +423,36 @@ TEST(deletions_that_are_not_known_any_more_stop_it)
     CHECK(is_current() && fake_same(&fake_source, &fake_dest));
 }
 
+TEST(a_destination_that_was_put_back_knows_less_of_old_deletions)
+{
+    CHECK(load(5));
+    fake_put(&fake_source, 6, "six");
+    CHECK(is_current());
+    const struct fake_tables old = fake_dest.now;
+
+    (void)fake_remove(&fake_source, 1);
+    fake_source.pruned = fake_source.now.x;
+    fake_put(&fake_source, 7, "seven");
+    order(REPLICA_RESYNC);
+    CHECK(is_current() && is_current() && fake_same(&fake_source, &fake_dest));
+    fake_dest.now = old;
+    CHECK(stops(LINK_SRC_REWOUND));
+    order(REPLICA_RESYNC);
+    CHECK(is_current() && is_current() && fake_same(&fake_source, &fake_dest));
+}
+
+TEST(a_deadlock_makes_the_next_batch_smaller)
+{
+    CHECK(load(3));
+    fake_dest.held = 2;
+    fill(&fake_source, 10, 20);
+    CHECK(is_current() && fake_same(&fake_source, &fake_dest) && state.rows_most > 0 &&
+          state.rows_most <= 3);
+    fake_dest.held = 0;
+    fill(&fake_source, 40, 20);
+    CHECK(is_current() && fake_same(&fake_source, &fake_dest) && state.rows_most > 3);
+}
+
 TEST(a_journal_is_pruned_once_an_hour)
 {
     CHECK(load(3));
